@@ -17,11 +17,11 @@ class ModelError(AdvisorError):
     """A failure-model card is unknown, incomplete or holds an impossible number."""
 
 
-class NotComputed(AdvisorError, AttributeError):  # noqa: N818 - the name is the message
+class NotComputedError(AdvisorError, AttributeError):
     """A measure that the given card or engine does not yield; never answered with 0 or None."""
 
 
-class MissingExtra(AdvisorError, ImportError):  # noqa: N818 - the name is the message
+class MissingExtraError(AdvisorError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
