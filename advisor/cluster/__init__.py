@@ -1,1 +1,1 @@
-"""."""
+"""Reads what people have of a cluster: describe output, TOML, JSON, Strimzi YAML."""
