@@ -1,1 +1,1 @@
-"""."""
+"""How Kafka replicates: pure rules over frozen values, standard library only."""

@@ -1,0 +1,271 @@
+"""Who leads next: the elections of the KRaft and of the ZooKeeper controller.
+
+Everything that elects a leader, in the reference and in its reductions, calls this module.
+
+Sources: ``PartitionChangeBuilder`` and ``ReplicationControlManager`` (KRaft, KIP-631, KIP-704,
+KIP-966, KAFKA-15021, KAFKA-15665, KAFKA-19522); ``kafka.controller.Election`` (ZooKeeper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from advisor.protocol.partition import NO_LEADER, Registration, Replicas
+from advisor.protocol.versions import Rules
+
+ONLINE = "online"
+PREFERRED = "preferred"
+UNCLEAN = "unclean"
+
+
+def choose(
+    registration: Registration,
+    isr: Replicas,
+    elr: Replicas,
+    active: Collection[int],
+    kind: str,
+    rules: Rules,
+) -> tuple[int, bool]:
+    """The KRaft controller's choice among the replicas: (leader, was it unclean).
+
+    Parameters
+    ----------
+    registration : Registration
+        The partition as recorded; its replicas are asked in their order.
+    isr, elr : tuple of int
+        The ISR and ELR as they will be.
+    active : collection of int
+        Brokers neither fenced nor in controlled shutdown.
+    kind : {"online", "preferred", "unclean"}
+    rules : Rules
+
+    Notes
+    -----
+    Order: in-sync replica; eligible replica if no in-sync one is left; last known leader (with
+    ELR, both sets empty: unclean in all but name); any active replica if the election may be
+    unclean.
+    """
+
+    def valid(replica: int) -> bool:
+        eligible = replica in isr or (not isr and replica in elr)
+        return eligible and replica in active
+
+    if kind == PREFERRED and valid(registration.replicas[0]):
+        return registration.replicas[0], False
+    if valid(registration.leader):
+        return registration.leader, False
+    for replica in registration.replicas:
+        if valid(replica):
+            return replica, False
+    last_known = _last_known_leader(registration, isr, elr, active, rules)
+    if last_known is not None:
+        return last_known, True
+    if kind == UNCLEAN:
+        for replica in registration.replicas:
+            if replica in active:
+                return replica, True
+    return NO_LEADER, False
+
+
+def _last_known_leader(
+    registration: Registration,
+    isr: Replicas,
+    elr: Replicas,
+    active: Collection[int],
+    rules: Rules,
+) -> int | None:
+    if not rules.eligible_leader_replicas or isr or elr or len(registration.last_known_elr) != 1:
+        return None
+    leader = registration.last_known_elr[0]
+    if rules.last_known_leader_must_be_active and leader not in active:
+        return None
+    return leader
+
+
+def next_eligible(
+    registration: Registration,
+    isr: Replicas,
+    min_isr: int,
+    lost: Collection[int],
+    rules: Rules,
+) -> Replicas:
+    """The ELR after the ISR becomes ``isr`` (KIP-966).
+
+    Empty while the ISR has ``min_isr`` members; below it, whoever was in the ISR or ELR and is not
+    in the new ISR, without the replicas in ``lost``, which came back from an unclean shutdown.
+    """
+    if not rules.eligible_leader_replicas or len(isr) >= min_isr:
+        return ()
+    candidates = {*registration.elr, *registration.isr} - set(isr) - set(lost)
+    return tuple(sorted(candidates))
+
+
+def kraft_change(
+    registration: Registration,
+    *,
+    active: Collection[int],
+    min_isr: int,
+    rules: Rules,
+    kind: str = ONLINE,
+    isr: Replicas | None = None,
+    replicas: Replicas | None = None,
+    adding: Replicas | None = None,
+    removing: Replicas | None = None,
+    recovering: bool | None = None,
+    lost: Collection[int] = (),
+) -> Registration:
+    """One change of a partition as the KRaft controller makes it.
+
+    Parameters
+    ----------
+    registration : Registration
+    active : collection of int
+        Brokers that may lead.
+    min_isr : int
+        The effective min.insync.replicas.
+    rules : Rules
+    kind : {"online", "preferred", "unclean"}
+    isr, replicas, adding, removing : tuple of int, optional
+        What to change it to; None leaves it.
+    recovering : bool, optional
+        The recovery state that the leader reported.
+    lost : collection of int
+        Replicas back from an unclean shutdown: they leave the ELR.
+
+    Returns
+    -------
+    Registration
+        The very same object if nothing changes; then no epoch moves either.
+    """
+    proposed = _Proposal(
+        registration.isr if isr is None else isr,
+        registration.replicas if replicas is None else replicas,
+        registration.adding if adding is None else adding,
+        registration.removing if removing is None else removing,
+    )
+    settled = _complete_reassignment(proposed, rules)
+    elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
+    asked = replace(registration, replicas=settled.replicas)
+    leader, unclean = choose(asked, settled.isr, elr, active, kind, rules)
+    new_isr = settled.isr
+    in_recovery = registration.recovering if recovering is None else recovering
+    if leader != registration.leader and leader in elr:
+        new_isr, elr = (leader,), tuple(r for r in elr if r != leader)
+    elif leader != registration.leader and unclean:
+        new_isr, elr = (leader,), ()
+        in_recovery = in_recovery or rules.leader_recovery_state
+    if not new_isr and not rules.eligible_leader_replicas:
+        new_isr = registration.isr
+    epoch_moves = (
+        leader != registration.leader
+        or not set(settled.replicas) >= set(registration.replicas)
+        or (rules.epoch_bump_on_isr_shrink and not set(new_isr) >= set(registration.isr))
+    )
+    changed = replace(
+        registration,
+        replicas=settled.replicas,
+        adding=settled.adding,
+        removing=settled.removing,
+        isr=new_isr,
+        elr=elr,
+        leader=leader,
+        last_known_elr=_next_last_known(registration, new_isr, leader, rules),
+        recovering=in_recovery,
+    )
+    if changed == registration:
+        return registration
+    return replace(
+        changed,
+        leader_epoch=registration.leader_epoch + epoch_moves,
+        partition_epoch=registration.partition_epoch + 1,
+    )
+
+
+class _Proposal:
+    """The assignment and ISR that a change asks for."""
+
+    __slots__ = ("adding", "isr", "removing", "replicas")
+
+    def __init__(
+        self, isr: Replicas, replicas: Replicas, adding: Replicas, removing: Replicas
+    ) -> None:
+        self.isr, self.replicas, self.adding, self.removing = isr, replicas, adding, removing
+
+
+def _complete_reassignment(asked: _Proposal, rules: Rules) -> _Proposal:
+    """Finish a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
+
+    Since 3.8 every target replica must be in the ISR (KAFKA-15665); before, every added replica
+    and at least one member of the target.
+    """
+    if not asked.adding and not asked.removing:
+        return asked
+    isr = tuple(r for r in asked.isr if r not in asked.removing)
+    target = tuple(r for r in asked.replicas if r not in asked.removing)
+    needed = target if rules.reassignment_needs_all_targets else asked.adding
+    if not isr or not target or not set(isr) >= set(needed):
+        return asked
+    return _Proposal(isr, target, (), ())
+
+
+def _next_last_known(
+    registration: Registration, isr: Replicas, leader: int, rules: Rules
+) -> Replicas:
+    """The last known leader: stored when the ISR empties, cleared by the next leader."""
+    known = registration.last_known_elr
+    if not rules.eligible_leader_replicas:
+        return known
+    emptied = not isr and isr != registration.isr
+    if emptied and known != (registration.leader,):
+        return (registration.leader,)
+    return () if leader != NO_LEADER else known
+
+
+def zookeeper_offline(
+    registration: Registration, live: Collection[int], unclean: bool, rules: Rules
+) -> tuple[int, Replicas] | None:
+    """The ZooKeeper controller's election for a partition without a live leader.
+
+    Returns
+    -------
+    (leader, isr) or None
+        None if no replica may lead.
+
+    Notes
+    -----
+    Clean: the first live member of the ISR in assignment order; 0.8.0 took it in ISR order. The
+    new ISR is its live members. Unclean: the first live replica, alone.
+    """
+    in_sync = tuple(r for r in registration.isr if r in live)
+    order = registration.isr if rules.elect_in_isr_order else registration.replicas
+    for replica in order:
+        if replica in in_sync:
+            return replica, in_sync
+    if unclean:
+        for replica in registration.replicas:
+            if replica in live:
+                return replica, (replica,)
+    return None
+
+
+def zookeeper_preferred(registration: Registration, live: Collection[int]) -> int | None:
+    """The preferred replica, if it is live and in sync; the ISR stays."""
+    preferred = registration.replicas[0]
+    return preferred if preferred in live and preferred in registration.isr else None
+
+
+def zookeeper_reassigned(target: Replicas, isr: Replicas, live: Collection[int]) -> int | None:
+    """The first replica of a reassignment's target that is live and in sync."""
+    return next((r for r in target if r in live and r in isr), None)
+
+
+def zookeeper_controlled_shutdown(
+    registration: Registration, live: Collection[int], shutting_down: Collection[int]
+) -> tuple[int, Replicas] | None:
+    """The next leader before a broker stops, and the ISR without it; None if there is nobody."""
+    isr = tuple(r for r in registration.isr if r not in shutting_down)
+    for replica in registration.replicas:
+        if replica in live and replica in isr:
+            return replica, isr
+    return None
