@@ -1,0 +1,303 @@
+"""Read a failure-model card: nested tables in, flat and checked quantities out.
+
+A card is TOML (or a Python dict of the same shape). What it may hold is `KEYS`; anything else is
+refused with the nearest word that would do, because a misspelt mechanism would silently not happen.
+"""
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+
+from advisor import catalog
+from advisor.errors import ModelError
+
+MECHANISMS = (
+    "broker.crash",
+    "broker.power",
+    "broker.destroyed",
+    "broker.lag",
+    "broker.restart",
+    "rack.network",
+    "rack.power",
+    "rack.destroyed",
+    "cluster.power",
+)
+"""What can go wrong, in the order in which every result lists it."""
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "broker.crash": ("per_year", "minutes", "shape"),
+    "broker.power": ("per_year", "minutes", "shape"),
+    "broker.destroyed": ("per_year", "hours", "shape"),
+    "broker.lag": ("per_year", "minutes", "shape"),
+    "broker.restart": ("per_year", "minutes", "shape"),
+    "rack.network": ("per_year", "minutes", "shape"),
+    "rack.power": ("per_year", "minutes", "shape"),
+    "rack.destroyed": ("per_year",),
+    "cluster.power": ("per_year", "minutes", "not_returning", "shape"),
+    "flush": ("seconds",),
+    "detection": ("seconds",),
+    "election": ("ms_per_leader",),
+    "copy": ("bytes_per_second",),
+}
+"""The sections of a card and the numbers each may hold."""
+
+OWN_EVIDENCE = "own:"
+"""A card of the reader's own may say `evidence = "own: we counted 7 in 2 years"`."""
+
+_TEXTS = ("title", "when_to_use")
+# A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
+_MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape")
+_QUANTITY_KEYS = ("value", "low", "high", "evidence")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with its 95 % range and the evidence for it.
+
+    Attributes
+    ----------
+    value, low, high
+        Best estimate (a median) and the 2.5 % and 97.5 % points; all equal if it is exact.
+    evidence
+        An id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be "".
+    """
+
+    value: float
+    low: float
+    high: float
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card says: two texts, and its quantities by dotted path in the order of `KEYS`."""
+
+    title: str
+    when_to_use: str
+    quantities: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a card comes from, to say in errors: a name, and the text if it was a file."""
+
+    name: str
+    text: str | None = None
+
+    def error(self, path: str, problem: str) -> ModelError:
+        """Return (not raise) the error for the key `path`, naming file, line and key."""
+        line = _line_of(path, self.text) if self.text is not None else None
+        where = self.name if line is None else f"{self.name}:{line}"
+        return ModelError(f"{where}: {path} {problem}" if path else f"{where}: {problem}")
+
+
+def read_card(path: Path) -> Card:
+    """Read a card file, in which every number must name its evidence.
+
+    Raises
+    ------
+    ModelError
+        Unreadable, broken TOML, or anything that `check_card` or `check_evidence` refuses.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not UTF-8 text (byte {error.start}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{path}: not valid TOML: {error}.") from error
+    origin = Origin(str(path), text)
+    card = check_card(tables, origin)
+    check_evidence(card, origin, catalog.evidence())
+    return card
+
+
+def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
+    """Check nested tables against `KEYS` and flatten them.
+
+    Raises
+    ------
+    ModelError
+        Unknown section or key; a number that is none, negative, NaN, infinite or out of order;
+        a rate without its duration or the other way round; no mechanism at all.
+    """
+    found: dict[str, Quantity] = {}
+    for section, table in _sections(tables, origin):
+        for key, raw in table.items():
+            path = f"{section}.{key}"
+            if key not in KEYS[section]:
+                raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}.")
+            found[path] = _quantity(raw, path, origin)
+    _check_partners(found, {name for name, _ in _sections(tables, origin)}, origin)
+    ordered = (f"{section}.{key}" for section, keys in KEYS.items() for key in keys)
+    texts = [tables.get(key, "") for key in _TEXTS]
+    for key, text in zip(_TEXTS, texts, strict=True):
+        if not isinstance(text, str):
+            raise origin.error(key, f"must be a text, not {text!r}.")
+    return Card(
+        title=str(texts[0]),
+        when_to_use=str(texts[1]).strip(),
+        quantities={path: found[path] for path in ordered if path in found},
+    )
+
+
+def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
+    """Refuse a card with a number whose evidence is missing or unknown.
+
+    Raises
+    ------
+    ModelError
+        Evidence is neither in `known` nor a text after `own:`.
+    """
+    for path, quantity in card.quantities.items():
+        evidence = quantity.evidence
+        if not evidence:
+            raise origin.error(
+                path,
+                "has no evidence; say { value = .., low = .., high = .., evidence = .. } with an "
+                'id of data/failure_rates.csv or evidence = "own: where the number comes from".',
+            )
+        own = evidence.startswith(OWN_EVIDENCE) and evidence[len(OWN_EVIDENCE) :].strip()
+        if not own and evidence not in known:
+            close = difflib.get_close_matches(evidence, known, n=1)
+            hint = f"did you mean '{close[0]}'" if close else "see data/README.md"
+            raise origin.error(
+                path,
+                f"cites evidence '{evidence}', which data/failure_rates.csv does not hold; {hint}, "
+                'or start it with "own:" and say where the number comes from.',
+            )
+
+
+def check_number(raw: object, path: str, origin: Origin) -> float:
+    """Return `raw` as a float that the key `path` may hold.
+
+    Raises
+    ------
+    ModelError
+        Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, Real):
+        raise origin.error(path, f"must be a number, not {raw!r}.")
+    try:
+        number = float(raw)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise origin.error(path, f"must be a finite number, not {number}.")
+    key = path.rpartition(".")[2]
+    if number < 0:
+        raise origin.error(path, f"must not be negative, but is {number:g}.")
+    if number == 0 and key in _MORE_THAN_ZERO:
+        raise origin.error(path, "must be more than 0.")
+    if number > 1 and key == "not_returning":
+        raise origin.error(path, f"is a probability and must not exceed 1, but is {number:g}.")
+    return number
+
+
+def _sections(
+    tables: Mapping[str, object], origin: Origin
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    groups = {section.partition(".")[0] for section in KEYS if "." in section}
+    for name, content in tables.items():
+        if name in _TEXTS:
+            continue
+        if name not in groups and name not in KEYS:
+            raise origin.error(
+                name, f"is no section of a card; {_nearest(name, [*groups, *KEYS, *_TEXTS])}."
+            )
+        nested = _table(content, name, origin)
+        if name in KEYS:
+            yield name, nested
+            continue
+        for child, table in nested.items():
+            section = f"{name}.{child}"
+            if section not in KEYS:
+                known = [key for key in KEYS if key.startswith(f"{name}.")]
+                raise origin.error(section, f"is no section of a card; {_nearest(section, known)}.")
+            yield section, _table(table, section, origin)
+
+
+def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
+    if not isinstance(content, Mapping):
+        raise origin.error(path, f"must be a table, not {content!r}.")
+    for key in content:
+        if not isinstance(key, str):
+            raise origin.error(path, f"has a key that is no text: {key!r}.")
+    return content
+
+
+def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
+    if not isinstance(raw, Mapping):
+        value = check_number(raw, path, origin)
+        return Quantity(value, value, value)
+    for key in raw:
+        if key not in _QUANTITY_KEYS:
+            near = _nearest(str(key), _QUANTITY_KEYS)
+            raise origin.error(path, f"holds '{key}', which is no part of a number; {near}.")
+    if "value" not in raw:
+        raise origin.error(path, "has no value.")
+    if ("low" in raw) != ("high" in raw):
+        raise origin.error(path, "needs both low and high, or neither.")
+    value = check_number(raw["value"], path, origin)
+    low = check_number(raw.get("low", value), path, origin)
+    high = check_number(raw.get("high", value), path, origin)
+    if not low <= value <= high:
+        raise origin.error(path, f"needs low <= value <= high, got {low:g}, {value:g}, {high:g}.")
+    evidence = raw.get("evidence", "")
+    if not isinstance(evidence, str):
+        raise origin.error(path, f"needs a text as evidence, not {evidence!r}.")
+    return Quantity(value, low, high, evidence.strip())
+
+
+def _check_partners(found: Mapping[str, Quantity], sections: set[str], origin: Origin) -> None:
+    mechanisms = [name for name in MECHANISMS if f"{name}.per_year" in found]
+    for section in sections.intersection(MECHANISMS):
+        # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours.
+        borrowed = section == "broker.destroyed" and "broker.destroyed.hours" in found
+        if section not in mechanisms and not (
+            borrowed and {"rack.destroyed", "cluster.power"} & set(mechanisms)
+        ):
+            raise origin.error(section, "has no per_year; say how often it happens.")
+        for key in ("minutes", "hours"):
+            if key in KEYS[section] and f"{section}.{key}" not in found:
+                raise origin.error(section, f"has no {key}; say how long it lasts on average.")
+    gone = found.get("cluster.power.not_returning")
+    loses = "rack.destroyed" if "rack.destroyed" in mechanisms else ""
+    loses = "cluster.power.not_returning" if gone is not None and gone.high > 0 else loses
+    if loses and "broker.destroyed.hours" not in found:
+        raise origin.error(
+            loses, "needs broker.destroyed.hours: how long until a lost broker is replaced."
+        )
+    if not mechanisms:
+        raise origin.error(
+            "", f"nothing ever fails in this card; give at least one of {', '.join(MECHANISMS)}."
+        )
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'"
+    return f"known are {', '.join(sorted(known))}"
+
+
+def _line_of(path: str, text: str) -> int | None:
+    """Return the line on which a card file sets `path` (or opens it), counted from 1."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[\s*([\w.\-]+)\s*\]", line)
+        key = re.match(r"\s*([\w.\-]+)\s*=", line)
+        if header:
+            section = header[1]
+            if section == path or section.startswith(f"{path}."):
+                return number
+        elif key and path == (f"{section}.{key[1]}" if section else key[1]):
+            return number
+    return None
