@@ -1,0 +1,68 @@
+# Every target sets up what it needs in .venv, from nothing but Python 3.11 or newer and make.
+#
+#   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
+#   make test     everything that is checked before a change is accepted
+#   make lock     pins the dependencies anew from pyproject.toml
+#   make clean    removes .venv and everything built
+#
+# Another Python: make PYTHON=/path/to/python3 report
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+CLUSTER := data/clusters/three-az-six-brokers
+
+# The first of these that is new enough; only looked for when something is to be set up.
+PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+  if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
+
+.PHONY: report test lock clean
+.DELETE_ON_ERROR:
+
+report: $(READY)
+	@mkdir -p out
+	@$(PY) -m advisor report $(CLUSTER).txt --racks $(CLUSTER).racks.toml \
+	  --model three_az_cloud --output out/report.html
+
+test: $(READY)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest --nbval-lax tests notebooks
+
+ifneq ($(wildcard bench/*.py),)
+.PHONY: bench
+bench: $(READY)
+	$(PY) -m pytest bench
+endif
+
+lock: $(READY)
+	@$(PIP) uv
+	$(PY) -m uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+	  --fork-strategy fewest --no-emit-index-url --no-annotate --no-header --upgrade --quiet \
+	  --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# hatchling is pinned in the lock, so nothing is built in an environment fetched on the side.
+$(READY): requirements.lock pyproject.toml
+	@python='$(PYTHON)'; \
+	if ! "$${python:-none}" -c '$(NEW_ENOUGH)' 2>/dev/null; then \
+	  echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "$$python cannot make a virtual environment, its ensurepip is missing: install it" \
+	    "(on Debian and Ubuntu: apt-get install python3-venv)," \
+	    "or say make PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	echo "Setting up $(VENV), once: this takes a minute or two."; \
+	"$$python" -m venv $(VENV)
+	@$(PIP) -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
