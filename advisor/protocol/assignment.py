@@ -1,15 +1,15 @@
 """Which brokers get the replicas of a new topic's partitions.
 
-Three algorithms: the textbooks' ``i mod n, (i + j) mod n``; the one of Kafka's tools and of its
-ZooKeeper controller, rack-aware since KIP-36; and the KRaft controller's. Both of Kafka's are
-checked against tables recorded from Kafka.
+Three algorithms: the textbooks' ``i mod n, (i + j) mod n``; the one of the ZooKeeper controller
+and of Kafka's tools up to 4.0, rack-aware since KIP-36; and the one of the KRaft controller and
+of the tools since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
 
 The order of the brokers given matters in two cases. "rack_alternated" without racks goes round
 them as they come; the ZooKeeper controller's own tools sort by id first. "striped" walks racks
 in the order of a Java hash map, and racks whose names share a bucket stay in the order in which
 they came; the controller's own order is that of another hash map, keyed by broker id.
 
-Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 3.9),
+Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 4.0),
 ``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java`` and
 ``metadata/src/main/java/org/apache/kafka/controller/ReplicationControlManager.java``.
 """
@@ -50,7 +50,7 @@ def assign(
     partitions, replication_factor : int
         Partitions to assign, and replicas of each.
     algorithm : {"striped", "rack_alternated", "modulo"}
-        Of a KRaft controller, of Kafka's tools and the ZooKeeper controller, of the textbooks.
+        A KRaft controller's; the ZooKeeper controller's and the older tools'; the textbooks'.
     start_index, shift : int or None
         "rack_alternated" only: position of partition 0's leader in the list of brokers, and
         how far the followers are shifted at first. With ``start_index=None`` both are drawn,

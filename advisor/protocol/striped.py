@@ -78,6 +78,7 @@ def _replicas(racks: list[_Rack], replication_factor: int, epoch: int) -> list[i
     )
     replicas = [leader]
     # The leader's rack is passed over once, so that every other rack has its turn before it.
+    # The walk ends: the rings that served the last partition are full again in a new epoch.
     walk = chain((rack for rack in racks if rack is not home), cycle(racks))
     while len(replicas) < replication_factor:
         broker = next(walk).take(epoch)
