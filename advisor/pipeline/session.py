@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import advisor
 from advisor.errors import AdvisorError, MissingExtraError
 from advisor.pipeline.java import Java, find_java
 
@@ -134,7 +133,7 @@ def session_settings(master: str, directory: Path) -> dict[str, str]:
 
 def _import_path() -> str | None:
     """Say where Python workers find this package, unless it is installed and they know."""
-    parent = Path(advisor.__file__).resolve().parent.parent
+    parent = Path(__file__).resolve().parents[2]
     installed = [*site.getsitepackages(), site.getusersitepackages()]
     # A site-packages directory on PYTHONPATH would come before the standard library.
     return None if any(parent == Path(path).resolve() for path in installed) else str(parent)
