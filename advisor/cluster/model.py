@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
+from advisor.cluster.racks import rack_mapping
 from advisor.errors import InputError
 
 K = TypeVar("K")
@@ -149,7 +151,7 @@ class Partition:
         return frozenset(broker for _, ids in self._lists() for broker in ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; `Cluster.from_dict` reads it back."""
+        """Return plain JSON data; `load_cluster` reads it back."""
         return {
             "index": self.index,
             "leader": self.leader,
@@ -199,7 +201,7 @@ class Topic:
             raise InputError("a topic has no name")
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
-        for one, two in zip(ordered, ordered[1:], strict=False):
+        for one, two in pairwise(ordered):
             if one.index == two.index:
                 raise InputError(f"topic {self.name} has partition {one.index} twice")
         stated = self.configs.get("min.insync.replicas")
@@ -233,7 +235,7 @@ class Topic:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; `Cluster.from_dict` reads it back."""
+        """Return plain JSON data; `load_cluster` reads it back."""
         return {
             "name": self.name,
             "topic_id": self.topic_id,
@@ -351,12 +353,12 @@ class Cluster:
                 return topic
         raise InputError(f"there is no topic {name!r} in {self.source or 'this cluster'}")
 
-    def with_racks(self, mapping: Mapping[int, str | None]) -> Cluster:
-        """Return this cluster with the given racks; brokers it did not have are added."""
-        return replace(self, brokers={**self.brokers, **mapping})
+    def with_racks(self, mapping: Mapping[Any, Any]) -> Cluster:
+        """Return this cluster with racks from {id: rack} or {rack: [ids]}; new ids are added."""
+        return replace(self, brokers={**self.brokers, **rack_mapping(mapping)})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; `Cluster.from_dict` and `load_cluster` read it back."""
+        """Return plain JSON data; `load_cluster` reads it back from JSON."""
         return {
             "kafka_version": self.kafka_version,
             "source": self.source,

@@ -1,0 +1,106 @@
+"""Print topics in the very columns of `kafka-topics.sh --describe`, as each era printed them.
+
+Read in the tool's sources: `kafka/admin/ListTopicCommand.scala` (0.8.0),
+`kafka/admin/TopicCommand.scala` (0.8.1 to 3.6), `org/apache/kafka/tools/TopicCommand.java` (3.7+).
+"""
+
+from __future__ import annotations
+
+import re
+
+from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.errors import InputError
+
+
+def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
+    """Return what `kafka-topics.sh --describe` of that Kafka version prints.
+
+    Parameters
+    ----------
+    described : Cluster or Topic
+        All topics of a cluster, in its order, or one.
+    version : str
+        Such as "0.8.0", "2.1" or "4.1". What that version does not print is left out: 0.8.0 has
+        no header line; the reassignment came in 2.6, topic ids in 2.8, the ELR in 3.8.
+
+    Returns
+    -------
+    str
+        Lines that end with a newline; "" for a cluster without topics.
+
+    Raises
+    ------
+    InputError
+        If the version is not of the form "4.1".
+    """
+    numbers = version_numbers(version)
+    topics = described.topics if isinstance(described, Cluster) else (described,)
+    lines: list[str] = []
+    for topic in topics:
+        if numbers < (0, 8, 1):
+            lines.extend(_oldest_line(topic, partition) for partition in topic.partitions)
+        else:
+            lines.append(_header(topic, numbers))
+            lines.extend(_line(topic, partition, numbers) for partition in topic.partitions)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return "4.1" as (4, 1).
+
+    Raises
+    ------
+    InputError
+        If the version is not two to four numbers with dots between them.
+    """
+    if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
+        raise InputError(f'{version!r} is not a Kafka version; write it like "4.1"')
+    return tuple(map(int, version.split(".")))
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _leader(partition: Partition) -> str:
+    return "none" if partition.leader is None else str(partition.leader)
+
+
+def _oldest_line(topic: Topic, partition: Partition) -> str:
+    return (
+        f"topic: {topic.name}\tpartition: {partition.index}\tleader: {_leader(partition)}"
+        f"\treplicas: {_ids(partition.replicas)}\tisr: {_ids(partition.isr)}"
+    )
+
+
+def _header(topic: Topic, numbers: tuple[int, ...]) -> str:
+    fields = [("Topic", topic.name)]
+    if numbers >= (2, 8) and topic.topic_id:
+        fields.append(("TopicId", topic.topic_id))
+    # Before 2.5 the tool counted the replicas being added as well.
+    first = topic.partitions[0]
+    factor = topic.replication_factor if numbers >= (2, 5) else len(first.replicas)
+    fields.append(("PartitionCount", str(len(topic.partitions))))
+    fields.append(("ReplicationFactor", str(factor)))
+    fields.append(("Configs", ",".join(f"{key}={value}" for key, value in topic.configs.items())))
+    if topic.marked_for_deletion and numbers >= (0, 11):
+        fields.append(("MarkedForDeletion", "true"))
+    colon = ": " if numbers >= (2, 4) else ":"
+    return "\t".join(f"{label}{colon}{value}" for label, value in fields)
+
+
+def _line(topic: Topic, partition: Partition, numbers: tuple[int, ...]) -> str:
+    fields = [
+        ("Topic", topic.name),
+        ("Partition", str(partition.index)),
+        ("Leader", _leader(partition)),
+        ("Replicas", _ids(partition.replicas)),
+        ("Isr", _ids(partition.isr)),
+    ]
+    if numbers >= (2, 6) and (partition.adding or partition.removing):
+        fields.append(("Adding Replicas", _ids(partition.adding)))
+        fields.append(("Removing Replicas", _ids(partition.removing)))
+    if numbers >= (3, 8):
+        for label, ids in (("Elr", partition.elr), ("LastKnownElr", partition.last_known_elr)):
+            fields.append((label, "N/A" if ids is None else _ids(ids)))
+    return "".join(f"\t{label}: {value}" for label, value in fields)

@@ -1,0 +1,130 @@
+"""Which broker stands in which rack, in every form people write it down."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from advisor.errors import InputError
+
+Racks = Mapping[int, str | None] | Mapping[str, object] | str | os.PathLike[str]
+"""`{1: "a", 2: "b"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, TOML text or the path of a TOML file."""
+
+MAX_ID = 2**31 - 1
+
+
+def broker_id(value: object, where: str) -> int:
+    """Return a broker id from a number or its digits; broker ids are Java ints from 0."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID:
+        return value
+    raise InputError(f"{where}: {value!r} is not a broker id; ids are whole numbers from 0")
+
+
+def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, str | None]:
+    """Return broker id to rack, from `{id: rack}`, `{rack: [ids]}` or a mix of both.
+
+    Parameters
+    ----------
+    mapping : mapping
+        A value that is a list is the brokers of the rack that its key names; any other value is
+        the rack of the broker whose id its key is. None or "" stands for "not known".
+    where : str
+        What to name in an error, such as "racks.toml".
+
+    Raises
+    ------
+    InputError
+        If an id or rack is malformed, or a broker is put into two racks.
+    """
+    result: dict[int, str | None] = {}
+    for key, value in mapping.items():
+        if isinstance(value, list | tuple | set | frozenset):
+            pairs = [(broker_id(item, where), key) for item in value]
+        else:
+            pairs = [(broker_id(key, where), value)]
+        for broker, rack in pairs:
+            name = _rack_name(rack, broker, where)
+            if result.setdefault(broker, name) != name:
+                raise InputError(
+                    f"{where}: broker {broker} is put into the racks {result[broker]} and {name}; "
+                    "name one"
+                )
+    return result
+
+
+def read_racks(racks: Racks) -> dict[int, str | None]:
+    """Return broker id to rack from any form of `Racks`.
+
+    A TOML file has a table `[racks]` with lines `a = [1, 2]` or `1 = "a"`; the table's name may
+    be left out.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or understood; the message names the file.
+    """
+    if isinstance(racks, Mapping):
+        return rack_mapping(racks)
+    if not isinstance(racks, str | os.PathLike):
+        raise InputError(f"racks: {racks!r} is neither a mapping, nor a file, nor 1=a,2=b")
+    text = os.fspath(racks)
+    if "\n" in text:
+        return _from_toml(text, "racks")
+    if "=" in text and not _exists(text):
+        return _from_pairs(text)
+    try:
+        content = Path(text).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8"
+        raise InputError(
+            f"racks: cannot read {text!r} ({reason}); give a TOML file with [racks], or 1=a,2=b"
+        ) from None
+    return _from_toml(content, text)
+
+
+def _rack_name(rack: object, broker: int, where: str) -> str | None:
+    if rack is None or rack == "":
+        return None
+    if isinstance(rack, str) and rack.strip():
+        return rack.strip()
+    raise InputError(f"{where}: broker {broker} has the rack {rack!r}; a rack is a name in quotes")
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _from_pairs(text: str) -> dict[int, str | None]:
+    result: dict[object, object] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, rack = pair.partition("=")
+        if not equals:
+            raise InputError(f"racks: {pair!r} is not of the form 1=a")
+        broker = broker_id(name.strip(), "racks")
+        rack = rack.strip()
+        if result.setdefault(broker, rack) != rack:
+            raise InputError(f"racks: broker {broker} is put into two racks; name one")
+    if not result:
+        raise InputError(f"racks: {text!r} names no broker; write 1=a,2=a,3=b")
+    return rack_mapping(result)
+
+
+def _from_toml(text: str, where: str) -> dict[int, str | None]:
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: this is not TOML: {error}") from None
+    table = document.get("racks", document)
+    if not isinstance(table, dict) or not table:
+        raise InputError(
+            f"{where}: no racks here; write a table [racks] with lines like a = [1, 2]"
+        )
+    return rack_mapping(table, where)
