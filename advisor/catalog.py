@@ -35,7 +35,8 @@ class Evidence:
     unit
         The last word of the card's key (`per_year`, `minutes`), or a unit in plain words.
     source, url, year, retrieved
-        Who published it, where, when, and the day it was looked up (ISO date).
+        Who published it, where (empty for an assumption), when, and the day it was looked up
+        (ISO date).
     verified
         "primary": read in the source itself; "secondary": read in a quotation or summary of it;
         "assumption": our judgement, no public figure was found.
@@ -153,12 +154,14 @@ def _shipped(name: str) -> Path:
 
 
 def _evidence(cells: Mapping[str | None, str | None], where: str) -> Evidence:
+    judged = (cells.get("verified") or "").strip() == "assumption"
     for column in fields(Evidence):
-        if not (cells.get(column.name) or "").strip():
+        # A judgement was published nowhere else; its note says what it rests on.
+        if not (cells.get(column.name) or "").strip() and not (judged and column.name == "url"):
             raise ModelError(f"{where}: the field '{column.name}' is empty; every row needs it.")
     if None in cells:
         raise ModelError(f"{where}: more fields than columns; quote a field that holds a comma.")
-    text = {key: value.strip() for key, value in cells.items() if key and value}
+    text = {key: (value or "").strip() for key, value in cells.items() if key}
     try:
         value, low, high = (float(text[key]) for key in ("value", "low", "high"))
         year = int(text["year"])

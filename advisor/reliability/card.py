@@ -52,6 +52,12 @@ OWN_EVIDENCE = "own:"
 _TEXTS = ("title", "when_to_use")
 # A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
 _MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape")
+_OPTIONAL = ("shape", "not_returning")
+_WHY = {
+    "per_year": "; say how often it happens",
+    "minutes": "; say how long it lasts on average",
+    "hours": "; say how long it takes on average",
+}
 _QUANTITY_KEYS = ("value", "low", "high", "evidence")
 
 
@@ -93,7 +99,9 @@ class Origin:
         """Return (not raise) the error for the key `path`, naming file, line and key."""
         line = _line_of(path, self.text) if self.text is not None else None
         where = self.name if line is None else f"{self.name}:{line}"
-        return ModelError(f"{where}: {path} {problem}" if path else f"{where}: {problem}")
+        # A stranger's key may hold a line break; an error stays one line.
+        subject = f"{repr(path)[1:-1]} " if path else ""
+        return ModelError(f"{where}: {subject}{problem}")
 
 
 def read_card(path: Path) -> Card:
@@ -129,13 +137,14 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         a rate without its duration or the other way round; no mechanism at all.
     """
     found: dict[str, Quantity] = {}
-    for section, table in _sections(tables, origin):
+    sections = dict(_sections(_table(tables, "the card", origin), origin))
+    for section, table in sections.items():
         for key, raw in table.items():
             path = f"{section}.{key}"
             if key not in KEYS[section]:
                 raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}.")
             found[path] = _quantity(raw, path, origin)
-    _check_partners(found, {name for name, _ in _sections(tables, origin)}, origin)
+    _check_partners(found, set(sections), origin)
     ordered = (f"{section}.{key}" for section, keys in KEYS.items() for key in keys)
     texts = [tables.get(key, "") for key in _TEXTS]
     for key, text in zip(_TEXTS, texts, strict=True):
@@ -170,7 +179,7 @@ def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
             hint = f"did you mean '{close[0]}'" if close else "see data/README.md"
             raise origin.error(
                 path,
-                f"cites evidence '{evidence}', which data/failure_rates.csv does not hold; {hint}, "
+                f"cites evidence {evidence!r}, which data/failure_rates.csv does not hold; {hint}, "
                 'or start it with "own:" and say where the number comes from.',
             )
 
@@ -240,7 +249,7 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     for key in raw:
         if key not in _QUANTITY_KEYS:
             near = _nearest(str(key), _QUANTITY_KEYS)
-            raise origin.error(path, f"holds '{key}', which is no part of a number; {near}.")
+            raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}.")
     if "value" not in raw:
         raise origin.error(path, "has no value.")
     if ("low" in raw) != ("high" in raw):
@@ -256,24 +265,25 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     return Quantity(value, low, high, evidence.strip())
 
 
-def _check_partners(found: Mapping[str, Quantity], sections: set[str], origin: Origin) -> None:
+def _check_partners(
+    found: Mapping[str, Quantity], sections: Collection[str], origin: Origin
+) -> None:
     mechanisms = [name for name in MECHANISMS if f"{name}.per_year" in found]
-    for section in sections.intersection(MECHANISMS):
-        # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours.
-        borrowed = section == "broker.destroyed" and "broker.destroyed.hours" in found
-        if section not in mechanisms and not (
-            borrowed and {"rack.destroyed", "cluster.power"} & set(mechanisms)
-        ):
-            raise origin.error(section, "has no per_year; say how often it happens.")
-        for key in ("minutes", "hours"):
-            if key in KEYS[section] and f"{section}.{key}" not in found:
-                raise origin.error(section, f"has no {key}; say how long it lasts on average.")
+    # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
+    # so a card may give those hours even where no broker is destroyed alone.
+    borrows = "rack.destroyed" in mechanisms or "cluster.power" in mechanisms
+    for section, keys in KEYS.items():
+        for key in keys:
+            path = f"{section}.{key}"
+            excused = key in _OPTIONAL or (borrows and path == "broker.destroyed.per_year")
+            if section in sections and path not in found and not excused:
+                raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
     gone = found.get("cluster.power.not_returning")
-    loses = "rack.destroyed" if "rack.destroyed" in mechanisms else ""
-    loses = "cluster.power.not_returning" if gone is not None and gone.high > 0 else loses
-    if loses and "broker.destroyed.hours" not in found:
+    losing = [name for name in mechanisms if name == "rack.destroyed"]
+    losing += ["cluster.power.not_returning"] if gone is not None and gone.high > 0 else []
+    if losing and "broker.destroyed.hours" not in found:
         raise origin.error(
-            loses, "needs broker.destroyed.hours: how long until a lost broker is replaced."
+            losing[0], "needs broker.destroyed.hours: how long until a lost broker is replaced."
         )
     if not mechanisms:
         raise origin.error(
@@ -289,15 +299,18 @@ def _nearest(word: str, known: Collection[str]) -> str:
 
 
 def _line_of(path: str, text: str) -> int | None:
-    """Return the line on which a card file sets `path` (or opens it), counted from 1."""
-    section = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[\s*([\w.\-]+)\s*\]", line)
-        key = re.match(r"\s*([\w.\-]+)\s*=", line)
-        if header:
-            section = header[1]
-            if section == path or section.startswith(f"{path}."):
+    """Return the line on which a card file sets `path`, or else what encloses it, from 1."""
+    while path:
+        section = ""
+        for number, line in enumerate(text.splitlines(), start=1):
+            header = re.match(r"\s*\[\s*([\w.\-]+)\s*\]", line)
+            key = re.match(r"\s*([\w.\-]+)\s*=", line)
+            if header:
+                section = header[1]
+            elif not key:
+                continue
+            name = ".".join(filter(None, (section, key[1] if key else "")))
+            if f"{name}.".startswith(f"{path}."):
                 return number
-        elif key and path == (f"{section}.{key[1]}" if section else key[1]):
-            return number
+        path = path.rpartition(".")[0]
     return None
