@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from advisor.cluster.model import Partition, Topic
+from advisor.cluster.model import TOPIC_NAME, Partition, Topic
 from advisor.cluster.racks import MAX_ID
 from advisor.errors import InputError
 
@@ -25,10 +25,9 @@ _SPELLING = {label.lower(): label for label in (*PARTITION_LABELS, *HEADER_LABEL
 _LABEL = re.compile(
     rf"(?<!\S)({'|'.join(sorted(_SPELLING, key=len, reverse=True))}):", re.IGNORECASE
 )
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
-_ESCAPES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+_NOISE = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _AGAIN = "save the whole output of kafka-topics.sh --describe again"
 
 
@@ -94,7 +93,7 @@ def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
 
 def _lines(text: str, source: str) -> Iterator[_Line]:
     numbered = [
-        (number, _ESCAPES.sub("", line).strip())
+        (number, _NOISE.sub("", line).strip())
         for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1)
     ]
     numbered = [(number, line) for number, line in numbered if line]
@@ -146,7 +145,7 @@ def _read_line(line: str, where: str) -> _Line | None:
         if label in values:
             raise InputError(f"{where}: this line has {label} twice; {_AGAIN}")
         values[label] = line[match.end() : end].strip()
-    if not _NAME.fullmatch(values["Topic"]):
+    if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {values['Topic']!r} is not the name of a topic; {_AGAIN}")
     _refuse_missing(values, where)
     return _Line(where, values["Topic"], values)

@@ -7,6 +7,7 @@ minimum ISR above the replication factor, a partition without a leader) is kept 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -19,11 +20,12 @@ from advisor.errors import InputError
 K = TypeVar("K")
 V = TypeVar("V")
 
+TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
 INTERNAL_TOPICS = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
 )
-"""Topics that Kafka makes for itself (`org.apache.kafka.common.internals.Topic`, and the tiered
-storage's `TopicBasedRemoteLogMetadataManagerConfig`)."""
+"""Topics that Kafka makes for itself (`common.internals.Topic`, and tiered storage's)."""
 
 
 class FrozenMap(Mapping[K, V], Generic[K, V]):
@@ -197,8 +199,8 @@ class Topic:
         ordered = tuple(sorted(self.partitions, key=lambda partition: partition.index))
         object.__setattr__(self, "partitions", ordered)
         object.__setattr__(self, "configs", FrozenMap(self.configs))
-        if not self.name:
-            raise InputError("a topic has no name")
+        if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
+            raise InputError(f"{self.name!r} is not the name of a topic (letters, digits, . _ -)")
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
         for one, two in pairwise(ordered):
@@ -230,8 +232,7 @@ class Topic:
         stated = self.min_insync_replicas
         return (
             f"Topic({self.name}: {_count(len(self.partitions), 'partition')}, "
-            f"RF {self.replication_factor}, "
-            f"min ISR {'not stated' if stated is None else stated})"
+            f"RF {self.replication_factor}, min ISR {stated or 'not stated'})"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,151 @@
+import pickle
+
+import pytest
+
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.errors import InputError
+
+
+def healthy(index=0, replicas=(1, 2, 3), **changes):
+    leader = replicas[0] if replicas else None
+    return Partition(
+        **{"index": index, "leader": leader, "replicas": replicas, "isr": replicas, **changes}
+    )
+
+
+def test_uniform_deals_brokers_over_racks_in_turn():
+    """Brokers 1..n stand in racks r1..rk round robin; racks=None leaves them unknown."""
+    expected = {1: "r1", 2: "r2", 3: "r1", 4: "r2", 5: "r1"}
+    assert Cluster.uniform(brokers=5, racks=2).brokers == expected
+    assert Cluster.uniform(brokers=2, racks=None).brokers == {1: None, 2: None}
+    assert Cluster.uniform().racks == ("r1", "r2", "r3")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"brokers": 0},
+        {"brokers": -1},
+        {"brokers": 2.5},
+        {"racks": 0},
+        {"racks": 7},
+        {"racks": True},
+    ],
+)
+def test_uniform_refuses_counts_that_cannot_be(arguments):
+    """No cluster has zero brokers, or more racks than brokers in this construction."""
+    with pytest.raises(InputError, match=next(iter(arguments))):
+        Cluster.uniform(**arguments)
+
+
+def test_racks_may_be_known_for_some_brokers_only():
+    """A broker without a rack is no error, and racks lists what is known, once and sorted."""
+    cluster = Cluster(brokers={3: "b", 1: "b", 2: None, 4: "a"})
+    assert cluster.racks == ("a", "b")
+    assert cluster.rack_of(2) is None
+    assert list(cluster.brokers) == [1, 2, 3, 4]
+    with pytest.raises(InputError, match="broker 9"):
+        cluster.rack_of(9)
+
+
+def test_with_racks_takes_both_forms_and_adds_brokers():
+    """Racks come as {id: rack} or {rack: [ids]}; a broker that only they name is added."""
+    cluster = Cluster(brokers={1: None, 2: "x"})
+    assert cluster.with_racks({1: "a", 3: "b"}).brokers == {1: "a", 2: "x", 3: "b"}
+    assert cluster.with_racks({"a": [1, 2]}).brokers == {1: "a", 2: "a"}
+    assert cluster.brokers == {1: None, 2: "x"}
+
+
+@pytest.mark.parametrize(
+    "brokers", [{}, {-1: "a"}, {"1": "a"}, {True: "a"}, {1: ""}, {1: "  "}, {1: 7}]
+)
+def test_a_cluster_refuses_malformed_brokers(brokers):
+    """Ids are whole numbers from 0 and racks are names."""
+    with pytest.raises(InputError):
+        Cluster(brokers=brokers)
+
+
+def test_values_can_be_hashed_compared_and_sent():
+    """Two equal clusters have one hash, and pickling (Spark does it) keeps equality."""
+    topic = Topic("t", (healthy(),), {"min.insync.replicas": "2"})
+    one = Cluster({1: "a", 2: "a", 3: "b"}, (topic,))
+    two = Cluster({3: "b", 2: "a", 1: "a"}, [topic])
+    assert one == two
+    assert hash(one) == hash(two)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one != two.with_racks({1: "z"})
+    with pytest.raises(AttributeError):
+        one.brokers = {}
+    with pytest.raises(TypeError):
+        one.brokers[1] = "z"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"isr": (1, 9)}, "broker 9 as Isr"),
+        ({"leader": 9}, "broker 9 as Leader"),
+        ({"elr": (9,)}, "broker 9 as Elr"),
+        ({"replicas": (1, 1), "isr": (1,), "leader": 1}, "twice in Replicas"),
+        ({"isr": (1, 1)}, "twice in Isr"),
+        ({"replicas": ()}, "no replicas"),
+        ({"replicas": (1, -2), "isr": (1,)}, "-2"),
+        ({"index": -1}, "numbers start at 0"),
+    ],
+)
+def test_a_partition_that_cannot_be_is_refused(changes, said):
+    """Leader, ISR and ELR are replicas, and nobody holds two replicas of one partition."""
+    with pytest.raises(InputError, match=said):
+        healthy(**changes)
+
+
+def test_odd_but_real_partitions_are_kept():
+    """No leader, an empty ISR with an ELR, and replicas on their way are what Kafka shows."""
+    lone = healthy(leader=None, isr=(), elr=(1, 2), last_known_elr=(1,))
+    assert lone.leader is None
+    moving = healthy(replicas=(4, 5, 1, 2), adding=(4, 5), removing=(1,))
+    assert moving.replication_factor == 2
+    assert healthy(adding=(8,)).replication_factor == 3
+    assert healthy(adding=(8,)).brokers() == {1, 2, 3, 8}
+
+
+def test_a_topic_sorts_its_partitions_and_knows_its_numbers():
+    """Partitions come in any order; min ISR above RF is kept for the advice to speak about."""
+    topic = Topic("t", (healthy(1), healthy(0)), {"min.insync.replicas": "5"})
+    assert [partition.index for partition in topic.partitions] == [0, 1]
+    assert (topic.replication_factor, topic.min_insync_replicas, topic.internal) == (3, 5, False)
+    assert Topic("__consumer_offsets", (healthy(),)).internal
+    assert Topic("t", (healthy(),)).min_insync_replicas is None
+
+
+@pytest.mark.parametrize("stated", ["0", "-1", "two", "", "1.5", "²"])
+def test_a_min_isr_that_is_no_number_is_refused(stated):
+    """Kafka takes whole numbers from 1 only."""
+    with pytest.raises(InputError, match=r"min\.insync\.replicas"):
+        Topic("t", (healthy(),), {"min.insync.replicas": stated})
+
+
+def test_topics_must_fit_the_cluster():
+    """Two topics of one name, and replicas on brokers that are not there, are refused."""
+    topic = Topic("t", (healthy(),))
+    with pytest.raises(InputError, match="twice"):
+        Cluster({1: None, 2: None, 3: None}, (topic, topic))
+    with pytest.raises(InputError, match="t-0 names broker 3"):
+        Cluster({1: None, 2: None}, (topic,))
+    with pytest.raises(InputError, match="partition 0 twice"):
+        Topic("t", (healthy(), healthy()))
+    with pytest.raises(InputError, match="no topic 'u'"):
+        Cluster({1: None, 2: None, 3: None}, (topic,)).topic("u")
+
+
+def test_a_cluster_reads_well():
+    """The text says the counts, and the HTML escapes what a user wrote."""
+    cluster = Cluster({1: "<a>", 2: "b", 3: None}, (Topic("t", (healthy(),)),), "4.1")
+    assert repr(cluster) == (
+        "Cluster(3 brokers in 2 racks (<a>, b), 1 of them in no known rack; "
+        "1 topic, 1 partition; Kafka 4.1)"
+    )
+    html = cluster._repr_html_()
+    assert "&lt;a&gt;" in html
+    assert "<a>" not in html
+    assert "<td>t</td>" in html
