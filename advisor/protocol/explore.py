@@ -72,13 +72,13 @@ class Survey(Generic[S]):
     depth : int
         Transitions to the furthest state.
     violations : mapping
-        Invariant name to a shortest path into a state that breaks it, or None.
+        A bit of ``broken`` to a shortest path into a state that has it; only bits that were seen.
     """
 
     states: int
     visited: int
     depth: int
-    violations: Mapping[str, tuple[S, ...] | None]
+    violations: Mapping[int, tuple[S, ...]]
 
 
 def explore(
@@ -122,7 +122,7 @@ def survey(
     initial: S,
     successors: Callable[[S], Iterable[S]],
     *,
-    invariants: Mapping[str, Callable[[S], bool]],
+    broken: Callable[[S], int],
     canonical: Callable[[S], S] | None = None,
     weight: Callable[[S], int] | None = None,
 ) -> Survey[S]:
@@ -132,23 +132,24 @@ def survey(
     ----------
     initial, successors, canonical
         As for `explore`. The state space must be finite.
-    invariants : mapping
-        Name to a predicate that is True where the invariant holds.
+    broken : callable
+        The invariants that a state breaks, a bit each; 0 where all is well.
     weight : callable, optional
         How many distinct states a representative stands for; 1 for each when left out.
     """
     walk = _Walk(initial, successors, canonical)
-    first: dict[str, S] = {}
-    states = 0
-    pending = dict(invariants)
+    first: dict[int, S] = {}
+    known = states = 0
     for level in walk.levels(None, None, stop=None):
         states += len(level) if weight is None else sum(map(weight, level))
-        for name, holds in list(pending.items()):
-            broken = next((state for state in level if not holds(state)), None)
-            if broken is not None:
-                first[name] = broken
-                del pending[name]
-    violations = {name: walk.path_to(first[name]) if name in first else None for name in invariants}
+        for state in level:
+            fresh = broken(state) & ~known
+            while fresh:
+                bit = fresh & -fresh
+                first[bit] = state
+                known |= bit
+                fresh ^= bit
+    violations = {bit: walk.path_to(state) for bit, state in sorted(first.items())}
     return Survey(states, len(walk.parents), walk.depth, violations)
 
 

@@ -9,9 +9,8 @@ Source: hachikuji/kafka-specification.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 
 from advisor.errors import InputError
@@ -89,12 +88,11 @@ def check(
     found = survey(
         space.initial,
         space.successors,
-        invariants={name: _holds(space, bit) for name, bit in INVARIANTS.items()},
+        broken=space.broken,
         weight=space.weight,
     )
-    shortest = {
-        name: None if path is None else len(path) - 1 for name, path in found.violations.items()
-    }
+    depths = {bit: len(path) - 1 for bit, path in found.violations.items()}
+    shortest = {name: depths.get(bit) for name, bit in INVARIANTS.items()}
     return Result(
         variant=space.variant.name,
         constants=space.constants,
@@ -142,7 +140,7 @@ def shortest_violation(
     if not isinstance(found, Found):
         return None
     told = retrace(
-        (found.path[0], *found.path[1:]),
+        found.path,
         lambda packed: (
             (label, space.pack(after))
             for label, after in actions(space.variant, space.constants, space.unpack(packed))
@@ -150,14 +148,6 @@ def shortest_violation(
         space.canonical,
     )
     return tuple((label, space.unpack(packed)) for label, packed in told)
-
-
-def _holds(space: Space, bit: int) -> Callable[[int], bool]:
-    return partial(_is_whole, space, bit)
-
-
-def _is_whole(space: Space, bit: int, packed: int) -> bool:
-    return not space.broken(packed) & bit
 
 
 def _space(

@@ -212,8 +212,7 @@ class Space:
     def _control_outlook(self, key: int) -> _Outlook:
         control = self._controls[key]
         turns = tuple(
-            self._to_control(key, after)
-            for _, after in controller_actions(control, self.constants)
+            self._to_control(key, after) for _, after in controller_actions(control, self.constants)
         )
         broken = 0 if control_type_ok(control, self.constants) else TYPE_OK
         if control.leader not in control.isr:
