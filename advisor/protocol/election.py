@@ -150,11 +150,11 @@ def kraft_change(
     leader, unclean = choose(asked, settled.isr, elr, active, kind, rules)
     new_isr = settled.isr
     in_recovery = registration.recovering if recovering is None else recovering
-    if leader != registration.leader and leader in elr:
-        new_isr, elr = (leader,), tuple(r for r in elr if r != leader)
-    elif leader != registration.leader and unclean:
+    if leader != registration.leader and unclean:
         new_isr, elr = (leader,), ()
         in_recovery = in_recovery or rules.leader_recovery_state
+    elif leader != registration.leader and leader in elr:
+        new_isr, elr = (leader,), tuple(r for r in elr if r != leader)
     if not new_isr and not rules.eligible_leader_replicas:
         new_isr = registration.isr
     epoch_moves = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from advisor.errors import ConfigError
 
@@ -72,7 +72,7 @@ def default(option: str, kafka_version: str) -> object:
     return _default_at(option, parse_version(kafka_version))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _default_at(option: str, version: Version) -> object:
     value: object = None
     for since, candidate in DEFAULTS[option]:
@@ -129,6 +129,17 @@ class Rules:
         A leader writes its epoch's start at once, not with its first record (KAFKA-7415, 2.1).
     reassignment_needs_all_targets : bool
         KAFKA-15665 (3.8).
+    high_watermark_waits_for_caught_up : bool
+        The high watermark also waits for caught-up followers outside the ISR (KAFKA-4485, 0.10.2).
+    high_watermark_ignores_dead : bool
+        ... unless the broker is fenced or dead (KIP-841, 3.3).
+    truncate_on_every_epoch : bool
+        A follower also truncates when only the epoch is new, not the leader (KAFKA-7164, 2.0.1).
+    registration_fences : bool
+        A registration is handled as if the broker had just been fenced (KRaft, 4.0).
+    sweeps_for_unclean_election : bool
+        Leaderless partitions are looked at every ``unclean.leader.election.interval.ms`` (KRaft,
+        3.9).
     """
 
     mode: str
@@ -151,9 +162,14 @@ class Rules:
     fence_fetch_by_epoch: bool
     epoch_at_become_leader: bool
     reassignment_needs_all_targets: bool
+    high_watermark_waits_for_caught_up: bool
+    high_watermark_ignores_dead: bool
+    truncate_on_every_epoch: bool
+    registration_fences: bool
+    sweeps_for_unclean_election: bool
 
 
-@lru_cache(maxsize=None)
+@cache
 def rules_for(
     kafka_version: str, mode: str | None = None, eligible_leader_replicas: bool | None = None
 ) -> Rules:
@@ -196,6 +212,11 @@ def rules_for(
         fence_fetch_by_epoch=version >= (2, 1),
         epoch_at_become_leader=version >= (2, 1),
         reassignment_needs_all_targets=version >= (3, 8),
+        high_watermark_waits_for_caught_up=version >= (0, 10, 2),
+        high_watermark_ignores_dead=version >= (3, 3),
+        truncate_on_every_epoch=version >= (2, 0, 1),
+        registration_fences=not zookeeper and version >= (4, 0),
+        sweeps_for_unclean_election=not zookeeper and version >= (3, 9),
     )
 
 

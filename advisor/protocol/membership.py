@@ -1,0 +1,193 @@
+"""Brokers come and go: sessions, fencing, registration, controlled shutdown, the next controller.
+
+What each change means for a partition is decided in ``controller``; this module says when.
+
+Sources: ``BrokerHeartbeatManager``, ``ClusterControlManager``, ``ReplicationControlManager``
+(KRaft, KIP-631, KIP-966); ``KafkaController.onBrokerFailure`` and ``onBrokerStartup`` (ZooKeeper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from advisor.protocol import controller
+from advisor.protocol import log as logs
+from advisor.protocol.events import Effect, Effects, Elected
+from advisor.protocol.fetch import touch
+from advisor.protocol.log import Log
+from advisor.protocol.partition import NO_LEADER, Registration
+from advisor.protocol.replica import go_offline
+from advisor.protocol.state import (
+    ACTIVE,
+    FENCED,
+    STOPPING,
+    Partition,
+    Settings,
+    State,
+    active_brokers,
+    broker_of,
+    has_controller,
+    replica_of,
+    with_broker,
+)
+
+Outcome = tuple[State, Effects]
+Decision = Callable[[Registration, Partition], Registration]
+
+
+def decide(state: State, decision: Decision) -> Outcome:
+    """The controller looks at every partition and writes what the decision changes."""
+    effects: list[Effect] = []
+    changed = []
+    for partition in state.partitions:
+        old = partition.registration
+        new = decision(old, partition)
+        if new is old:
+            changed.append(partition)
+            continue
+        if new.leader != old.leader:
+            effects.append(
+                Elected(partition.topic, partition.index, new.leader, new.leader_epoch)
+            )
+        changed.append(partition._replace(registration=new))
+    return state._replace(partitions=tuple(changed)), tuple(effects)
+
+
+def end_process(
+    state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]
+) -> Outcome:
+    """The process of a broker is over; ``left(log, hw)`` is what remains of each log."""
+    body = broker_of(state, broker)
+    silent = state.now_ms if body.silent_since_ms is None else body.silent_since_ms
+    effects: list[Effect] = []
+    partitions = []
+    for partition in state.partitions:
+        if replica_of(partition, broker) is not None:
+            partition = touch(state, partition, broker)
+            replica = replica_of(partition, broker)
+            assert replica is not None
+            log = left(replica.log, replica.hw)
+            partition, failed = go_offline(partition, replica, log)
+            effects.extend(failed)
+        partitions.append(partition)
+    gone = body._replace(
+        running=False,
+        registered=False,
+        clean=clean,
+        silent_since_ms=None if body.session == FENCED else silent,
+    )
+    return with_broker(state._replace(partitions=tuple(partitions)), gone), tuple(effects)
+
+
+def left_by_clean_stop(log: Log, hw: int) -> Log:
+    """A clean stop writes everything, the high watermark too."""
+    return logs.flush(log)._replace(checkpoint=hw)
+
+
+def stop(state: State, broker: int, settings: Settings) -> Outcome:
+    """Controlled shutdown: the controller first moves what the broker leads.
+
+    Without a controller in reach it ends without; its logs are written all the same.
+    """
+    body = broker_of(state, broker)
+    if not (body.connected and has_controller(state) and body.session == ACTIVE):
+        return end_process(state, broker, True, left_by_clean_stop)
+    state = with_broker(state, body._replace(session=STOPPING))
+    active = active_brokers(state)
+
+    def move(registration: Registration, partition: Partition) -> Registration:
+        return controller.broker_stopping(
+            registration, broker, active, settings.policy(partition)
+        )
+
+    return decide(state, move)
+
+
+def leave(state: State, broker: int, settings: Settings) -> Outcome:
+    """The end of a controlled shutdown: the session is given back at once."""
+    state, ended = end_process(state, broker, True, left_by_clean_stop)
+    state, decided = expire(state, broker, settings)
+    return state, (*ended, *decided)
+
+
+def expire(state: State, broker: int, settings: Settings) -> Outcome:
+    """The session of a broker is over: it is fenced, its leaderships move."""
+    body = broker_of(state, broker)
+    keeps = settings.kraft and body.registered
+    state = with_broker(
+        state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
+    )
+    active = active_brokers(state)
+
+    def give_up(registration: Registration, partition: Partition) -> Registration:
+        return controller.broker_gone(registration, broker, active, settings.policy(partition))
+
+    return decide(state, give_up)
+
+
+def register(state: State, broker: int, settings: Settings) -> Outcome:
+    """The controller accepts a new life of a broker.
+
+    Under ZooKeeper that is the new session, and the broker is live at once. Under KRaft it stays
+    fenced until it has caught up with the metadata.
+    """
+    body = broker_of(state, broker)
+    accepted = body._replace(
+        registered=True,
+        epoch=state.next_broker_epoch,
+        silent_since_ms=None,
+        session=body.session if settings.kraft else ACTIVE,
+    )
+    state = with_broker(state, accepted)._replace(next_broker_epoch=state.next_broker_epoch + 1)
+    if not settings.kraft:
+        return elect_leaderless(state, settings)
+    return report_last_life(state, broker, body.clean, settings)
+
+
+def report_last_life(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:
+    """What a registration under KRaft says about the life before it (KIP-966)."""
+    others = active_brokers(state) - {broker}
+
+    def judge(registration: Registration, partition: Partition) -> Registration:
+        policy = settings.policy(partition)
+        if settings.rules.eligible_leader_replicas and not clean:
+            return controller.broker_registered_unclean(registration, broker, others, policy)
+        if settings.rules.registration_fences:
+            return controller.broker_gone(registration, broker, others, policy)
+        return registration
+
+    return decide(state, judge)
+
+
+def unfence(state: State, broker: int, settings: Settings) -> Outcome:
+    """The controller counts a broker in again; leaderless partitions may elect."""
+    body = broker_of(state, broker)
+    state = with_broker(state, body._replace(session=ACTIVE, silent_since_ms=None))
+    return elect_leaderless(state, settings, broker)
+
+
+def elect_leaderless(state: State, settings: Settings, back: int = NO_LEADER) -> Outcome:
+    """Try an election wherever there is no leader."""
+    active = active_brokers(state)
+
+    def elect(registration: Registration, partition: Partition) -> Registration:
+        if registration.leader != NO_LEADER:
+            return registration
+        policy = settings.policy(partition)
+        return controller.broker_back(registration, back, active, False, policy)
+
+    return decide(state, elect)
+
+
+def take_over(state: State, settings: Settings) -> Outcome:
+    """The next controller acts; under KRaft every session starts anew with it."""
+    state = state._replace(
+        controller_epoch=state.controller_epoch + 1, controller_from_ms=-1
+    )
+    if settings.kraft:
+        brokers = tuple(
+            b if b.silent_since_ms is None else b._replace(silent_since_ms=state.now_ms)
+            for b in state.brokers
+        )
+        return state._replace(brokers=brokers), ()
+    return elect_leaderless(state, settings)
