@@ -299,3 +299,24 @@ def test_the_writer_knows_when_columns_came():
     assert format_describe(Cluster({1: None}), "4.1") == ""
     with pytest.raises(InputError, match="'four' is not a Kafka version"):
         format_describe(topic, "four")
+
+
+OLD = (
+    "topic: t\tpartition: 0\tleader: 1\treplicas: 1,2\tisr: 1,2\n"
+    "topic: t\tpartition: 1\tleader: 2\treplicas: 1,2\tisr: 1,2\n"
+)
+
+
+@pytest.mark.parametrize("rest", ["t", "Top", "\ttopic", "topic:", "topic: t", "topic: t\tpart"])
+def test_a_line_that_only_begins_is_refused_even_without_a_header(rest):
+    """Without a header no count tells that a line is missing, so its first letters must."""
+    assert len(only(OLD).partitions) == 2
+    with pytest.raises(InputError, match=r"x:3: the (output|line) is cut"):
+        parse_describe(OLD + rest, "x")
+
+
+def test_an_isr_that_ends_before_its_leader_is_cut():
+    """A leader is always in its own ISR, so a last line that ends before it has been cut."""
+    with pytest.raises(InputError, match=r"x:2: the line is cut in its Isr"):
+        parse_describe(OLD.removesuffix(",2\n"), "x")
+    assert only(OLD.removesuffix("\n")) == only(OLD)

@@ -145,9 +145,9 @@ def _read_line(line: str, where: str) -> _Line | None:
         if label in values:
             raise InputError(f"{where}: this line has {label} twice; {_AGAIN}")
         values[label] = line[match.end() : end].strip()
+    _refuse_missing(values, where)
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {values['Topic']!r} is not the name of a topic; {_AGAIN}")
-    _refuse_missing(values, where)
     return _Line(where, values["Topic"], values)
 
 
