@@ -13,8 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from advisor import catalog
 from advisor.errors import ModelError
 from advisor.reliability.card import (
@@ -231,11 +229,11 @@ def _shown(quantity: Quantity) -> str:
     return f"{quantity.value:g}"
 
 
-def _deviates(n: int, dimensions: int, seed: int) -> np.ndarray:
-    """Return standard normal deviates, shape (n, dimensions), low-discrepancy."""
+def _deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
+    """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
     if dimensions == 0:
-        return np.zeros((n, 0))
-    # Imported here because scipy.stats alone takes most of the time in which advisor may import.
+        return [[] for _ in range(n)]
+    # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.
     from scipy.special import ndtri
     from scipy.stats import qmc
 
@@ -243,13 +241,14 @@ def _deviates(n: int, dimensions: int, seed: int) -> np.ndarray:
     sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
     uniform = sequence.random_base2(math.ceil(math.log2(n)))[:n]
     # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
-    return np.asarray(ndtri(uniform + 2.0 ** -(bits + 1)))
+    deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
+    return deviates
 
 
 def _at(quantity: Quantity, path: str, deviate: float) -> float:
     """Return the number at a normal deviate: low at -1.96, value at 0, high at +1.96."""
     end = quantity.high if deviate > 0 else quantity.low
-    share = abs(float(deviate)) / _Z_975
+    share = abs(deviate) / _Z_975
     if quantity.value > 0 and end > 0:
         number = quantity.value * math.exp(share * math.log(end / quantity.value))
     else:
