@@ -21,7 +21,7 @@ from advisor.protocol.events import (
     Reassign,
     Refused,
 )
-from advisor.protocol.membership import Outcome, decide, elect_leaderless
+from advisor.protocol.membership import Outcome, elect_leaderless
 from advisor.protocol.partition import NO_LEADER, Registration, new_registration
 from advisor.protocol.state import (
     Partition,
@@ -106,13 +106,11 @@ def _altered(partition: Partition, asked: AlterTopic) -> Partition:
 
 def elect(state: State, asked: Elect, settings: Settings) -> Outcome:
     """``kafka-leader-election.sh`` for one partition."""
-    position = position_of(state, asked.topic, asked.index)
+    position = position_of(state, asked.topic, asked.partition)
     partition = state.partitions[position]
     old = partition.registration
     preferred = asked.kind == election.PREFERRED
-    if (preferred and old.leader == old.replicas[0]) or (
-        not preferred and old.leader != NO_LEADER
-    ):
+    if (preferred and old.leader == old.replicas[0]) or (not preferred and old.leader != NO_LEADER):
         return state, (Refused("ELECTION_NOT_NEEDED"),)
     new = controller.elected_by_operator(
         old, asked.kind, active_brokers(state), settings.policy(partition)
@@ -128,13 +126,13 @@ def write(state: State, position: int, new: Registration) -> Outcome:
     partition = state.partitions[position]
     effects: Effects = ()
     if new.leader != partition.registration.leader:
-        effects = (Elected(partition.topic, partition.index, new.leader, new.leader_epoch),)
+        effects = (Elected(partition.topic, partition.number, new.leader, new.leader_epoch),)
     return with_partition(state, position, partition._replace(registration=new)), effects
 
 
 def reassign(state: State, asked: Reassign, settings: Settings) -> Outcome:
     """Begin a reassignment, or call it off."""
-    position = position_of(state, asked.topic, asked.index)
+    position = position_of(state, asked.topic, asked.partition)
     partition = state.partitions[position]
     old = partition.registration
     active = active_brokers(state)
@@ -166,7 +164,7 @@ def sweep(state: State, position: int, settings: Settings) -> Outcome:
 
 def alter_isr(state: State, asked: AlterIsr, settings: Settings) -> Outcome:
     """The leader's proposal, put by hand: current epochs, recovered, no broker epochs."""
-    position = position_of(state, asked.topic, asked.index)
+    position = position_of(state, asked.topic, asked.partition)
     record = state.partitions[position].registration
     error = refusal(
         state,
@@ -184,15 +182,11 @@ def alter_isr(state: State, asked: AlterIsr, settings: Settings) -> Outcome:
     return record_isr(state, position, asked.isr, settings)
 
 
-def record_isr(
-    state: State, position: int, isr: tuple[int, ...], settings: Settings
-) -> Outcome:
+def record_isr(state: State, position: int, isr: tuple[int, ...], settings: Settings) -> Outcome:
     """Write an accepted ISR; it may complete a reassignment."""
     partition = state.partitions[position]
     active = active_brokers(state)
-    new = controller.isr_proposed(
-        partition.registration, isr, active, settings.policy(partition)
-    )
+    new = controller.isr_proposed(partition.registration, isr, active, settings.policy(partition))
     if not settings.kraft:
         new = reassignment.zookeeper_finish(new, active)
     return write(state, position, new)

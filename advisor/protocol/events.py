@@ -80,15 +80,31 @@ class Flush(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """A producer's request reaches a broker; ``first`` is the first of ``count`` new values."""
+    """A producer's request reaches a broker; ``first`` is the first of ``records`` new values."""
 
     topic: str
-    index: int
+    partition: int
     broker: int
     first: int
-    count: int
+    records: int
     acks: str | int
     idempotent: bool = False
+
+
+class GiveUp(NamedTuple):
+    """The producer of a span no longer waits; a late success would reach nobody."""
+
+    topic: str
+    partition: int
+    span: Span
+
+
+class SentForNothing(NamedTuple):
+    """An acks=0 request that reached nobody, of which its producer knows nothing."""
+
+    topic: str
+    partition: int
+    span: Span
 
 
 class CreateTopic(NamedTuple):
@@ -125,7 +141,7 @@ class Elect(NamedTuple):
     """An operator's election: ``kind`` is "preferred" or "unclean"."""
 
     topic: str
-    index: int
+    partition: int
     kind: str
 
 
@@ -133,7 +149,7 @@ class Reassign(NamedTuple):
     """New replicas for a partition; None calls a running reassignment off."""
 
     topic: str
-    index: int
+    partition: int
     replicas: Replicas | None
 
 
@@ -141,7 +157,7 @@ class AlterIsr(NamedTuple):
     """The current leader's proposal, put to the controller by hand (``only=controller``)."""
 
     topic: str
-    index: int
+    partition: int
     isr: Replicas
 
 
@@ -237,7 +253,7 @@ class Acked(NamedTuple):
     """A producer got its success for a span of values."""
 
     topic: str
-    index: int
+    partition: int
     span: Span
 
 
@@ -245,7 +261,7 @@ class Failed(NamedTuple):
     """A producer got an error for a span of values."""
 
     topic: str
-    index: int
+    partition: int
     span: Span
     error: str
 
@@ -254,7 +270,7 @@ class Truncated(NamedTuple):
     """A replica cut its log."""
 
     topic: str
-    index: int
+    partition: int
     broker: int
     before: int
     after: int
@@ -264,7 +280,7 @@ class Elected(NamedTuple):
     """The controller's record has another leader (-1: none)."""
 
     topic: str
-    index: int
+    partition: int
     leader: int
     leader_epoch: int
 

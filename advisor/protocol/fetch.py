@@ -121,14 +121,12 @@ def _cut(
     partition: Partition, follower: Replica, offset: int, still_asking: bool
 ) -> tuple[Partition, Effects]:
     log = logs.truncate(follower.log, offset)
-    changed = follower._replace(
-        log=log, hw=min(follower.hw, log.leo), truncating=still_asking
-    )
+    changed = follower._replace(log=log, hw=min(follower.hw, log.leo), truncating=still_asking)
     effects: Effects = ()
     if log.leo < follower.log.leo:
         effects = (
             Truncated(
-                partition.topic, partition.index, follower.broker, follower.log.leo, log.leo
+                partition.topic, partition.number, follower.broker, follower.log.leo, log.leo
             ),
         )
     return with_replica(partition, changed), effects

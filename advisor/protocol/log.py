@@ -14,11 +14,11 @@ from advisor.protocol.epochs import Epochs
 
 
 class Run(NamedTuple):
-    """Consecutive records of one epoch, with the values first .. first + count - 1."""
+    """Consecutive records of one epoch, with the values first .. first + length - 1."""
 
     epoch: int
     first: int
-    count: int
+    length: int
 
 
 Runs = tuple[Run, ...]
@@ -59,14 +59,14 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
     leo = log.leo
     cache = log.epochs
     for run in runs:
-        if run.count == 0:
+        if run.length == 0:
             continue
         if with_epochs and (not cache or cache[-1].epoch != run.epoch):
             cache = epoch_cache.assign(cache, run.epoch, leo)
-        leo += run.count
+        leo += run.length
         last = kept[-1] if kept else None
-        if last and last.epoch == run.epoch and last.first + last.count == run.first:
-            kept[-1] = Run(last.epoch, last.first, last.count + run.count)
+        if last and last.epoch == run.epoch and last.first + last.length == run.first:
+            kept[-1] = Run(last.epoch, last.first, last.length + run.length)
         else:
             kept.append(run)
     return log._replace(runs=tuple(kept), leo=leo, epochs=cache)
@@ -95,10 +95,10 @@ def records(log: Log, start: int, end: int) -> Runs:
     found = []
     offset = 0
     for run in log.runs:
-        low, high = max(start, offset), min(end, offset + run.count)
+        low, high = max(start, offset), min(end, offset + run.length)
         if low < high:
             found.append(Run(run.epoch, run.first + low - offset, high - low))
-        offset += run.count
+        offset += run.length
         if offset >= end:
             break
     return tuple(found)
@@ -128,7 +128,7 @@ def holds(log: Log, span: Span) -> bool:
 
 def spans(runs: Iterable[Run]) -> Spans:
     """The values of some records as sorted spans [first, end)."""
-    return merged((run.first, run.first + run.count) for run in runs)
+    return merged((run.first, run.first + run.length) for run in runs)
 
 
 def merged(parts: Iterable[Span]) -> Spans:

@@ -46,16 +46,12 @@ def decide(state: State, decision: Decision) -> Outcome:
             changed.append(partition)
             continue
         if new.leader != old.leader:
-            effects.append(
-                Elected(partition.topic, partition.index, new.leader, new.leader_epoch)
-            )
+            effects.append(Elected(partition.topic, partition.number, new.leader, new.leader_epoch))
         changed.append(partition._replace(registration=new))
     return state._replace(partitions=tuple(changed)), tuple(effects)
 
 
-def end_process(
-    state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]
-) -> Outcome:
+def end_process(state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]) -> Outcome:
     """The process of a broker is over; ``left(log, hw)`` is what remains of each log."""
     body = broker_of(state, broker)
     silent = state.now_ms if body.silent_since_ms is None else body.silent_since_ms
@@ -96,9 +92,7 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
     active = active_brokers(state)
 
     def move(registration: Registration, partition: Partition) -> Registration:
-        return controller.broker_stopping(
-            registration, broker, active, settings.policy(partition)
-        )
+        return controller.broker_stopping(registration, broker, active, settings.policy(partition))
 
     return decide(state, move)
 
@@ -181,9 +175,7 @@ def elect_leaderless(state: State, settings: Settings, back: int = NO_LEADER) ->
 
 def take_over(state: State, settings: Settings) -> Outcome:
     """The next controller acts; under KRaft every session starts anew with it."""
-    state = state._replace(
-        controller_epoch=state.controller_epoch + 1, controller_from_ms=-1
-    )
+    state = state._replace(controller_epoch=state.controller_epoch + 1, controller_from_ms=-1)
     if settings.kraft:
         brokers = tuple(
             b if b.silent_since_ms is None else b._replace(silent_since_ms=state.now_ms)

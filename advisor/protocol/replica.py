@@ -30,9 +30,7 @@ NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
 REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
 
 
-def go_offline(
-    partition: Partition, replica: Replica, log: logs.Log
-) -> tuple[Partition, Effects]:
+def go_offline(partition: Partition, replica: Replica, log: logs.Log) -> tuple[Partition, Effects]:
     """The process ended: what it believed is gone, its log is what the fault left of it."""
     failed = _failed(partition, replica, NETWORK_EXCEPTION)
     gone = Replica(replica.broker, log=log, hw=min(log.checkpoint, log.leo), role=OFFLINE)
@@ -58,9 +56,7 @@ def learn(
     return _follow(partition, replica, settings)
 
 
-def _lead(
-    replica: Replica, registration: Registration, now_ms: int, settings: Settings
-) -> Replica:
+def _lead(replica: Replica, registration: Registration, now_ms: int, settings: Settings) -> Replica:
     """Become, or go on as, the leader that the record names.
 
     Only a new leader epoch resets what is known of the followers and moves the epoch's start; in
@@ -131,7 +127,9 @@ def _follow(
         leader=registration.leader,
         leader_epoch=registration.leader_epoch,
         partition_epoch=registration.partition_epoch,
-        truncating=asks and registration.leader != NO_LEADER and (starts_over or replica.truncating),
+        truncating=asks
+        and registration.leader != NO_LEADER
+        and (starts_over or replica.truncating),
     )
     return with_replica(partition, changed), tuple(effects)
 
@@ -167,8 +165,7 @@ def raise_high_watermark(
     waiting_leos = [
         f.leo
         for f in leader.followers
-        if f.broker in members
-        or (waits_for_all and joins_soon(f, leader, now_ms, settings, dead))
+        if f.broker in members or (waits_for_all and joins_soon(f, leader, now_ms, settings, dead))
     ]
     min_isr = settings.min_isr(partition)
     high = isr_rules.next_high_watermark(
@@ -211,10 +208,10 @@ def _answer(partition: Partition, leader: Replica, min_isr: int) -> tuple[Partit
             left.append(request)
         elif enough:
             acked = logs.merged((*acked, request.span))
-            effects.append(Acked(partition.topic, partition.index, request.span))
+            effects.append(Acked(partition.topic, partition.number, request.span))
         else:
             error = isr_rules.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-            effects.append(Failed(partition.topic, partition.index, request.span, error))
+            effects.append(Failed(partition.topic, partition.number, request.span, error))
     changed = leader._replace(waiting=tuple(left))
     return with_replica(partition._replace(acked=acked), changed), tuple(effects)
 
@@ -228,18 +225,14 @@ def time_out_requests(
         return partition, ()
     left = tuple(w for w in leader.waiting if w.deadline_ms > now_ms)
     effects = tuple(
-        Failed(partition.topic, partition.index, w.span, REQUEST_TIMED_OUT) for w in late
+        Failed(partition.topic, partition.number, w.span, REQUEST_TIMED_OUT) for w in late
     )
     return with_replica(partition, leader._replace(waiting=left)), effects
 
 
 def _failed(partition: Partition, replica: Replica, error: str) -> Effects:
-    return tuple(
-        Failed(partition.topic, partition.index, w.span, error) for w in replica.waiting
-    )
+    return tuple(Failed(partition.topic, partition.number, w.span, error) for w in replica.waiting)
 
 
 def _truncated(partition: Partition, replica: Replica, after: int) -> Truncated:
-    return Truncated(
-        partition.topic, partition.index, replica.broker, replica.log.leo, after
-    )
+    return Truncated(partition.topic, partition.number, replica.broker, replica.log.leo, after)

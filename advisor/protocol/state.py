@@ -124,7 +124,7 @@ class Partition(NamedTuple):
     """
 
     topic: str
-    index: int
+    number: int
     min_insync_replicas: int
     unclean: bool
     registration: Registration
@@ -253,12 +253,12 @@ def active_brokers(state: State) -> frozenset[int]:
     return frozenset([b.id for b in state.brokers if b.session == ACTIVE])
 
 
-def position_of(state: State, topic: str, index: int) -> int:
+def position_of(state: State, topic: str, number: int) -> int:
     """Where a partition stands in ``state.partitions``; KeyError if there is none."""
     for position, partition in enumerate(state.partitions):
-        if partition.index == index and partition.topic == topic:
+        if partition.number == number and partition.topic == topic:
             return position
-    raise KeyError((topic, index))
+    raise KeyError((topic, number))
 
 
 def with_partition(state: State, position: int, changed: Partition) -> State:

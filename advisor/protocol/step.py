@@ -13,6 +13,7 @@ from advisor.protocol import replica as copies
 from advisor.protocol.events import Effects
 from advisor.protocol.fetch import fetch, propose, touch, unable_to_join
 from advisor.protocol.lag import laggards
+from advisor.protocol.log import Log
 from advisor.protocol.membership import Outcome
 from advisor.protocol.state import (
     FENCED,
@@ -55,25 +56,33 @@ def step(state: State, event: Any, settings: Settings) -> Outcome:
     return _HANDLERS[type(event)](state, event, settings)
 
 
-def _kill(state: State, event: ev.Kill, settings: Settings) -> Outcome:
-    return membership.end_process(state, event.broker, False, lambda log, hw: log)
+def _intact(log: Log, _hw: int) -> Log:
+    return log
 
 
-def _power_off(state: State, event: ev.PowerOff, settings: Settings) -> Outcome:
+def _gone(_log: Log, _hw: int) -> Log:
+    return logs.EMPTY
+
+
+def _kill(state: State, event: ev.Kill, _settings: Settings) -> Outcome:
+    return membership.end_process(state, event.broker, False, _intact)
+
+
+def _power_off(state: State, event: ev.PowerOff, _settings: Settings) -> Outcome:
     return membership.end_process(
-        state, event.broker, False, lambda log, hw: logs.lose_power(log, event.keep)
+        state, event.broker, False, lambda log, _hw: logs.lose_power(log, event.keep)
     )
 
 
-def _destroy(state: State, event: ev.Destroy, settings: Settings) -> Outcome:
-    return membership.end_process(state, event.broker, False, lambda log, hw: logs.EMPTY)
+def _destroy(state: State, event: ev.Destroy, _settings: Settings) -> Outcome:
+    return membership.end_process(state, event.broker, False, _gone)
 
 
 def _stop(state: State, event: ev.Stop, settings: Settings) -> Outcome:
     return membership.stop(state, event.broker, settings)
 
 
-def _start(state: State, event: ev.Start, settings: Settings) -> Outcome:
+def _start(state: State, event: ev.Start, _settings: Settings) -> Outcome:
     body = broker_of(state, event.broker)
     return with_broker(state, body._replace(running=True, registered=False)), ()
 
@@ -83,7 +92,7 @@ def _touch_all(state: State, broker: int) -> State:
     return state._replace(partitions=touched)
 
 
-def _isolate(state: State, event: ev.Isolate, settings: Settings) -> Outcome:
+def _isolate(state: State, event: ev.Isolate, _settings: Settings) -> Outcome:
     state = _touch_all(state, event.broker)
     body = broker_of(state, event.broker)
     silent = None if body.session == FENCED else body.silent_since_ms
@@ -92,27 +101,27 @@ def _isolate(state: State, event: ev.Isolate, settings: Settings) -> Outcome:
     return with_broker(state, body._replace(connected=False, silent_since_ms=silent)), ()
 
 
-def _heal(state: State, event: ev.Heal, settings: Settings) -> Outcome:
+def _heal(state: State, event: ev.Heal, _settings: Settings) -> Outcome:
     body = broker_of(state, event.broker)
     speaks = body.running and body.registered
     silent = None if speaks else body.silent_since_ms
     return with_broker(state, body._replace(connected=True, silent_since_ms=silent)), ()
 
 
-def _lag(state: State, event: ev.Lag, settings: Settings) -> Outcome:
+def _lag(state: State, event: ev.Lag, _settings: Settings) -> Outcome:
     state = _touch_all(state, event.broker)
     return with_broker(state, broker_of(state, event.broker)._replace(fetching=False)), ()
 
 
-def _catch_up(state: State, event: ev.CatchUp, settings: Settings) -> Outcome:
+def _catch_up(state: State, event: ev.CatchUp, _settings: Settings) -> Outcome:
     return with_broker(state, broker_of(state, event.broker)._replace(fetching=True)), ()
 
 
-def _kill_controller(state: State, event: ev.KillController, settings: Settings) -> Outcome:
+def _kill_controller(state: State, _event: ev.KillController, settings: Settings) -> Outcome:
     return state._replace(controller_from_ms=state.now_ms + settings.failover_ms), ()
 
 
-def _flush(state: State, event: ev.Flush, settings: Settings) -> Outcome:
+def _flush(state: State, event: ev.Flush, _settings: Settings) -> Outcome:
     partitions = []
     for partition in state.partitions:
         replica = replica_of(partition, event.broker)
@@ -123,7 +132,7 @@ def _flush(state: State, event: ev.Flush, settings: Settings) -> Outcome:
     return state._replace(partitions=tuple(partitions)), ()
 
 
-def _advance(state: State, event: ev.Advance, settings: Settings) -> Outcome:
+def _advance(state: State, event: ev.Advance, _settings: Settings) -> Outcome:
     """Time passes; high watermarks reach their checkpoint every five seconds."""
     now_ms = state.now_ms + event.milliseconds
     due = now_ms // CHECKPOINT_MS > state.now_ms // CHECKPOINT_MS
@@ -147,14 +156,13 @@ def _checkpointed(replica: Replica) -> Replica:
 
 
 def _produce(state: State, event: ev.Produce, settings: Settings) -> Outcome:
-    state = state._replace(next_value=max(state.next_value, event.first + event.count))
-    position = position_of(state, event.topic, event.index)
+    state = state._replace(next_value=max(state.next_value, event.first + event.records))
+    position = position_of(state, event.topic, event.partition)
     partition = state.partitions[position]
-    span = (event.first, event.first + event.count)
+    span = (event.first, event.first + event.records)
     replica = replica_of(partition, event.broker)
-    running = broker_of(state, event.broker).running
     error = None
-    if not running:
+    if not broker_of(state, event.broker).running:
         error = copies.NETWORK_EXCEPTION
     elif replica is None or replica.role != LEADER:
         error = copies.NOT_LEADER
@@ -163,14 +171,14 @@ def _produce(state: State, event: ev.Produce, settings: Settings) -> Outcome:
             event.acks, len(replica.isr), settings.min_isr(partition)
         )
     if error is not None and event.acks != 0:
-        return state, (ev.Failed(event.topic, event.index, span, error),)
+        return state, (ev.Failed(event.topic, event.partition, span, error),)
     effects: Effects = ()
     if error is None:
         assert replica is not None
         partition, effects = _append(state, partition, replica, event, settings)
     if event.acks != "all":
         partition = partition._replace(acked=logs.merged((*partition.acked, span)))
-        effects = (ev.Acked(event.topic, event.index, span), *effects)
+        effects = (ev.Acked(event.topic, event.partition, span), *effects)
     return with_partition(state, position, partition), effects
 
 
@@ -178,22 +186,39 @@ def _append(
     state: State, partition: Partition, replica: Replica, event: ev.Produce, settings: Settings
 ) -> tuple[Partition, Effects]:
     """Write the records; an idempotent producer's repetition is recognised, not written again."""
-    span = (event.first, event.first + event.count)
+    span = (event.first, event.first + event.records)
     if not (event.idempotent and logs.holds(replica.log, span)):
-        replica = copies.append(replica, event.first, event.count, settings)
+        replica = copies.append(replica, event.first, event.records, settings)
     if event.acks == "all":
         deadline_ms = state.now_ms + settings.request_timeout_ms
         request = Waiting(span, replica.log.leo, deadline_ms)
         if replica.hw >= replica.log.leo:
             acked = logs.merged((*partition.acked, span))
-            return partition._replace(acked=acked), (
-                ev.Acked(event.topic, event.index, span),
-            )
+            return partition._replace(acked=acked), (ev.Acked(event.topic, event.partition, span),)
         replica = replica._replace(waiting=(*replica.waiting, request))
     dead = unable_to_join(state, settings)
     return copies.raise_high_watermark(
         with_replica(partition, replica), replica, state.now_ms, settings, dead
     )
+
+
+def _give_up(state: State, event: ev.GiveUp, _settings: Settings) -> Outcome:
+    position = position_of(state, event.topic, event.partition)
+    partition = state.partitions[position]
+    for replica in partition.replicas:
+        left = tuple(w for w in replica.waiting if w.span != event.span)
+        if len(left) < len(replica.waiting):
+            partition = with_replica(partition, replica._replace(waiting=left))
+    return with_partition(state, position, partition), ()
+
+
+def _sent_for_nothing(state: State, event: ev.SentForNothing, _settings: Settings) -> Outcome:
+    state = state._replace(next_value=max(state.next_value, event.span[1]))
+    position = position_of(state, event.topic, event.partition)
+    partition = state.partitions[position]
+    acked = logs.merged((*partition.acked, event.span))
+    effects = (ev.Acked(event.topic, event.partition, event.span),)
+    return with_partition(state, position, partition._replace(acked=acked)), effects
 
 
 def _learn(state: State, event: ev.Learn, settings: Settings) -> Outcome:
@@ -212,9 +237,7 @@ def _fetch(state: State, event: ev.Fetch, settings: Settings) -> Outcome:
     state = with_partition(state, event.position, partition)
     for effect in effects:
         if isinstance(effect, ev.Halted):
-            state, failed = membership.end_process(
-                state, effect.broker, False, lambda log, hw: log
-            )
+            state, failed = membership.end_process(state, effect.broker, False, _intact)
             return state, (*effects, *failed)
     return state, effects
 
@@ -244,9 +267,7 @@ def _submit_isr(state: State, event: ev.SubmitIsr, settings: Settings) -> Outcom
     if error is not None:
         dropped = error in ("INELIGIBLE_REPLICA", "OPERATION_NOT_ATTEMPTED")
         left = None if dropped else proposal._replace(refused=True)
-        partition = with_replica(
-            state.partitions[event.position], leader._replace(proposal=left)
-        )
+        partition = with_replica(state.partitions[event.position], leader._replace(proposal=left))
         return with_partition(state, event.position, partition), (ev.Refused(error),)
     state, effects = administration.record_isr(state, event.position, proposal.isr, settings)
     record = state.partitions[event.position].registration
@@ -275,9 +296,7 @@ def _recheck(state: State, event: ev.Recheck, settings: Settings) -> Outcome:
     partition = state.partitions[event.position]
     leader = _leader(state, event.position, event.broker)
     dead = unable_to_join(state, settings)
-    partition, raised = copies.raise_high_watermark(
-        partition, leader, state.now_ms, settings, dead
-    )
+    partition, raised = copies.raise_high_watermark(partition, leader, state.now_ms, settings, dead)
     current = replica_of(partition, event.broker)
     assert current is not None
     partition, late = copies.time_out_requests(partition, current, state.now_ms)
@@ -298,15 +317,17 @@ _HANDLERS: dict[type, Callable[[State, Any, Settings], Outcome]] = {
     ev.Flush: _flush,
     ev.Advance: _advance,
     ev.Produce: _produce,
-    ev.CreateTopic: lambda s, e, k: administration.create_topic(s, e),
-    ev.GrowTopic: lambda s, e, k: administration.grow_topic(s, e),
-    ev.DeleteTopic: lambda s, e, k: administration.delete_topic(s, e),
+    ev.GiveUp: _give_up,
+    ev.SentForNothing: _sent_for_nothing,
+    ev.CreateTopic: lambda s, e, _k: administration.create_topic(s, e),
+    ev.GrowTopic: lambda s, e, _k: administration.grow_topic(s, e),
+    ev.DeleteTopic: lambda s, e, _k: administration.delete_topic(s, e),
     ev.AlterTopic: administration.alter_topic,
     ev.Elect: administration.elect,
     ev.Reassign: administration.reassign,
     ev.AlterIsr: administration.alter_isr,
     ev.ReportLastLife: lambda s, e, k: membership.report_last_life(s, e.broker, e.clean, k),
-    ev.TakeOver: lambda s, e, k: membership.take_over(s, k),
+    ev.TakeOver: lambda s, _e, k: membership.take_over(s, k),
     ev.Expire: lambda s, e, k: membership.expire(s, e.broker, k),
     ev.Leave: lambda s, e, k: membership.leave(s, e.broker, k),
     ev.Register: lambda s, e, k: membership.register(s, e.broker, k),

@@ -1,0 +1,186 @@
+"""The scenario language: one command a line, and below it what it must print.
+
+Only the text is judged here: verbs, options and their spelling. What a command does is in
+``commands``; whether a broker or a topic exists is known only when the command runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field
+
+from advisor.errors import InputError
+
+# verb -> (usage, how many words follow it, options it knows; None: any, judged when it runs)
+GRAMMAR: dict[str, tuple[str, tuple[int, int], tuple[str, ...] | None]] = {
+    "cluster": ("cluster brokers=3 kafka=3.9 mode=kraft", (0, 0), None),
+    "topic": ("topic NAME replicas=1,2,3", (1, 1), None),
+    "delete": ("delete TOPIC", (1, 1), ()),
+    "alter": ("alter TOPIC key=value", (1, 1), None),
+    "produce": ("produce TOPIC-PARTITION N acks=all", (2, 2), None),
+    "consume": ("consume TOPIC-PARTITION", (1, 1), ()),
+    "kill": ("kill BROKER", (1, 1), ()),
+    "stop": ("stop BROKER", (1, 1), ()),
+    "start": ("start BROKER", (1, 1), ()),
+    "power-off": ("power-off BROKER keep=N", (1, 1), ("keep",)),
+    "destroy": ("destroy BROKER", (1, 1), ()),
+    "isolate": ("isolate BROKER", (1, 1), ()),
+    "heal": ("heal BROKER", (1, 1), ()),
+    "lag": ("lag BROKER", (1, 1), ()),
+    "catch-up": ("catch-up BROKER", (1, 1), ()),
+    "kill-controller": ("kill-controller", (0, 0), ()),
+    "flush": ("flush BROKER", (1, 1), ()),
+    "elect": ("elect preferred|unclean TOPIC-PARTITION", (2, 2), ()),
+    "reassign": ("reassign TOPIC-PARTITION 1,2,3 (or: cancel)", (2, 2), ()),
+    "wait": ("wait 5s", (1, 1), ()),
+    "state": ("state TOPIC-PARTITION", (1, 1), ()),
+    "log": ("log BROKER TOPIC-PARTITION", (2, 2), ()),
+    "describe": ("describe TOPIC", (1, 1), ()),
+    "check": ("check", (0, 0), ()),
+    "fence": ("fence BROKER", (1, 1), ()),
+    "unfence": ("unfence BROKER", (1, 1), ()),
+    "register": ("register BROKER clean|unclean", (2, 2), ()),
+    "alter-isr": ("alter-isr TOPIC-PARTITION 1,2", (2, 2), ()),
+    "registration": ("registration TOPIC-PARTITION", (1, 1), ()),
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a scenario.
+
+    Attributes
+    ----------
+    line : int
+        Its line in the text, from 1.
+    verb : str
+    words : tuple of str
+        What follows the verb, without the options.
+    options : mapping of str to str
+        ``key=value``, dots and dashes of the key become underscores.
+    waits : bool
+        False with a leading ``!``.
+    expected : tuple of (line, text)
+        The ``> `` lines below it.
+    """
+
+    line: int
+    verb: str
+    words: tuple[str, ...]
+    options: dict[str, str] = field(default_factory=dict)
+    waits: bool = True
+    expected: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A parsed scenario: its lines as written, and its commands in order."""
+
+    lines: tuple[str, ...]
+    commands: tuple[Command, ...]
+
+
+def bad(line: int, message: str) -> InputError:
+    """The error of a scenario, with its line."""
+    return InputError(f"line {line}: {message}")
+
+
+def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
+    """``; did you mean 'x'?``, or what is known when nothing is near."""
+    near = difflib.get_close_matches(word, known, n=1)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; known are {', '.join(sorted(known))}" if known else ""
+
+
+def parse(text: str) -> Scenario:
+    """Read a scenario.
+
+    Raises
+    ------
+    InputError
+        Naming the line and what was expected there.
+    """
+    lines = tuple(text.splitlines())
+    commands: list[Command] = []
+    expected: list[tuple[int, str]] = []
+    for number, raw in enumerate(lines, start=1):
+        if is_expectation(raw):
+            if not commands:
+                raise bad(number, "expected a command before the first '>' line")
+            expected.append((number, expectation(raw)))
+            continue
+        command = _command(number, raw)
+        if command is None:
+            continue
+        _close(commands, expected)
+        commands.append(command)
+    _close(commands, expected)
+    if not commands:
+        raise InputError("line 1: expected a command such as 'cluster brokers=3', found none")
+    if commands[0].verb != "cluster":
+        raise bad(
+            commands[0].line,
+            f"expected 'cluster brokers=...' first, found '{commands[0].verb}'",
+        )
+    return Scenario(lines, tuple(commands))
+
+
+def is_expectation(raw: str) -> bool:
+    """Whether a line says what the command above must print."""
+    return raw.lstrip().startswith(">")
+
+
+def expectation(raw: str) -> str:
+    """The text of a ``> `` line."""
+    text = raw.lstrip()[1:]
+    return text[1:] if text.startswith(" ") else text
+
+
+def _close(commands: list[Command], expected: list[tuple[int, str]]) -> None:
+    """Hand the expectations read so far to the command above them."""
+    if commands and expected:
+        last = commands[-1]
+        commands[-1] = Command(
+            last.line, last.verb, last.words, last.options, last.waits, tuple(expected)
+        )
+    expected.clear()
+
+
+def _command(number: int, raw: str) -> Command | None:
+    text = re.split(r"(?:^|\s)#", raw, maxsplit=1)[0].strip()
+    if not text:
+        return None
+    waits = not text.startswith("!")
+    parts = text.removeprefix("!").split()
+    if not parts:
+        raise bad(number, "expected a command after '!'")
+    verb = parts[0]
+    if verb not in GRAMMAR:
+        raise bad(number, f"unknown verb '{verb}'{suggestion(verb, list(GRAMMAR))}")
+    usage, (least, most), known = GRAMMAR[verb]
+    words = tuple(p for p in parts[1:] if "=" not in p)
+    if not least <= len(words) <= most:
+        raise bad(number, f"expected '{usage}', found '{text}'")
+    options = _options(number, [p for p in parts[1:] if "=" in p], known, usage)
+    return Command(number, verb, words, options, waits)
+
+
+def _options(
+    number: int, parts: list[str], known: tuple[str, ...] | None, usage: str
+) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in parts:
+        key, _, value = part.partition("=")
+        key = key.replace(".", "_").replace("-", "_")
+        if known is not None and key not in known:
+            if not known:
+                raise bad(number, f"unknown option '{key}'; expected '{usage}'")
+            raise bad(number, f"unknown option '{key}'{suggestion(key, known)}")
+        if key in options:
+            raise bad(number, f"option '{key}' is given twice")
+        if not value:
+            raise bad(number, f"option '{key}' has no value; expected '{usage}'")
+        options[key] = value
+    return options
