@@ -1,0 +1,75 @@
+"""The reduction as a table: every step is asked of the rules once and remembered."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from advisor.reliability.reduction import (
+    COPYING,
+    Outcome,
+    PartitionState,
+    Setup,
+    apply,
+    healthy,
+    is_readable,
+    is_writable,
+)
+
+
+class Automaton:
+    """Numbered states of one partition and their transitions, found as they are asked for.
+
+    State 0 is the healthy one.
+
+    Parameters
+    ----------
+    setup : Setup
+    replicas : int
+    """
+
+    def __init__(self, setup: Setup, replicas: int) -> None:
+        self.setup = setup
+        self.replicas = replicas
+        self.states: list[PartitionState] = []
+        self.writable: list[bool] = []
+        self.readable: list[bool] = []
+        self.gaps: list[int] = []
+        self.growing: list[bool] = []
+        self.copying: list[tuple[int, ...]] = []
+        self._numbers: dict[PartitionState, int] = {}
+        self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
+        self.number(healthy(replicas))
+
+    def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """The next state's number and what happened on the way."""
+        key = (state, event, slots)
+        known = self._steps.get(key)
+        if known is None:
+            following, outcome = apply(self.states[state], event, slots, self.setup)
+            known = self._steps[key] = (self.number(following), outcome)
+        return known
+
+    def number(self, state: PartitionState) -> int:
+        """The number of a state, given to it when it is first met."""
+        number = self._numbers.get(state)
+        if number is None:
+            number = self._numbers[state] = len(self.states)
+            self.states.append(state)
+            writable = is_writable(state, self.setup)
+            self.writable.append(writable)
+            self.readable.append(is_readable(state))
+            self.gaps.append(state.gaps)
+            self.growing.append(writable and state.gaps > 0)
+            # A copy runs only while there is a leader to copy from.
+            self.copying.append(
+                tuple(s for s, c in enumerate(state.condition) if c == COPYING)
+                if is_readable(state)
+                else ()
+            )
+        return number
+
+
+@lru_cache(maxsize=256)
+def automaton(setup: Setup, replicas: int) -> Automaton:
+    """The one automaton of a setup in this process."""
+    return Automaton(setup, replicas)

@@ -1,0 +1,362 @@
+"""One partition as the probabilities see it: the protocol's rules with time taken out.
+
+The reduction keeps what decides the future of a partition and forgets the rest: who is up, the
+controller's registration, and which replicas hold how much of the acknowledged history. It calls
+the rules of :mod:`advisor.protocol` for every election, ISR change and acknowledgement; it writes
+none of them again. Between two faults the cluster becomes quiet: elections are over, replicas
+that are up have caught up, and producers have written.
+
+Histories are ranked, not measured: level 0 holds every acknowledged record that still exists,
+level 1 lacks the newest part, and so on; ``EMPTY`` holds nothing. The part that level j holds and
+level j + 1 lacks is *gap* j; gap 0 grows while the partition is written with a replica away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from advisor.protocol import controller, election
+from advisor.protocol.controller import Policy
+from advisor.protocol.isr import refusal_before_append
+from advisor.protocol.partition import NO_LEADER, Registration
+
+UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
+EMPTY = 99
+
+# Events; each strikes several slots at once.
+CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
+_RUNNING = (UP, COPYING, LAGGING)
+_DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
+
+# Ways to lose acknowledged records, as bits.
+MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
+LOST, INTO_BASE = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What stays the same along a trace.
+
+    Attributes
+    ----------
+    policy : Policy
+        Effective min ISR, unclean election and the version's rules.
+    acks : {"all", 1, 0}
+    copying : bool
+        A replaced broker needs time to copy the log; False makes it instant.
+    """
+
+    policy: Policy
+    acks: str | int
+    copying: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """A quiet partition. Slots are positions in the assignment, 0 the preferred leader.
+
+    Attributes
+    ----------
+    registration : Registration
+        With slots for broker ids and every epoch 0.
+    condition : tuple of int
+        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING or LAGGING.
+    level : tuple of int
+        Per slot: how much of the acknowledged history it holds.
+    """
+
+    registration: Registration
+    condition: tuple[int, ...]
+    level: tuple[int, ...]
+
+    @property
+    def gaps(self) -> int:
+        """How many gaps there are between the finite levels."""
+        return len({level for level in self.level if level != EMPTY}) - 1 if self.has_data else 0
+
+    @property
+    def has_data(self) -> bool:
+        """Whether any replica, up or down, holds a record."""
+        return any(level != EMPTY for level in self.level)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an event did beside changing the state.
+
+    Attributes
+    ----------
+    losses : int
+        Bits of MEDIA, PAGE_CACHE, ELECTION and TAIL; TAIL is the acks<all tail of a leader that
+        was replaced, and is lost only if something was in it.
+    total : bool
+        Nothing is left of the history.
+    gap_map : tuple of int
+        For each old gap its new number, LOST, or INTO_BASE when every replica with a log has it.
+    leader_failed, leader_moved : bool
+        The leader went without notice (detection and election follow), or handed over.
+    """
+
+    losses: int = 0
+    total: bool = False
+    gap_map: tuple[int, ...] = ()
+    leader_failed: bool = False
+    leader_moved: bool = False
+
+
+def healthy(replicas: int) -> PartitionState:
+    """Every replica up, in sync and complete; slot 0 leads."""
+    slots = tuple(range(replicas))
+    return PartitionState(
+        Registration(replicas=slots, isr=slots, leader=0), (UP,) * replicas, (0,) * replicas
+    )
+
+
+def is_readable(state: PartitionState) -> bool:
+    """A leader serves reads."""
+    return state.registration.leader != NO_LEADER
+
+
+def is_writable(state: PartitionState, setup: Setup) -> bool:
+    """A produce with the configured acks would be acknowledged."""
+    isr_size = len(state.registration.isr)
+    refusal = refusal_before_append(setup.acks, isr_size, setup.policy.min_isr)
+    return is_readable(state) and refusal is None
+
+
+def applies(state: PartitionState, event: int, slot: int) -> bool:
+    """Whether an event can strike a slot in its present condition."""
+    condition = state.condition[slot]
+    if event == BACK:
+        return condition in _DOWN
+    if event == REPLACED:
+        return condition == GONE
+    if event == DESTROY:
+        return condition != GONE
+    if event == COPIED:
+        return condition == COPYING and is_readable(state)
+    if event == LAG:
+        return condition == UP and slot != state.registration.leader
+    if event == CAUGHT_UP:
+        return condition == LAGGING
+    if event in (CRASH, POWER):
+        return condition in _RUNNING or condition == DOWN_CLEAN
+    return condition in _RUNNING
+
+
+def apply(
+    state: PartitionState, event: int, slots: tuple[int, ...], setup: Setup
+) -> tuple[PartitionState, Outcome]:
+    """Strike the slots with one event and let the partition become quiet again.
+
+    Slots that the event cannot strike are left out; if none remains, nothing happens.
+    """
+    struck = tuple(slot for slot in slots if applies(state, event, slot))
+    if not struck:
+        return state, Outcome(gap_map=tuple(range(state.gaps)))
+    work = _Work(state, setup)
+    work.strike(event, struck)
+    work.decide(event, struck)
+    work.settle()
+    return work.finish()
+
+
+class _Work:
+    """The partition while one event is being worked through."""
+
+    def __init__(self, state: PartitionState, setup: Setup) -> None:
+        self.before = state
+        self.setup = setup
+        self.registration = state.registration
+        self.condition = list(state.condition)
+        # holds[s] = j: slot s holds gap j and every older one.
+        self.holds = list(state.level)
+        self.written = is_writable(state, setup)
+        self.pushed: frozenset[int] | None = None
+        self.losses = 0
+        self.lost_below = 0
+        self.total = False
+        self.failed = False
+        self.moved = False
+
+    def active(self) -> frozenset[int]:
+        return frozenset(s for s, c in enumerate(self.condition) if c in _RUNNING)
+
+    def strike(self, event: int, slots: tuple[int, ...]) -> None:
+        """Change the conditions and what the disks hold."""
+        after = {
+            CRASH: DOWN_UNCLEAN,
+            POWER: DOWN_UNCLEAN,
+            ISOLATE: DOWN_CLEAN,
+            STOP: DOWN_CLEAN,
+            DESTROY: GONE,
+            LAG: LAGGING,
+            CAUGHT_UP: UP,
+            COPIED: UP,
+        }
+        self.returned_unclean = {s: self.condition[s] != DOWN_CLEAN for s in slots}
+        for slot in slots:
+            back = COPYING if self._must_copy(slot) else UP
+            self.condition[slot] = after.get(event, back)
+            if event == DESTROY:
+                self.holds[slot] = EMPTY
+        if event == DESTROY:
+            self._count_media_loss()
+        if event == POWER and self.written:
+            self._lose_page_cache(frozenset(slots))
+        if event == COPIED:
+            for slot in slots:
+                self.holds[slot] = self.holds[self.registration.leader]
+
+    def decide(self, event: int, slots: tuple[int, ...]) -> None:
+        """Let the controller (or, for lag, the leader) react, slot by slot."""
+        policy, active = self.setup.policy, self.active()
+        leader = self.registration.leader
+        for slot in slots:
+            if event == STOP:
+                self._record(controller.broker_stopping(self.registration, slot, active, policy))
+            elif event in (CRASH, POWER, ISOLATE, DESTROY):
+                self._record(controller.broker_gone(self.registration, slot, active, policy))
+            elif event in (BACK, REPLACED):
+                unclean = event == REPLACED or self.returned_unclean[slot]
+                self._record(
+                    controller.broker_back(self.registration, slot, active, unclean, policy)
+                )
+            elif event == LAG and leader != NO_LEADER and slot in self.registration.isr:
+                rest = tuple(r for r in self.registration.isr if r != slot)
+                self._record(controller.isr_proposed(self.registration, rest, active, policy))
+        if leader in slots and self.registration.leader != leader:
+            self.moved = event == STOP
+            self.failed = not self.moved
+            # What the old leader acknowledged by itself had not reached the others.
+            handed_over = self.registration.leader != NO_LEADER
+            if handed_over and self.setup.acks != "all" and self.written:
+                self.losses |= TAIL
+
+    def settle(self) -> None:
+        """Elect by hand where nobody electable is left, then let everyone catch up and write."""
+        if self.registration.leader == NO_LEADER:
+            self._elect_what_is_left()
+        leader = self.registration.leader
+        if leader == NO_LEADER:
+            return
+        self.condition[leader] = UP
+        for slot, condition in enumerate(self.condition):
+            if condition == UP and slot not in self.registration.isr:
+                self.holds[slot] = self.holds[leader]
+                self.registration = controller.isr_proposed(
+                    self.registration,
+                    (*self.registration.isr, slot),
+                    self.active(),
+                    self.setup.policy,
+                )
+
+    def finish(self) -> tuple[PartitionState, Outcome]:
+        """Rank the histories anew and follow every old gap to its new place."""
+        state = replace(self._quiet(), level=tuple(self.holds))
+        if is_writable(state, self.setup):
+            self.pushed = frozenset(self.registration.isr)
+        finite = sorted({h for h in self.holds if h != EMPTY})
+        gap_map = tuple(self._new_gap(gap, finite) for gap in range(self.before.gaps))
+        ranks = [EMPTY if h == EMPTY else finite.index(h) for h in self.holds]
+        shift = 0
+        if self.pushed is not None:
+            ranks, shift = _push(ranks, self.pushed)
+        gap_map = tuple(gap + shift if gap >= 0 else gap for gap in gap_map)
+        outcome = Outcome(self.losses, self.total, gap_map, self.failed, self.moved)
+        return replace(state, level=tuple(ranks)), outcome
+
+    def _quiet(self) -> PartitionState:
+        isr = self.registration.isr
+        if not self.setup.policy.rules.elect_in_isr_order:
+            isr = tuple(sorted(isr))
+        registration = replace(
+            self.registration, isr=isr, leader_epoch=0, partition_epoch=0, recovering=False
+        )
+        return PartitionState(registration, self._remembered_conditions(), ())
+
+    def _remembered_conditions(self) -> tuple[int, ...]:
+        """How a broker went down matters only while an ELR could hold it against it."""
+        on_record: tuple[int, ...] = ()
+        if self.setup.policy.rules.eligible_leader_replicas:
+            on_record = self.registration.isr + self.registration.elr
+        return tuple(
+            DOWN_CLEAN if condition == DOWN_UNCLEAN and slot not in on_record else condition
+            for slot, condition in enumerate(self.condition)
+        )
+
+    def _must_copy(self, slot: int) -> bool:
+        others = any(h != EMPTY for s, h in enumerate(self.holds) if s != slot)
+        return self.setup.copying and self.holds[slot] == EMPTY and others
+
+    def _count_media_loss(self) -> None:
+        if not self.before.has_data:
+            return
+        left = [h for h in self.holds if h != EMPTY]
+        self.lost_below = min(left, default=EMPTY)
+        self.total = not left
+        if self.lost_below > 0:
+            self.losses |= MEDIA
+
+    def _lose_page_cache(self, dark: frozenset[int]) -> None:
+        """What was written last is in no log whose whole ISR lost power; else only in the rest."""
+        isr = frozenset(self.registration.isr)
+        if isr <= dark:
+            self.losses |= PAGE_CACHE
+        elif isr & dark:
+            self.pushed = isr - dark
+
+    def _record(self, registration: Registration) -> None:
+        previous, self.registration = self.registration, registration
+        leader = registration.leader
+        if leader in (NO_LEADER, previous.leader):
+            return
+        kept = self.holds[leader]
+        first = min((h for h in self.holds if h != EMPTY), default=EMPTY)
+        if first < kept:
+            self.losses |= ELECTION
+            self.lost_below = max(self.lost_below, kept)
+            self.total = self.total or kept == EMPTY
+        self.holds = [max(held, kept) for held in self.holds]
+
+    def _elect_what_is_left(self) -> None:
+        """The operator's unclean election once no electable replica can come back with its log.
+
+        Kafka waits for them for ever; people do not. The operator takes the active replica that
+        holds most, a well one first, then the first in the assignment.
+        """
+        registration = self.registration
+        electable = registration.isr or registration.elr or registration.last_known_elr
+        if any(self.condition[slot] in _DOWN for slot in electable):
+            return
+        active = self.active()
+        best = min(
+            active,
+            key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
+            default=None,
+        )
+        if best is None:
+            return
+        waiting = any(h != EMPTY for s, h in enumerate(self.holds) if s not in active)
+        if self.holds[best] == EMPTY and waiting:
+            return
+        self._record(
+            controller.elected_by_operator(
+                registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
+            )
+        )
+
+    def _new_gap(self, gap: int, finite: list[int]) -> int:
+        if gap < self.lost_below or not finite or gap < finite[0]:
+            return LOST
+        holders = sum(1 for threshold in finite if threshold <= gap)
+        return INTO_BASE if holders == len(finite) else holders - 1
+
+
+def _push(ranks: list[int], top: frozenset[int]) -> tuple[list[int], int]:
+    """New records reach ``top`` alone: it forms level 0, whoever else was there falls to 1."""
+    others = [r for s, r in enumerate(ranks) if s not in top and r != EMPTY]
+    if not others or min(others) > 0:
+        raised = [0 if s in top else r for s, r in enumerate(ranks)]
+        return raised, 0
+    return [0 if s in top else (r if r == EMPTY else r + 1) for s, r in enumerate(ranks)], 1

@@ -1,0 +1,76 @@
+"""What is written: the load on the partitions whose reliability is asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from advisor.errors import InputError
+
+_AMOUNTS = ("records_per_second", "record_bytes", "retention_hours", "replication_delay_ms")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The traffic of one topic, spread evenly over its partitions.
+
+    Parameters
+    ----------
+    partitions : int
+    records_per_second : float
+        Of the whole topic.
+    record_bytes : int
+        Mean size as stored.
+    retention_hours : float
+        How long records are kept; Kafka's default is a week (``log.retention.hours=168``).
+    replication_delay_ms : float
+        How long an acks=1 or acks=0 record stands on the leader alone before its followers have
+        fetched it. A fetch that waits is answered at once, so this is a network round trip plus
+        the append; it is an assumption to be measured by the user.
+
+    Raises
+    ------
+    InputError
+        If a number is negative, not finite, or there is no partition.
+    """
+
+    partitions: int = 1
+    records_per_second: float = 1000.0
+    record_bytes: int = 1024
+    retention_hours: float = 168.0
+    replication_delay_ms: float = 5.0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
+        if not whole or self.partitions < 1:
+            raise InputError(f"partitions={self.partitions!r} must be a whole number above 0")
+        for name in (
+            "records_per_second",
+            "record_bytes",
+            "retention_hours",
+            "replication_delay_ms",
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InputError(f"{name}={value!r} must be a number")
+            if not math.isfinite(value) or value < 0:
+                raise InputError(f"{name}={value!r} must be finite and not negative")
+
+    @property
+    def records_per_hour_per_partition(self) -> float:
+        """Mean rate at which one partition is written."""
+        return self.records_per_second * 3600.0 / self.partitions
+
+    @property
+    def retained_records_per_partition(self) -> float:
+        """What one partition holds once it is as old as its retention."""
+        return self.records_per_hour_per_partition * self.retention_hours
+
+    @property
+    def retained_bytes(self) -> float:
+        """One copy of the whole topic, in bytes."""
+        return self.retained_records_per_partition * self.partitions * self.record_bytes
+
+    def to_dict(self) -> dict[str, float]:
+        """Every field by name."""
+        return asdict(self)
