@@ -18,17 +18,23 @@ from typing import Any, NamedTuple
 
 from advisor.errors import InputError
 from advisor.protocol import events as ev
-from advisor.protocol import log as logs
+from advisor.protocol.commands import Runner
 from advisor.protocol.config import Config
-from advisor.protocol.explore import Found, explore, retrace
+from advisor.protocol.explore import Exhausted, Found, explore, retrace
 from advisor.protocol.explore_moments import same_moment
-from advisor.protocol.schedule import settle
+from advisor.protocol.invariants import lost
+from advisor.protocol.play import rewrite
+from advisor.protocol.scenario import parse
+from advisor.protocol.schedule import run_for, settle
 from advisor.protocol.simulation import REST_MS, Simulation
-from advisor.protocol.state import LEADER, Broker, Partition, Settings, State, broker_of, leading
+from advisor.protocol.state import LEADER, Broker, Partition, State, broker_of
 from advisor.protocol.step import step
 
 TOPIC = "t"
 TARGET = f"{TOPIC}-0"
+
+PAUSE_MS = 1_000
+"""How long a pause between two commands is, where the cluster does not come to rest."""
 
 FAULTS = ("kill", "power-off", "destroy", "isolate", "lag")
 """What counts as a fault, in the scenario language's words."""
@@ -81,11 +87,15 @@ class NoLoss:
 
 
 class Moment(NamedTuple):
-    """A state of the cluster, and what may still be done to it."""
+    """A state of the cluster, and what may still be done to it.
+
+    ``hasty``: the last command did not wait, so that a pause may follow.
+    """
 
     state: State
     faults_left: int
     writes_left: int
+    hasty: bool = False
 
 
 def shortest_loss(
@@ -136,8 +146,8 @@ def shortest_loss(
         seen += found.states
         if isinstance(found, Found):
             told = retrace(found.path, search.moves, lambda moment: moment)
-            return Loss(search.scenario([line for line, _ in told]), budget, seen)
-        if not found.complete:
+            return Loss(search.scenario(line for line, _ in told), budget, seen)
+        if isinstance(found, Exhausted) and not found.complete:
             break
     return NoLoss(budget, allowed, seen, found.depth, found.complete)
 
@@ -146,81 +156,65 @@ class _Search:
     """The commands that can be given, and the states they lead to."""
 
     def __init__(self, config: Config, kinds: tuple[str, ...]) -> None:
-        assert config.replication_factor is not None
-        assert config.min_insync_replicas is not None
-        self.config = config
         self.kinds = kinds
-        self.settings = Settings.of(config)
-        self.producer = config.changed(retries=0, enable_idempotence=False)
-        self.brokers = tuple(range(1, config.replication_factor + 1))
-        created = ev.CreateTopic(
-            TOPIC,
-            (self.brokers,),
-            config.min_insync_replicas,
-            bool(config.unclean_leader_election_enable),
-        )
-        state, _ = step(State(tuple(map(Broker, self.brokers))), created, self.settings)
-        self.initial = self._rested(state)
+        self.head = _head(config)
+        runner = Runner()
+        runner.run(parse(self.head))
+        assert runner.cluster is not None
+        self.settings = runner.cluster.settings
+        self.producer = self.settings.config.changed(acks=config.acks, retries=0)
+        self.initial = self._same(runner.cluster.state)
 
     def successors(self, moment: Moment) -> Iterator[Moment]:
         """The moments that one command leads to."""
         return (after for _, after in self.moves(moment))
 
     def moves(self, moment: Moment) -> Iterator[tuple[str, Moment]]:
-        """Each command, first as one that waits, and the moment after it."""
+        """Each command, first as one that waits, and the moment after it.
+
+        A command that does not wait may be followed by one second, so that what the next one
+        meets includes a controller that has noticed one fault and not yet the other.
+        """
         hasty: list[tuple[str, Moment]] = []
-        for line, cost, apply in self._commands(moment):
+        for line, faults, writes, apply in self._commands(moment):
             state = apply(moment.state)
-            faults_left, writes_left = moment.faults_left - cost[0], moment.writes_left - cost[1]
-            yield line, Moment(self._rested(state), faults_left, writes_left)
-            hasty.append((f"! {line}", Moment(self._same(state), faults_left, writes_left)))
+            left = (moment.faults_left - faults, moment.writes_left - writes)
+            yield line, Moment(self._rested(state), *left)
+            hasty.append((f"! {line}", Moment(self._same(state), *left, hasty=True)))
         yield from hasty
+        if moment.hasty:
+            later, _ = run_for(moment.state, self.settings, PAUSE_MS)
+            yield (
+                f"! wait {PAUSE_MS // 1000}s",
+                moment._replace(state=self._same(later), hasty=False),
+            )
 
     def has_lost(self, moment: Moment) -> bool:
-        """Whether an acknowledged record is gone for good.
-
-        No log holds it, or the whole cluster is up and at rest and its leader does not serve it.
-        """
+        """Whether an acknowledged record is lost, and still is when the cluster is at rest."""
         state = moment.state
-        partition = state.partitions[0]
-        anywhere = logs.merged(
-            span for replica in partition.replicas for span in logs.spans(replica.log.runs)
-        )
-        if logs.without(partition.acked, anywhere):
-            return True
-        leader = leading(state, partition)
-        if leader is None or not logs.without(partition.acked, logs.spans(leader.log.runs)):
+        if not lost(state, state.partitions[0]):
             return False
-        healthy = all(b.running and b.connected and b.fetching for b in state.brokers)
-        return healthy and self._rested(state) == self._same(state)
+        rested = self._rested(state)
+        return bool(lost(rested, rested.partitions[0]))
 
-    def scenario(self, lines: list[str]) -> str:
-        """The scenario file of a found sequence."""
-        config = self.config
-        head = [
-            f"# Found by exhaustive search: the fewest faults that lose an acknowledged record.",
-            f"cluster brokers={len(self.brokers)} kafka={config.kafka_version} mode={config.mode}",
-            f"topic {TOPIC} replicas={','.join(map(str, self.brokers))} "
-            f"min_insync_replicas={config.min_insync_replicas}",
-        ]
-        return "\n".join([*head, *lines, f"consume {TARGET}", "check", ""])
+    def scenario(self, lines: Iterable[str]) -> str:
+        """The scenario file of a sequence, with what its commands print."""
+        return rewrite("\n".join([self.head, *lines, f"consume {TARGET}", "check", ""]))
 
-    def _commands(
-        self, moment: Moment
-    ) -> Iterator[tuple[str, tuple[int, int], Callable[[State], State]]]:
-        """(line, (faults, writes) it costs, what it does) of each command that makes sense now."""
+    def _commands(self, moment: Moment) -> Iterator[tuple[str, int, int, Callable[[State], State]]]:
+        """(line, faults and writes it costs, what it does) of each command that makes sense."""
         if moment.writes_left:
             for via in self._writable(moment.state):
-                yield self._line_of_write(via), (0, 1), self._write(via)
+                yield self._line_of_write(via), 0, 1, self._write(via)
         if moment.faults_left:
             for kind in self.kinds:
                 for body in moment.state.brokers:
                     if _CAN_FAIL[kind](body, moment.state):
-                        yield f"{kind} {body.id}", (1, 0), self._event(_EVENTS[kind](body.id))
+                        yield f"{kind} {body.id}", 1, 0, self._event(_EVENTS[kind](body.id))
         for kind, possible in _CAN_MEND.items():
             for body in moment.state.brokers:
                 if possible(body):
-                    yield f"{kind} {body.id}", (0, 0), self._event(_EVENTS[kind](body.id))
+                    yield f"{kind} {body.id}", 0, 0, self._event(_EVENTS[kind](body.id))
 
     def _event(self, event: Any) -> Callable[[State], State]:
         return lambda state: step(state, event, self.settings)[0]
@@ -236,7 +230,7 @@ class _Search:
 
     def _line_of_write(self, via: int | None) -> str:
         aimed = "" if via is None else f" via={via}"
-        return f"produce {TARGET} 1 acks={self.config.acks} retries=0{aimed}"
+        return f"produce {TARGET} 1 acks={self.producer.acks} retries=0{aimed}"
 
     def _write(self, via: int | None) -> Callable[[State], State]:
         def apply(state: State) -> State:
@@ -252,6 +246,25 @@ class _Search:
 
     def _same(self, state: State) -> State:
         return same_moment(state, self.settings)
+
+
+def _head(config: Config) -> str:
+    """The scenario's first lines: a broker for each replica, and what differs from defaults."""
+    assert config.replication_factor is not None
+    brokers = range(1, config.replication_factor + 1)
+    given = {
+        "eligible_leader_replicas": config.eligible_leader_replicas,
+        "replica_lag_time_max_ms": config.replica_lag_time_max_ms,
+        "unclean_leader_election_enable": config.unclean_leader_election_enable,
+    }
+    extra = "".join(
+        f" {name}={str(value).lower()}" for name, value in given.items() if name in config.explicit
+    )
+    return (
+        f"cluster brokers={len(brokers)} kafka={config.kafka_version} mode={config.mode}{extra}\n"
+        f"topic {TOPIC} replicas={','.join(map(str, brokers))} "
+        f"min_insync_replicas={config.min_insync_replicas}"
+    )
 
 
 def _runs(body: Broker, _state: State) -> bool:

@@ -30,7 +30,9 @@ def same_moment(state: State, settings: Settings) -> State:
     from_ms = state.controller_from_ms
     return state._replace(
         brokers=tuple(_broker(b, shift_ms) for b in state.brokers),
-        partitions=tuple(_partition(p, shift_ms, now_ms, epochs, settings) for p in state.partitions),
+        partitions=tuple(
+            _partition(p, shift_ms, now_ms, epochs, settings) for p in state.partitions
+        ),
         now_ms=now_ms,
         controller_epoch=_CURRENT,
         controller_from_ms=from_ms if from_ms < 0 else from_ms - shift_ms,
