@@ -64,6 +64,21 @@ def broker_gone(
     return _zookeeper_remove(elected, broker)
 
 
+def controller_gone(
+    registration: Registration, broker: int, active: frozenset[int], policy: Policy
+) -> Registration:
+    """The broker that was gone was the ZooKeeper controller itself.
+
+    Its successor starts with the replicas and then looks at the partitions, so the dead broker
+    first leaves the ISR and the election follows: two writes for a leader, where a controller
+    that lives on needs one (``KafkaController.onControllerFailover``).
+    """
+    removed = _zookeeper_remove(registration, broker)
+    if removed.leader == NO_LEADER:
+        return _zookeeper_elect(removed, active, policy)
+    return removed
+
+
 def broker_stopping(
     registration: Registration, broker: int, active: frozenset[int], policy: Policy
 ) -> Registration:

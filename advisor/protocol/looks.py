@@ -79,7 +79,8 @@ def describe_lines(
     if version < (0, 8, 1):
         return [_line_080(p) for p in partitions]
     set_here = ",".join(f"{key}={value}" for key, value in configs.items())
-    factor = len(partitions[0].registration.replicas)
+    first = partitions[0].registration
+    factor = len(first.replicas) - (len(first.adding) if version >= (2, 4) else 0)
     blank = "" if version < (2, 2) else " "
     cells = [f"Topic:{blank}{topic}"]
     if version >= (2, 8):

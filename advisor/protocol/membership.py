@@ -112,9 +112,16 @@ def expire(state: State, broker: int, settings: Settings) -> Outcome:
         state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
     )
     active = active_brokers(state)
+    judge = controller.broker_gone
+    if state.controller_broker == broker:
+        judge = controller.controller_gone
+        state = state._replace(
+            controller_broker=min(active, default=broker),
+            controller_epoch=state.controller_epoch + 1,
+        )
 
     def give_up(registration: Registration, partition: Partition) -> Registration:
-        return controller.broker_gone(registration, broker, active, settings.policy(partition))
+        return judge(registration, broker, active, settings.policy(partition))
 
     return decide(state, give_up)
 

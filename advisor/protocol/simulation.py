@@ -44,7 +44,9 @@ class Simulation:
     """
 
     def __init__(self, brokers: tuple[Broker, ...], settings: Settings) -> None:
-        self.state = State(brokers)
+        # Of brokers that start together the lowest is taken to win the race to be controller.
+        first = -1 if settings.kraft else min(b.id for b in brokers)
+        self.state = State(brokers, controller_broker=first)
         self.settings = settings
 
     def apply(self, event: Any) -> tuple[Effect, ...]:

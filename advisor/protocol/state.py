@@ -137,6 +137,8 @@ class State(NamedTuple):
     """A cluster at one moment.
 
     ``controller_from_ms`` is -1 while a controller acts, otherwise when the next one takes over.
+    ``controller_broker`` is the broker that is the ZooKeeper controller, -1 for a controller apart
+    from the brokers.
     """
 
     brokers: tuple[Broker, ...]
@@ -144,6 +146,7 @@ class State(NamedTuple):
     now_ms: int = 0
     controller_epoch: int = 1
     controller_from_ms: int = -1
+    controller_broker: int = -1
     next_value: int = 0
     next_broker_epoch: int = 1
 
