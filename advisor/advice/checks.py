@@ -1,0 +1,169 @@
+"""Looks for findings in a described cluster, its topics, and a producer's settings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from advisor.advice.findings import Finding, finding
+from advisor.advice.tolerance import least_share, share_of
+from advisor.advice.wording import listed
+from advisor.cluster import Cluster, Topic
+from advisor.protocol.config import Config
+from advisor.reliability.model import FailureModel
+
+_ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
+_FRAMEWORKS = re.compile(
+    r".+-(changelog|repartition)|_schemas|(.+[-._])?connect[-._](configs?|offsets?|status(es)?)"
+    r"|_confluent-.+"
+)
+
+
+def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
+    """Yield what is worth saying about a topic.
+
+    Parameters
+    ----------
+    topic : Topic
+    cluster : Cluster
+        Where it lives.
+    config : Config
+        Its settings, with defaults where the description states none.
+    """
+    yield from _copies(topic, config)
+    yield from _health(topic, config)
+    yield from _placement(topic, cluster)
+    if config.unclean_leader_election_enable:
+        stated = "unclean.leader.election.enable" in topic.configs
+        why = "it is set" if stated else f"it is the default of Kafka {config.kafka_version}"
+        yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
+
+
+def check_cluster(cluster: Cluster) -> Iterator[Finding]:
+    """Yield what is worth saying about brokers and racks."""
+    unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
+    sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
+    if not sizes:
+        yield finding("KRA310", "the racks of the brokers are not known.")
+        return
+    if unknown:
+        names = listed([str(broker) for broker in unknown])
+        plural = "brokers" if len(unknown) > 1 else "broker"
+        yield finding("KRA309", f"the rack of {plural} {names} is not known.")
+    if len(sizes) == 2:
+        yield finding("KRA301", f"the only racks are {listed(cluster.racks)}.")
+    if len(set(sizes.values())) > 1:
+        words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
+        yield finding("KRA311", f"of the brokers, {listed(words)}.")
+
+
+def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
+    """Yield what is worth saying about a producer's settings against a failure model."""
+    if config.acks != "all":
+        yield finding("KRA404", f"the producer runs with acks={config.acks}.")
+    if config.retries == 0:
+        yield finding("KRA403", "the producer runs with retries=0.")
+    if not config.enable_idempotence:
+        yield finding("KRA405", "the producer runs without idempotence.")
+    if config.delivery_timeout_ms is None:
+        return
+    budget = config.delivery_timeout_ms / 1000.0
+    detection = model.get("detection.seconds", 0.0)
+    if budget <= detection:
+        yield finding(
+            "KRA401",
+            f"delivery.timeout.ms is {budget:g} s, and noticing a dead broker takes {detection:g} s.",
+        )
+    longer = [
+        f"{name} ({minutes:g} minutes)"
+        for name in ("broker.crash", "broker.restart", "rack.network", "rack.power")
+        if (minutes := model.get(f"{name}.minutes", 0.0)) * 60.0 > budget
+    ]
+    if longer:
+        yield finding(
+            "KRA402", f"delivery.timeout.ms is {budget:g} s, shorter than {listed(longer)}."
+        )
+
+
+def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
+    """How many copies there are, and how many an acknowledgement needs."""
+    name = topic.name
+    factor, min_isr = config.replication_factor, config.min_insync_replicas
+    assert factor is not None
+    assert min_isr is not None
+    if factor == 1:
+        code = "KRA203" if topic.internal else "KRA204"
+        if _FRAMEWORKS.fullmatch(name):
+            code = "KRA205"
+        yield finding(_ONE_REPLICA.get(name, code), "every partition has one replica.", name)
+    if topic.min_insync_replicas is None and config.rules.min_isr_supported:
+        yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", name)
+    if not config.rules.min_isr_supported:
+        return
+    if min_isr > factor:
+        effect = (
+            f"it counts as {factor}"
+            if config.rules.min_isr_capped
+            else f"Kafka {config.kafka_version} refuses every acks=all write"
+        )
+        yield finding("KRA103", f"min ISR {min_isr} is above RF {factor}: {effect}.", name)
+    if factor > 1 and name == "__transaction_state" and min_isr in (1, factor):
+        yield finding("KRA206", f"min ISR is {min_isr} with RF {factor}.", name)
+    elif factor > 1 and min_isr == 1:
+        yield finding("KRA101", f"min ISR is 1 with RF {factor}.", name)
+    elif factor > 1 and min_isr == factor:
+        yield finding("KRA102", f"min ISR and RF are both {factor}.", name)
+
+
+def _health(topic: Topic, config: Config) -> Iterator[Finding]:
+    """How the partitions were at the moment of the description."""
+    leaderless = [p.index for p in topic.partitions if p.leader is None]
+    behind = [p.index for p in topic.partitions if len(p.isr) < p.replication_factor]
+    needed = config.effective_min_insync_replicas
+    refusing = [p.index for p in topic.partitions if len(p.isr) < needed and p.leader is not None]
+    if leaderless:
+        yield _of_partitions("KRA104", topic, leaderless, "without a leader")
+    if refusing:
+        yield _of_partitions("KRA106", topic, refusing, f"below the min ISR of {needed}")
+    if behind:
+        yield _of_partitions("KRA105", topic, behind, "with replicas out of sync")
+    if any(p.reassigning for p in topic.partitions):
+        moving = [p.index for p in topic.partitions if p.reassigning]
+        yield _of_partitions("KRA109", topic, moving, "being reassigned")
+    factors = sorted({p.replication_factor for p in topic.partitions})
+    if len(factors) > 1:
+        words = listed([str(factor) for factor in factors])
+        yield finding("KRA108", f"some partitions have {words} replicas.", topic.name)
+
+
+def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
+    """Where the replicas stand."""
+    racks: Mapping[int, str | None] = cluster.brokers
+    factor = topic.replication_factor
+    if factor == len(racks) and factor > 1:
+        yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
+    if factor < 2 or any(rack is None for rack in racks.values()) or len(cluster.racks) < 2:
+        return
+    if factor > len(cluster.racks):
+        detail = f"RF {factor} over {len(cluster.racks)} racks."
+        yield finding("KRA306", detail, topic.name)
+    together, shared = [], []
+    for partition in topic.partitions:
+        held = tuple(r for r in partition.replicas if r not in partition.adding)
+        share = share_of(held, racks)
+        if len(held) > 1 and share == len(held):
+            together.append(partition.index)
+        elif share > least_share(racks, len(held)):
+            shared.append(partition.index)
+    if together:
+        yield _of_partitions("KRA307", topic, together, "with all replicas in one rack")
+    if shared:
+        yield _of_partitions("KRA308", topic, shared, "with more replicas in a rack than need be")
+
+
+def _of_partitions(code: str, topic: Topic, indexes: list[int], what: str) -> Finding:
+    total = len(topic.partitions)
+    plural = "s" if total > 1 else ""
+    detail = f"{len(indexes)} of {total} partition{plural} {what}."
+    return finding(code, detail, topic.name, tuple(indexes))

@@ -1,0 +1,40 @@
+"""Which version of Kafka a described cluster runs, as far as the description shows it."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from advisor.cluster import Cluster
+from advisor.protocol.versions import NEWEST_KNOWN, parse_version
+
+_WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
+
+
+def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
+    """Return the version to reckon with, and a sentence on where it comes from ("" if stated).
+
+    The columns of a describe output bound it: topic ids came in 2.8, the ELR in 3.8 (read in
+    ``kafka/admin/TopicCommand.scala`` and ``org/apache/kafka/tools/TopicCommand.java``).
+
+    Raises
+    ------
+    ConfigError
+        The version given is none.
+    """
+    stated = given or cluster.kafka_version
+    if stated is not None:
+        parse_version(stated)
+        return stated, ""
+    partitions = [partition for topic in cluster.topics for partition in topic.partitions]
+    described = PurePath(cluster.source).suffix.lower() not in _WRITTEN_BY_HAND
+    described = described and cluster.source not in ("", "uniform", "the text")
+    has_ids = any(topic.topic_id for topic in cluster.topics)
+    has_elr = any(partition.elr is not None for partition in partitions)
+    ask = "say --kafka-version if it is another."
+    if not partitions or has_elr or not (described or has_ids):
+        return NEWEST_KNOWN, f"Kafka's version is not stated; taken as {NEWEST_KNOWN}: {ask}"
+    newest, columns = ("3.7", "2.8 to 3.7") if has_ids else ("2.7", "2.7 or older")
+    return newest, (
+        f"Kafka's version is not stated; the columns are those of {columns}, so it is taken as "
+        f"{newest}: {ask}"
+    )

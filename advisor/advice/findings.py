@@ -1,0 +1,312 @@
+"""The catalogue of findings: what can be wrong with a topic, a cluster or a producer, and why.
+
+A code never changes its meaning. KRA1xx: a topic. KRA2xx: topics that Kafka and its frameworks
+make. KRA3xx: the cluster and where replicas stand. KRA4xx: producers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+BROKEN, RISK, NOTE = "broken", "risk", "note"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of the catalogue.
+
+    Attributes
+    ----------
+    code : str
+        Such as "KRA101"; stable.
+    weight : {"broken", "risk", "note"}
+        Something does not work now; something may be lost or refused; good to know.
+    title, why, remedy : str
+        What it is, why it matters, what to do.
+    """
+
+    code: str
+    weight: str
+    title: str
+    why: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that applies, and to what.
+
+    Attributes
+    ----------
+    rule : Rule
+    topic : str
+        "" when it is about the whole cluster or the producers.
+    detail : str
+        What was seen, in one sentence.
+    partitions : tuple of int
+        The partitions concerned; empty: all of them, or none in particular.
+    """
+
+    rule: Rule
+    topic: str
+    detail: str
+    partitions: tuple[int, ...] = ()
+
+    @property
+    def code(self) -> str:
+        """The rule's code."""
+        return self.rule.code
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.topic + ': ' if self.topic else ''}{self.detail}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain JSON data, the rule's words included."""
+        return {
+            "code": self.code,
+            "weight": self.rule.weight,
+            "title": self.rule.title,
+            "topic": self.topic or None,
+            "partitions": list(self.partitions),
+            "detail": self.detail,
+            "why": self.rule.why,
+            "remedy": self.rule.remedy,
+        }
+
+
+_RULES = (
+    Rule(
+        "KRA101",
+        RISK,
+        "min.insync.replicas is 1",
+        "acks=all waits for the replicas that are in sync, however few: with min ISR 1 that may be "
+        "the leader alone, and its loss loses what it acknowledged.",
+        "Set min.insync.replicas to 2 with three replicas.",
+    ),
+    Rule(
+        "KRA102",
+        RISK,
+        "min.insync.replicas equals the replication factor",
+        "Every broker that is down, for patching too, stops all acks=all writes to its partitions.",
+        "Set min.insync.replicas to one less than the replication factor.",
+    ),
+    Rule(
+        "KRA103",
+        NOTE,
+        "min.insync.replicas is above the replication factor",
+        "Before Kafka 3.7 no acks=all write can succeed; since 3.7 the value counts as the "
+        "replication factor (KAFKA-15583).",
+        "Set min.insync.replicas below the replication factor.",
+    ),
+    Rule(
+        "KRA104",
+        BROKEN,
+        "A partition has no leader",
+        "Nobody can read or write it until a broker that holds its records is back.",
+        "Start the brokers of its ISR or ELR; an unclean election is the last resort and loses "
+        "records.",
+    ),
+    Rule(
+        "KRA105",
+        RISK,
+        "Replicas are out of sync",
+        "The replicas that are missing protect nothing; one more failure may lose records or stop "
+        "writes.",
+        "Find out why the broker is down or behind before changing any setting.",
+    ),
+    Rule(
+        "KRA106",
+        BROKEN,
+        "Fewer replicas are in sync than min.insync.replicas asks for",
+        "acks=all writes are refused with NOT_ENOUGH_REPLICAS at this moment.",
+        "Bring the missing brokers back; do not lower min.insync.replicas unless you accept to "
+        "lose records.",
+    ),
+    Rule(
+        "KRA107",
+        NOTE,
+        "min.insync.replicas is not stated",
+        "The description does not tell the value; Kafka's default of 1 was assumed.",
+        "Ask kafka-configs.sh --describe --all, and set it on the topic.",
+    ),
+    Rule(
+        "KRA108",
+        NOTE,
+        "Partitions of one topic differ in their number of replicas",
+        "A change of the replication factor was left half done: the weakest partition counts.",
+        "Finish or undo the reassignment.",
+    ),
+    Rule(
+        "KRA109",
+        NOTE,
+        "A reassignment is running",
+        "The replicas shown are those of the move; they are judged as they stood before it.",
+        "Run kafka-reassign-partitions.sh --verify until it is complete.",
+    ),
+    Rule(
+        "KRA201",
+        RISK,
+        "The consumer offsets have one replica",
+        "One broker down stops every consumer group whose offsets it holds, and losing its disk "
+        "loses their positions. offsets.topic.replication.factor changes nothing for a topic "
+        "that exists.",
+        "Reassign __consumer_offsets to three replicas.",
+    ),
+    Rule(
+        "KRA202",
+        RISK,
+        "The transaction log has one replica",
+        "One broker down stops every transactional producer whose state it holds.",
+        "Reassign __transaction_state to three replicas with min.insync.replicas=2.",
+    ),
+    Rule(
+        "KRA203",
+        RISK,
+        "An internal topic has one replica",
+        "What Kafka keeps in it stands and falls with one broker.",
+        "Reassign it to three replicas.",
+    ),
+    Rule(
+        "KRA204",
+        RISK,
+        "A topic has one replica",
+        "Topics that Kafka creates by itself get default.replication.factor, which is 1 unless "
+        "set. One broker down stops it, one disk lost loses it.",
+        "Reassign it to three replicas; set default.replication.factor=3 and "
+        "auto.create.topics.enable=false.",
+    ),
+    Rule(
+        "KRA205",
+        RISK,
+        "A framework's own topic has one replica",
+        "Connect, Streams or the schema registry keep their state in it: losing it loses theirs.",
+        "Reassign it to three replicas, and set replication.factor (Streams: -1 takes the "
+        "brokers' default) or *.storage.replication.factor (Connect).",
+    ),
+    Rule(
+        "KRA206",
+        RISK,
+        "The transaction log's min.insync.replicas does not fit its replicas",
+        "With 1 a committed transaction may be forgotten; with as many as there are replicas, "
+        "every restart makes InitProducerId time out.",
+        "Set min.insync.replicas=2 with three replicas.",
+    ),
+    Rule(
+        "KRA301",
+        RISK,
+        "There are two racks only",
+        "One of them always holds at least half of the replicas: when it goes, either acknowledged "
+        "records may be lost or writes stop, whatever the replication factor.",
+        "Add a third rack, or decide which of the two you give up and write down how to lower "
+        "min.insync.replicas by hand.",
+    ),
+    Rule(
+        "KRA302",
+        RISK,
+        "Unclean leader election is on",
+        "When no in-sync replica is alive, Kafka elects one that lacks acknowledged records, and "
+        "they are gone.",
+        "Set unclean.leader.election.enable=false, and elect uncleanly by hand where you must.",
+    ),
+    Rule(
+        "KRA304",
+        NOTE,
+        "There are as many replicas as brokers",
+        "When a broker is gone for good there is nowhere to make a new replica: repair takes as "
+        "long as replacing the broker.",
+        "Have at least one broker more than the replication factor.",
+    ),
+    Rule(
+        "KRA306",
+        NOTE,
+        "There are more replicas than racks",
+        "Some rack holds two replicas of each partition, so that one event takes both: an even "
+        "number of replicas over three racks is worse than three.",
+        "Use as many replicas as racks, or see the tolerance table for what still survives.",
+    ),
+    Rule(
+        "KRA307",
+        RISK,
+        "All replicas of a partition are in one rack",
+        "One switch, one power feed or one zone takes all of them.",
+        "Reassign the partition over the racks; set broker.rack on every broker.",
+    ),
+    Rule(
+        "KRA308",
+        RISK,
+        "Replicas share a rack though another one has none",
+        "Losing that rack takes more replicas than it has to: the topic was placed without racks, "
+        "or moved by hand.",
+        "Reassign the partitions over the racks.",
+    ),
+    Rule(
+        "KRA309",
+        NOTE,
+        "Racks are known for some brokers only",
+        "Nothing can be said about losing a rack, and Kafka's older tools refuse to place topics "
+        "on such a cluster.",
+        "Set broker.rack on every broker, and name the racks with --racks.",
+    ),
+    Rule(
+        "KRA310",
+        NOTE,
+        "No rack is known",
+        "Replicas are taken to fail one by one; a shared rack, switch or zone makes that wrong.",
+        "Name the racks with --racks.",
+    ),
+    Rule(
+        "KRA311",
+        NOTE,
+        "The racks differ in size",
+        "The smaller rack holds as many replicas as the others on fewer brokers, and the loss of "
+        "the largest takes more brokers.",
+        "Give every rack the same number of brokers.",
+    ),
+    Rule(
+        "KRA401",
+        RISK,
+        "delivery.timeout.ms ends before a failed leader is replaced",
+        "The producer gives up while the cluster is still mending itself.",
+        "Leave delivery.timeout.ms at 120000 or above.",
+    ),
+    Rule(
+        "KRA402",
+        NOTE,
+        "delivery.timeout.ms is shorter than a typical outage",
+        "What lasts longer than the producer's patience becomes refused records.",
+        "Raise delivery.timeout.ms, if the producer can hold the records for so long.",
+    ),
+    Rule(
+        "KRA403",
+        RISK,
+        "The producer does not retry",
+        "Every change of leader becomes an error that the application has to handle.",
+        "Leave retries at its default and limit the time with delivery.timeout.ms.",
+    ),
+    Rule(
+        "KRA404",
+        RISK,
+        "acks is not all",
+        "The leader acknowledges alone: when it fails before the followers have the record, the "
+        "record is lost, whatever min.insync.replicas says.",
+        "Set acks=all.",
+    ),
+    Rule(
+        "KRA405",
+        NOTE,
+        "The producer is not idempotent",
+        "A retry can write a record twice or out of order. A default that conflicts with other "
+        "settings is switched off in silence.",
+        "Set enable.idempotence=true, so that a conflict is an error.",
+    ),
+)
+
+RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _RULES})
+"""Every rule by its code."""
+
+
+def finding(code: str, detail: str, topic: str = "", partitions: tuple[int, ...] = ()) -> Finding:
+    """Return a finding of the rule with that code."""
+    return Finding(RULES[code], topic, detail, partitions)

@@ -1,0 +1,224 @@
+"""From where the topics are to a recommended configuration: what to run, in which order.
+
+What changes only `min.insync.replicas` is done at once; where replicas are added, they are copied
+first. Changing `min.insync.replicas` clears the eligible leader replicas (KIP-966), so every
+change is made while all replicas are in sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.advice.moves import Move, election_json, plan_moves, reassignment_json
+from advisor.advice.properties import producer_files, strimzi_topics
+from advisor.advice.tools import Tools
+from advisor.cluster import Cluster, Topic
+from advisor.protocol.config import Config
+from advisor.protocol.versions import default
+from advisor.reliability.workload import Workload
+
+MIN_ISR = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+_UNCLEAN_OPTION = "unclean_leader_election_enable"
+MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
+DEFAULT_THROTTLE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Shell lines by purpose, and the files that they and the clients need.
+
+    Attributes
+    ----------
+    preflight, steps, verify, rollback : tuple of str
+        Lines for a shell; comments begin with "#".
+    files : mapping of str to str
+        Content by file name.
+    moves : tuple of Move
+        The replicas that are moved.
+    """
+
+    preflight: tuple[str, ...]
+    steps: tuple[str, ...]
+    verify: tuple[str, ...]
+    rollback: tuple[str, ...]
+    files: Mapping[str, str]
+    moves: tuple[Move, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """Everything to run, in order, without the way back."""
+        return [*self.preflight, *self.steps, *self.verify]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One option of one topic, and what it is now (None: not set on the topic)."""
+
+    topic: Topic
+    key: str
+    before: str | None
+    after: str
+
+
+def make_plan(
+    cluster: Cluster,
+    config: Config,
+    load: Workload,
+    bytes_per_second: int = DEFAULT_THROTTLE,
+    topics: Sequence[str] | None = None,
+) -> Plan:
+    """Return the way from a cluster as described to a configuration for its topics.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Without topics, the plan creates one.
+    config : Config
+    load : Workload
+        Partitions of a topic still to be created.
+    bytes_per_second : int
+        Throttle of the copying, per broker.
+    topics : sequence of str, optional
+        Only these; every topic unless given. A topic with more replicas than `config` asks for
+        is left as it is: a plan never throws copies away.
+    """
+    tools = Tools(config.kafka_version)
+    chosen = [t for t in cluster.topics if topics is None or t.name in topics]
+    files = dict(producer_files(config))
+    if not chosen:
+        files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
+        steps = (*tools.variables, *_creation(tools, config, load))
+        rollback = ("# The topic is new: there is nothing to go back to.",)
+        return Plan((), steps, (tools.describe("my-topic"),), rollback, files, ())
+    factor = config.replication_factor
+    assert factor is not None
+    kept = [t for t in chosen if _replicas_needed(t) > factor]
+    targets = [t for t in chosen if _replicas_needed(t) <= factor]
+    moves = plan_moves(
+        targets, cluster.brokers, {t.name: factor for t in targets}, counted=cluster.topics
+    )
+    changes = [change for topic in targets for change in _changes(topic, config)]
+    growing = {t.name for t in targets if _replicas_needed(t) < factor}
+    if moves:
+        files[MOVES_FILE] = reassignment_json(moves)
+        files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
+        files[ELECTION_FILE] = election_json(moves)
+    files["kafka-topics.yaml"] = strimzi_topics(
+        [(t.name, len(t.partitions)) for t in targets], config
+    )
+    return Plan(
+        preflight=(*tools.variables, *_preflight(tools, config)),
+        steps=tuple(_steps(tools, config, changes, growing, moves, bytes_per_second, kept)),
+        verify=tuple(_verification(tools, targets)),
+        rollback=tuple(_way_back(tools, changes, moves, bytes_per_second)),
+        files=files,
+        moves=moves,
+    )
+
+
+def _replicas_needed(topic: Topic) -> int:
+    return max(partition.replication_factor for partition in topic.partitions)
+
+
+def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
+    yield "# A new topic; put its own name in place of my-topic:"
+    configs = {}
+    if default(_UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
+        configs[UNCLEAN] = "false"
+    if config.rules.min_isr_supported:
+        configs[MIN_ISR] = str(config.min_insync_replicas)
+    assert config.replication_factor is not None
+    yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
+
+
+def _changes(topic: Topic, config: Config) -> Iterator[_Change]:
+    stated = topic.configs.get(MIN_ISR)
+    wanted = str(config.min_insync_replicas)
+    if config.rules.min_isr_supported and stated != wanted:
+        yield _Change(topic, MIN_ISR, stated, wanted)
+    unclean = topic.configs.get(UNCLEAN)
+    by_default = bool(default(_UNCLEAN_OPTION, config.kafka_version))
+    is_unclean = by_default if unclean is None else unclean.lower() == "true"
+    if is_unclean and not config.unclean_leader_election_enable:
+        yield _Change(topic, UNCLEAN, unclean, "false")
+
+
+def _preflight(tools: Tools, config: Config) -> Iterator[str]:
+    yield "# Before anything else: both lists must be empty, that is, every replica in sync."
+    if config.eligible_leader_replicas:
+        yield (
+            f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
+            "that lives on them then has none."
+        )
+    yield tools.under_replicated()
+    under = tools.under_min_isr()
+    if under is not None:
+        yield under
+
+
+def _steps(
+    tools: Tools,
+    config: Config,
+    changes: Sequence[_Change],
+    growing: set[str],
+    moves: Sequence[Move],
+    bytes_per_second: int,
+    kept: Sequence[Topic],
+) -> Iterator[str]:
+    at_once = [c for c in changes if c.topic.name not in growing]
+    afterwards = [c for c in changes if c.topic.name in growing]
+    if not changes and not moves:
+        yield "# Every topic is already as recommended."
+    for change in at_once:
+        yield tools.alter_topic(change.topic.name, change.key, change.after)
+    if moves:
+        copies = sum(move.copies for move in moves)
+        yield (
+            f"# Copy {copies} replicas; {bytes_per_second} bytes/s a broker is the throttle, "
+            "set it to what your network can spare."
+        )
+        yield tools.reassign(MOVES_FILE, bytes_per_second)
+        yield "# Repeat until every partition is complete; that also removes the throttle:"
+        yield tools.verify_reassignment(MOVES_FILE)
+        yield tools.elect_preferred(ELECTION_FILE)
+    if afterwards:
+        yield "# Once the copies are in sync:"
+    for change in afterwards:
+        yield tools.alter_topic(change.topic.name, change.key, change.after)
+    for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
+    if for_new is not None:
+        yield "# For topics still to be made (and default.replication.factor in server.properties):"
+        yield for_new
+    for topic in kept:
+        yield (
+            f"# {topic.name} has {_replicas_needed(topic)} replicas and keeps them and its "
+            f"settings; {config.replication_factor} would be enough."
+        )
+
+
+def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
+    yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
+    for topic in targets:
+        yield tools.describe(topic.name)
+    yield tools.under_min_isr() or tools.under_replicated()
+
+
+def _way_back(
+    tools: Tools, changes: Sequence[_Change], moves: Sequence[Move], bytes_per_second: int
+) -> Iterator[str]:
+    yield "# The way back, with all replicas in sync:"
+    for change in reversed(changes):
+        if change.before is None:
+            yield tools.unset_topic(change.topic.name, change.key)
+        else:
+            yield tools.alter_topic(change.topic.name, change.key, change.before)
+    if moves:
+        cancel = tools.cancel_reassignment(MOVES_FILE)
+        if cancel is not None:
+            yield "# While the copying still runs, call it off:"
+            yield cancel
+            yield "# Once it is complete, move back:"
+        yield tools.reassign(MOVES_BACK_FILE, bytes_per_second)
+        yield tools.verify_reassignment(MOVES_BACK_FILE)

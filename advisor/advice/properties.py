@@ -1,0 +1,102 @@
+"""The settings of producers and topics as the files that their owners keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import yaml
+
+from advisor.protocol.config import Config
+from advisor.protocol.versions import parse_version
+
+_RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
+
+
+def producer_files(config: Config) -> dict[str, str]:
+    """Return `producer.properties` (Java) and `librdkafka.properties` by name."""
+    return {
+        "producer.properties": java_producer(config),
+        "librdkafka.properties": librdkafka_producer(config),
+    }
+
+
+def java_producer(config: Config) -> str:
+    """Return a Java producer's properties.
+
+    `enable.idempotence=true` is written out where it is possible: then a setting that conflicts
+    with it is an error, while a default that conflicts is switched off in silence (KIP-679,
+    KAFKA-13598).
+    """
+    version = parse_version(config.kafka_version)
+    lines = [f"acks={config.acks}"]
+    if config.retries is not None:
+        lines.append(f"retries={config.retries}")
+    if config.delivery_timeout_ms is not None:
+        lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
+        lines.append(f"request.timeout.ms={config.request_timeout_ms}")
+        lines.append(f"linger.ms={config.linger_ms}")
+    in_flight = config.max_in_flight_requests_per_connection
+    if config.acks == "all" and config.retries != 0 and version >= (0, 11):
+        lines.append("enable.idempotence=true")
+        in_flight = min(in_flight or 5, 5 if version >= (1, 0) else 1)
+    lines.append(f"max.in.flight.requests.per.connection={in_flight}")
+    return f"# Java producer, Kafka {config.kafka_version}\n" + "".join(f"{x}\n" for x in lines)
+
+
+def librdkafka_producer(config: Config) -> str:
+    """Return the same for librdkafka and the clients built on it (Python, Go, .NET).
+
+    Its own defaults differ: no idempotence, a million requests in flight, 300 s to deliver.
+    """
+    lines = [f"acks={config.acks}"]
+    if config.acks == "all" and config.retries != 0:
+        lines += ["enable.idempotence=true", "max.in.flight.requests.per.connection=5"]
+    if config.delivery_timeout_ms is not None:
+        lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
+    if config.retries == 0:
+        lines.append("retries=0")
+    return "# librdkafka (confluent-kafka for Python, Go and .NET)\n" + "".join(
+        f"{x}\n" for x in lines
+    )
+
+
+def strimzi_topics(topics: Sequence[tuple[str, int]], config: Config) -> str:
+    """Return Strimzi `KafkaTopic` resources for (name, partitions).
+
+    A name that Kubernetes does not take goes into `spec.topicName`. Strimzi changes `replicas` of
+    an existing topic only through Cruise Control.
+    """
+    documents = []
+    taken: set[str] = set()
+    for name, partitions in topics:
+        resource = _resource_name(name, taken)
+        taken.add(resource)
+        documents.append(_strimzi_topic(resource, name, partitions, config))
+    head = (
+        "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
+        "# apiVersion: kafka.strimzi.io/v1beta2.\n"
+    )
+    return head + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)
+
+
+def _resource_name(topic: str, taken: set[str]) -> str:
+    """Return the topic's name as Kubernetes takes it, unlike those that are taken."""
+    plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower()).strip("-.") or "topic"
+    name, number = plain, 1
+    while name in taken:
+        number += 1
+        name = f"{plain}-{number}"
+    return name
+
+
+def _strimzi_topic(resource: str, name: str, partitions: int, config: Config) -> dict[str, object]:
+    spec: dict[str, object] = {} if resource == name else {"topicName": name}
+    spec["partitions"] = partitions
+    spec["replicas"] = config.replication_factor
+    spec["config"] = {"min.insync.replicas": config.min_insync_replicas}
+    return {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "KafkaTopic",
+        "metadata": {"name": resource, "labels": {"strimzi.io/cluster": "my-cluster"}},
+        "spec": spec,
+    }

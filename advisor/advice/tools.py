@@ -1,0 +1,132 @@
+"""The command lines of Kafka's own tools, as each version takes them.
+
+Which tool took `--bootstrap-server` when was read in the options of each at its tag:
+`kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
+(KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
+`--throttle` 0.10.1 (KIP-73), `--under-min-isr-partitions` 2.3 (KIP-351), `--cancel` 2.6.
+`kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from advisor.protocol.versions import Version, parse_version
+
+BOOTSTRAP = "$BS"
+ZOOKEEPER = "$ZK"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Writes command lines for one version of Kafka.
+
+    Parameters
+    ----------
+    kafka_version : str
+        Such as "4.1" or "2.1".
+    """
+
+    kafka_version: str
+
+    @property
+    def _version(self) -> Version:
+        return parse_version(self.kafka_version)
+
+    def _connect(self, since: Version) -> str:
+        if self._version >= since:
+            return f"--bootstrap-server {BOOTSTRAP}"
+        return f"--zookeeper {ZOOKEEPER}"
+
+    def _topics(self) -> str:
+        return f"kafka-topics.sh {self._connect((2, 2))}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The shell variables that the lines use, with values to be replaced."""
+        lines = ["BS=localhost:9092   # your brokers"] if self._version >= (1, 1) else []
+        if self._version < (2, 6):
+            lines.append("ZK=localhost:2181   # your ZooKeeper")
+        return tuple(lines)
+
+    def describe(self, topic: str) -> str:
+        """Show a topic with the replicas and in-sync replicas of its partitions."""
+        return f"{self._topics()} --describe --topic {topic}"
+
+    def under_replicated(self) -> str:
+        """List partitions with a replica out of sync; prints nothing when all is well."""
+        return f"{self._topics()} --describe --under-replicated-partitions"
+
+    def under_min_isr(self) -> str | None:
+        """List partitions that refuse acks=all now; None where the tool cannot."""
+        if self._version < (2, 3):
+            return None
+        return f"{self._topics()} --describe --under-min-isr-partitions"
+
+    def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
+        """Create a topic."""
+        line = (
+            f"{self._topics()} --create --topic {topic} --partitions {partitions} "
+            f"--replication-factor {factor}"
+        )
+        return line + "".join(f" --config {key}={value}" for key, value in configs.items())
+
+    def alter_topic(self, topic: str, key: str, value: str) -> str:
+        """Set one option of a topic."""
+        if self._version < (0, 9):
+            return f"{self._topics()} --alter --topic {topic} --config {key}={value}"
+        return (
+            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
+            f"--entity-name {topic} --add-config {key}={value}"
+        )
+
+    def unset_topic(self, topic: str, key: str) -> str:
+        """Remove one option of a topic, so that the brokers' default holds again."""
+        if self._version < (0, 9):
+            return f"{self._topics()} --alter --topic {topic} --delete-config {key}"
+        return (
+            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
+            f"--entity-name {topic} --delete-config {key}"
+        )
+
+    def alter_default(self, key: str, value: str) -> str | None:
+        """Set the brokers' default while they run (KIP-226, 1.1); None before."""
+        if self._version < (1, 1):
+            return None
+        return (
+            f"kafka-configs.sh --bootstrap-server {BOOTSTRAP} --alter --entity-type brokers "
+            f"--entity-default --add-config {key}={value}"
+        )
+
+    def reassign(self, file: str, bytes_per_second: int) -> str:
+        """Start moving replicas, no faster than so many bytes per second and broker."""
+        line = f"{self._reassign()} --reassignment-json-file {file} --execute"
+        if self._version < (0, 10, 1):
+            return line
+        return f"{line} --throttle {bytes_per_second}"
+
+    def verify_reassignment(self, file: str) -> str:
+        """Ask whether the moves are done; when they are, this removes the throttle."""
+        return f"{self._reassign()} --reassignment-json-file {file} --verify"
+
+    def cancel_reassignment(self, file: str) -> str | None:
+        """Call off moves that are still running; None where the tool cannot."""
+        if self._version < (2, 6):
+            return None
+        return f"{self._reassign()} --reassignment-json-file {file} --cancel"
+
+    def elect_preferred(self, file: str) -> str:
+        """Give the partitions in a file back to their preferred leaders."""
+        if self._version < (2, 4):
+            return (
+                f"kafka-preferred-replica-election.sh --zookeeper {ZOOKEEPER} "
+                f"--path-to-json-file {file}"
+            )
+        return (
+            f"kafka-leader-election.sh --bootstrap-server {BOOTSTRAP} --election-type preferred "
+            f"--path-to-json-file {file}"
+        )
+
+    def _reassign(self) -> str:
+        return f"kafka-reassign-partitions.sh {self._connect((2, 6))}"
