@@ -88,7 +88,8 @@ def bad(line: int, message: str) -> InputError:
 
 def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
     """``; did you mean 'x'?``, or what is known when nothing is near."""
-    near = difflib.get_close_matches(word, known, n=1)
+    swapped = [k for k in known if sorted(k) == sorted(word)]
+    near = swapped or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     if near:
         return f"; did you mean '{near[0]}'?"
     return f"; known are {', '.join(sorted(known))}" if known else ""
