@@ -73,7 +73,7 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
     if budget <= detection:
         yield finding(
             "KRA401",
-            f"delivery.timeout.ms is {budget:g} s, and noticing a dead broker takes {detection:g} s.",
+            f"delivery.timeout.ms is {budget:g} s; noticing a dead broker takes {detection:g} s.",
         )
     longer = [
         f"{name} ({minutes:g} minutes)"
@@ -112,7 +112,7 @@ def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
         yield finding("KRA206", f"min ISR is {min_isr} with RF {factor}.", name)
     elif factor > 1 and min_isr == 1:
         yield finding("KRA101", f"min ISR is 1 with RF {factor}.", name)
-    elif factor > 1 and min_isr == factor:
+    elif factor > 1 and config.effective_min_insync_replicas == factor:
         yield finding("KRA102", f"min ISR and RF are both {factor}.", name)
 
 

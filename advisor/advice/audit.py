@@ -1,0 +1,312 @@
+"""Every topic of a described cluster, as it is and where it stands, worst first."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from advisor.advice.checks import check_cluster, check_producer, check_topic
+from advisor.advice.choice import GOAL_WORDS, Choice, choose, measures_of
+from advisor.advice.era import version_of
+from advisor.advice.findings import BROKEN, Finding
+from advisor.advice.goals import Goals
+from advisor.advice.tables import data_frame, html_table
+from advisor.advice.tolerance import share_of
+from advisor.advice.wording import count, how_often, listed, time_a_year
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.protocol.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.model import FailureModel
+from advisor.reliability.result import Reliability
+from advisor.reliability.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Evaluate = Callable[..., Reliability]
+MILLISECONDS_PER_HOUR = 3_600_000.0
+
+
+@dataclass(frozen=True)
+class TopicAudit:
+    """One topic and what its settings and its placement do.
+
+    Attributes
+    ----------
+    topic : Topic
+    partitions : tuple of int
+        Those judged here: a topic whose partitions differ in their replicas is judged in parts.
+    choice : Choice
+        Its settings, reliability and goals.
+    findings : tuple of Finding
+    """
+
+    topic: Topic
+    partitions: tuple[int, ...]
+    choice: Choice
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it meets every goal and nothing of it is broken now."""
+        broken = any(finding.rule.weight == BROKEN for finding in self.findings)
+        return self.choice.meets_all and not broken
+
+    @property
+    def sentence(self) -> str:
+        """What is to be expected of it, in one sentence."""
+        r = self.choice.reliability
+        text = (
+            f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
+            f"{how_often(r.loss_probability_per_year)}, writes are refused "
+            f"{time_a_year(r.write_unavailability)} a year"
+        )
+        if self.choice.unmet:
+            text += f"; misses {listed([GOAL_WORDS[goal] for goal in self.choice.unmet])}"
+        return f"{text}."
+
+    def row(self) -> dict[str, object]:
+        """Return one line of the table."""
+        parts = len(self.partitions)
+        line: dict[str, object] = {"topic": self.topic.name, "partitions": parts}
+        row = self.choice.row()
+        line |= {key: row[key] for key in ("replication_factor", "min_insync_replicas", "acks")}
+        line |= {key: value for key, value in row.items() if key not in line and key != "retries"}
+        line["ok"] = self.ok
+        line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
+        return line
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """All topics of a cluster, worst first: by records lost, then by time without writes.
+
+    Attributes
+    ----------
+    cluster, model, goals
+        What was asked.
+    topics : tuple of TopicAudit
+    general : tuple of Finding
+        About the cluster and the producers.
+    notes : tuple of str
+        What was assumed.
+    """
+
+    cluster: Cluster
+    model: FailureModel
+    goals: Goals
+    topics: tuple[TopicAudit, ...]
+    general: tuple[Finding, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """Whether every topic meets every goal and nothing is broken now."""
+        return all(topic.ok for topic in self.topics)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything found: first about the cluster, then topic by topic, worst first."""
+        found = [*self.general, *(f for topic in self.topics for f in topic.findings)]
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one or two sentences."""
+        short = list(dict.fromkeys(t.topic.name for t in self.topics if not t.ok))
+        total = len({t.topic.name for t in self.topics})
+        if not short:
+            return f"All {count(total, 'topic')} meet the goals."
+        names = listed(short[:5]) + (f" and {len(short) - 5} more" if len(short) > 5 else "")
+        what = "falls" if len(short) == 1 else "fall"
+        return f"{len(short)} of {count(total, 'topic')} {what} short of the goals: {names}."
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return one row of plain values per topic, worst first."""
+        return [topic.row() for topic in self.topics]
+
+    def table(self) -> pd.DataFrame:
+        """Return the topics as a pandas DataFrame, worst first.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        return data_frame(self.rows(), "a table")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `table()`."""
+        return self.table()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "verdict": self.verdict,
+            "ok": self.ok,
+            "goals": self.goals.to_dict(),
+            "model": self.model.name,
+            "topics": self.rows(),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def explain(self) -> str:
+        """Return the verdict, every topic's sentence and every finding as text."""
+        lines = [self.verdict, *(topic.sentence for topic in self.topics)]
+        lines += [str(finding) for finding in self.findings]
+        return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, *(f"  {topic.sentence}" for topic in self.topics)])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {
+                "topic": t.topic.name,
+                "partitions": len(t.partitions),
+                "setting": t.choice.name,
+                "a record is lost": how_often(t.choice.reliability.loss_probability_per_year),
+                "refused a year": time_a_year(t.choice.reliability.write_unavailability),
+                "goals": "met" if t.choice.meets_all else f"{len(t.choice.unmet)} missed",
+                "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
+            }
+            for t in self.topics
+        ]
+        found = "".join(f"<li>{html.escape(str(finding))}</li>" for finding in self.findings)
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>{html_table(rows)}<ul>{found}</ul>"
+        )
+
+
+def audit(
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload | None = None,
+    goals: Goals | None = None,
+    kafka_version: str | None = None,
+    producer: Mapping[str, Any] | None = None,
+    evaluated: Evaluate = evaluate,
+) -> Audit:
+    """Judge every topic with its own settings, on the brokers that really hold its replicas.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        With topics.
+    model : FailureModel
+    load : Workload, optional
+        What is written to each topic; its number of partitions is the topic's own. A thousand
+        records a second unless given.
+    goals : Goals, optional
+        The defaults of `Goals` unless given; they hold for each topic by itself.
+    kafka_version : str, optional
+        Unless given, the cluster's, or the newest that fits its description.
+    producer : mapping of str to object, optional
+        Producer settings as in `Config`; acks="all" and Kafka's defaults unless given.
+    evaluated : callable, optional
+        What evaluates; `advisor.evaluate` unless given.
+
+    Raises
+    ------
+    AdvisorError
+        Settings that Kafka refuses, or goals that cannot be judged.
+    """
+    goals = goals or Goals()
+    version, note = version_of(cluster, kafka_version)
+    notes = [note] if note else []
+    if load is None:
+        load = Workload()
+        notes.append(
+            f"No load was given: {load.records_per_second:g} records of {load.record_bytes} bytes "
+            "a second to each topic were assumed."
+        )
+    settings = {"acks": "all", **(producer or {})}
+    if "acks" not in (producer or {}):
+        notes.append("Producers were taken to use acks=all.")
+    judged = []
+    for topic in cluster.topics:
+        findings = tuple(check_topic(topic, cluster, config_of(topic, version, settings)))
+        for factor, members in _by_factor(topic).items():
+            config = config_of(topic, version, settings).changed(replication_factor=factor)
+            choice = _judged(
+                cluster, members, config, model, load_of(topic, load), goals, evaluated
+            )
+            judged.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    return Audit(
+        cluster=cluster,
+        model=model,
+        goals=goals,
+        topics=tuple(sorted(judged, key=_worst_first)),
+        general=(
+            *check_cluster(cluster),
+            *check_producer(Config(kafka_version=version, **settings), model),
+        ),
+        notes=(*notes, *cluster.notes),
+    )
+
+
+def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
+    """Return a topic's settings; what the description does not state is Kafka's default."""
+    stated: dict[str, Any] = {}
+    unclean = topic.configs.get("unclean.leader.election.enable")
+    if unclean is not None:
+        stated["unclean_leader_election_enable"] = unclean.strip().lower() == "true"
+    return Config(
+        kafka_version=kafka_version,
+        replication_factor=topic.replication_factor,
+        min_insync_replicas=topic.min_insync_replicas,
+        **stated,
+        **producer,
+    )
+
+
+def load_of(topic: Topic, load: Workload) -> Workload:
+    """Return the load with the topic's own partitions and, if it states one, its retention."""
+    retention = topic.configs.get("retention.ms", "")
+    hours = load.retention_hours
+    if retention.isdigit() and "compact" not in topic.configs.get("cleanup.policy", ""):
+        hours = int(retention) / MILLISECONDS_PER_HOUR
+    return replace(load, partitions=len(topic.partitions), retention_hours=hours)
+
+
+def _by_factor(topic: Topic) -> dict[int, list[Partition]]:
+    parts: dict[int, list[Partition]] = {}
+    for partition in topic.partitions:
+        parts.setdefault(partition.replication_factor, []).append(partition)
+    return parts
+
+
+def _judged(
+    cluster: Cluster,
+    members: list[Partition],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    goals: Goals,
+    evaluated: Evaluate,
+) -> Choice:
+    held = tuple(tuple(r for r in p.replicas if r not in p.adding) for p in members)
+    share = len(members) / load.partitions
+    part = replace(
+        load, partitions=len(members), records_per_second=load.records_per_second * share
+    )
+    r = evaluated(cluster, config, model, part, placement=held)
+    known = all(rack is not None for rack in cluster.brokers.values())
+    largest = max(share_of(replicas, cluster.brokers) for replicas in held) if known else None
+    return choose(config, r, goals, largest)
+
+
+def _worst_first(judged: TopicAudit) -> tuple[float, float, float, str, tuple[int, ...]]:
+    r = judged.choice.reliability
+    lost = measures_of(r).get("loss_probability_per_year", math.inf)
+    return (
+        -r.acked_records_lost_per_year,
+        -lost,
+        -r.write_unavailability,
+        judged.topic.name,
+        judged.partitions,
+    )

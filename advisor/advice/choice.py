@@ -1,0 +1,159 @@
+"""One configuration with what it does, held against the goals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from advisor.advice.goals import (
+    MEASURES,
+    SURVIVE_WITHOUT_LOSS,
+    SURVIVE_WRITABLE,
+    Goals,
+    decades_short,
+    judge,
+)
+from advisor.advice.tolerance import Survival, survival
+from advisor.errors import InputError, NotComputedError
+from advisor.protocol.config import Config
+from advisor.reliability.result import Reliability
+
+# More powers of ten than any limit leaves room for: what a measure of exactly 0 counts.
+_FARTHEST = 20.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration, its reliability, and which goals it meets.
+
+    Attributes
+    ----------
+    config : Config
+    reliability : Reliability
+    meets : mapping of str to bool
+        By goal: a measure's name, "survive_without_loss", "survive_writable".
+    survival : Survival or None
+        What losing one rack does; None when a rack is not known.
+    """
+
+    config: Config
+    reliability: Reliability
+    meets: Mapping[str, bool]
+    survival: Survival | None
+
+    @property
+    def meets_all(self) -> bool:
+        """Whether every goal is met."""
+        return all(self.meets.values())
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The goals that are not met."""
+        return tuple(goal for goal, met in self.meets.items() if not met)
+
+    @property
+    def name(self) -> str:
+        """The setting in short: "RF 3, min.insync.replicas 2, acks=all"."""
+        c = self.config
+        return (
+            f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}, acks={c.acks}"
+        )
+
+    def row(self) -> dict[str, object]:
+        """Return one line of the table: settings, measures with intervals, goals."""
+        line: dict[str, object] = {
+            "replication_factor": self.config.replication_factor,
+            "min_insync_replicas": self.config.min_insync_replicas,
+            "acks": self.config.acks,
+            "retries": self.config.retries,
+            "delivery_timeout_ms": self.config.delivery_timeout_ms,
+        }
+        for measure, value in measures_of(self.reliability).items():
+            low, high = self.reliability.interval(measure)
+            line |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+        line |= {f"meets_{goal}": met for goal, met in self.meets.items()}
+        return line | {"meets_all": self.meets_all}
+
+
+def measures_of(reliability: Reliability) -> dict[str, float]:
+    """Return the measures that goals can be set for, as far as the card yields them."""
+    found = {}
+    for name in MEASURES:
+        try:
+            found[name] = float(getattr(reliability, name))
+        except NotComputedError:
+            continue
+    return found
+
+
+def choose(
+    config: Config, reliability: Reliability, goals: Goals, rack_share: int | None
+) -> Choice:
+    """Hold a configuration's reliability against the goals.
+
+    Parameters
+    ----------
+    config : Config
+    reliability : Reliability
+    goals : Goals
+    rack_share : int or None
+        Most replicas of a partition in one rack; None when a rack is not known.
+
+    Raises
+    ------
+    InputError
+        A rack is to be survived, and the racks are not known.
+    """
+    losing_rack = None if rack_share is None else survival(rack_share, config)
+    wanted = survival(1, config) if goals.survive == "broker" else None
+    if goals.survive == "rack":
+        if losing_rack is None:
+            raise InputError(
+                'survive="rack" needs the rack of every broker: give the racks (--racks), or ask '
+                'for survive="broker".'
+            )
+        wanted = losing_rack
+    meets = judge(goals, measures_of(reliability), wanted)
+    return Choice(config, reliability, meets, losing_rack)
+
+
+def rank(choice: Choice, goals: Goals) -> tuple[object, ...]:
+    """Return the key by which choices are ordered, best first.
+
+    Those that meet every goal come first: fewest replicas, then the producer's default patience,
+    then furthest inside the goal that it meets most narrowly. Of the others, those that miss
+    fewest goals, then those that miss them by fewest powers of ten, durability before the rest.
+    """
+    config, measures = choice.config, measures_of(choice.reliability)
+    patience = config.delivery_timeout_ms or 0 if "delivery_timeout_ms" in config.explicit else 0
+    settings = (
+        config.replication_factor,
+        patience,
+        -_margin(goals, measures),
+        config.acks != "all",
+    )
+    if choice.meets_all:
+        return (0, 0.0, 0, *settings)
+    durable = choice.meets.get("loss_probability_per_year", True)
+    durable = durable and choice.meets.get(SURVIVE_WITHOUT_LOSS, True)
+    return (len(choice.unmet), decades_short(goals, measures), not durable, *settings)
+
+
+def _margin(goals: Goals, measures: Mapping[str, float]) -> float:
+    """Powers of ten between the tightest goal and its measure."""
+    margins = [
+        math.log10(limit / measures[name]) if limit > 0 < measures[name] else _FARTHEST
+        for name, limit in goals.limits.items()
+    ]
+    return min(margins, default=_FARTHEST)
+
+
+GOAL_WORDS = {
+    "loss_probability_per_year": "the probability of losing an acknowledged record",
+    "write_unavailability": "the time in which writes are refused",
+    "read_unavailability": "the time in which reads fail",
+    "records_refused_per_year": "the number of records refused",
+    SURVIVE_WITHOUT_LOSS: "losing no acknowledged record in one event",
+    SURVIVE_WRITABLE: "writing on after one event",
+}

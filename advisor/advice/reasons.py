@@ -1,0 +1,149 @@
+"""Why this setting and not its neighbour: the sentences behind a recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
+from advisor.advice.tolerance import Survival
+from advisor.advice.wording import (
+    MECHANISM_WORDS,
+    how_often,
+    listed,
+    loss_words,
+    refused_words,
+    significant,
+    time_a_year,
+)
+from advisor.reliability.result import Reliability
+
+
+def verdict(choice: Choice, where: str) -> str:
+    """Return the sentence to defend in a design review.
+
+    Parameters
+    ----------
+    choice : Choice
+    where : str
+        The cluster in words, such as "your six brokers in three racks".
+    """
+    r = choice.reliability
+    loss = loss_words(r.loss_probability_per_year, *r.interval("loss_probability_per_year"))
+    refused = refused_words(r.write_unavailability, *r.interval("write_unavailability"))
+    most = dominant(r.causes.get("write_unavailability", {}))
+    because = f", {most}" if most and r.write_unavailability > 0 else ""
+    return f"{choice.name} on {where}: {loss}; {refused}{because}."
+
+
+def dominant(causes: Mapping[str, float]) -> str:
+    """Return what a measure is mostly made of: "most of it from planned restarts (patching)"."""
+    total = sum(causes.values())
+    if total <= 0:
+        return ""
+    name, amount = max(causes.items(), key=lambda item: item[1])
+    word = MECHANISM_WORDS.get(name, name)
+    if amount / total > 0.5:
+        return f"most of it from {word}"
+    return f"the largest part, {significant(100 * amount / total)} %, from {word}"
+
+
+def tolerances(reliability: Reliability) -> str:
+    """Return the three numbers that belong together."""
+    t = reliability.tolerates
+    return (
+        f"Brokers that may be lost together: {t.without_loss} without losing an acknowledged "
+        f"record, {t.while_writable} with writes going on, {t.while_readable} with reads going on."
+    )
+
+
+def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
+    """Return which goals are missed by how much; "" when none is."""
+    if choice.meets_all:
+        return ""
+    missed = []
+    for goal in choice.unmet:
+        words = GOAL_WORDS[goal]
+        if goal in goals.limits:
+            value = float(getattr(choice.reliability, goal))
+            words += f" ({value:.2g}, the goal is {goals.limits[goal]:g})"
+        missed.append(words)
+    text = f"No setting meets every goal; this one misses {listed(missed)}."
+    if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
+        text += f" {rack_rule}"
+    return text
+
+
+def reasons(best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
+    """Return why `best`: what its loss is made of, and what its neighbours would do instead."""
+    found = []
+    most = dominant(best.reliability.causes.get("loss_events_per_year", {}))
+    if most:
+        found.append(f"Of its losses, {most}.")
+    factor = best.config.replication_factor or 1
+    for other in (factor - 1, factor + 1):
+        neighbour = _best_of(other, best, choices)
+        if neighbour is not None:
+            found.append(_against_factor(neighbour, best, choices))
+    found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
+    leader_only = _same(best, choices, acks=1)
+    if best.config.acks == "all" and leader_only is not None:
+        p = leader_only.reliability.loss_probability_per_year
+        found.append(f"With acks=1 an acknowledged record would be lost about {how_often(p)}.")
+    return tuple(found)
+
+
+def _best_of(factor: int, best: Choice, choices: Sequence[Choice]) -> Choice | None:
+    """The first, that is best ranked, choice of a replication factor with the same acks."""
+    same = (c for c in choices if c.config.replication_factor == factor)
+    return next((c for c in same if c.config.acks == best.config.acks), None)
+
+
+def _same(best: Choice, choices: Sequence[Choice], **changes: object) -> Choice | None:
+    wanted = best.config.changed(**changes)
+    return next((c for c in choices if c.config == wanted), None)
+
+
+def _other_min_isr(best: Choice, choices: Sequence[Choice]) -> list[Choice]:
+    least = best.config.min_insync_replicas or 1
+    around = [_same(best, choices, min_insync_replicas=m) for m in (least - 1, least + 1) if m > 0]
+    return [choice for choice in around if choice is not None]
+
+
+def _against_factor(other: Choice, best: Choice, choices: Sequence[Choice]) -> str:
+    factor = other.config.replication_factor
+    alike = [c for c in choices if c.config.replication_factor == factor]
+    if _survives(best.survival) and not any(_survives(c.survival) for c in alike):
+        share = other.survival.share if other.survival is not None else 0
+        return (
+            f"RF {factor} would be worse for losing a rack: one rack then holds {share} of the "
+            f"{factor} replicas, and no min.insync.replicas keeps both the records and the writes."
+        )
+    if other.meets_all and best.meets_all:
+        return f"RF {factor} meets the goals too, with one more copy of everything."
+    if other.meets_all:
+        return f"RF {factor} would meet the goals."
+    missed = listed([GOAL_WORDS[goal] for goal in other.unmet])
+    return f"RF {factor}, at its best with {_facts(other)}, misses {missed}."
+
+
+def _against_min_isr(other: Choice, best: Choice) -> str:
+    r, ours = other.reliability, best.reliability
+    least = other.config.min_insync_replicas
+    loss = f"an acknowledged record would be lost about {how_often(r.loss_probability_per_year)}"
+    if r.loss_probability_per_year == 0:
+        loss = "no modelled mechanism would lose a record"
+    return (
+        f"With min.insync.replicas {least} {loss} "
+        f"(now {how_often(ours.loss_probability_per_year)}) and writes be refused "
+        f"{time_a_year(r.write_unavailability)} a year (now "
+        f"{time_a_year(ours.write_unavailability)})."
+    )
+
+
+def _survives(survival: Survival | None) -> bool:
+    return survival is not None and survival.without_loss and survival.writable
+
+
+def _facts(choice: Choice) -> str:
+    return f"min.insync.replicas {choice.config.min_insync_replicas}"

@@ -1,0 +1,234 @@
+"""What `recommend` returns: the best settings, everything they were compared with, and the way."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from advisor.advice import reasons, rendering
+from advisor.advice.checks import check_cluster, check_producer
+from advisor.advice.choice import Choice, measures_of
+from advisor.advice.findings import Finding
+from advisor.advice.goals import Goals
+from advisor.advice.plan import DEFAULT_THROTTLE, Plan, make_plan
+from advisor.advice.tables import data_frame, html_table
+from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
+from advisor.advice.wording import count
+from advisor.cluster import Cluster
+from advisor.reliability.model import FailureModel
+from advisor.reliability.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation:
+    """The settings that meet the goals at least cost, or the best compromise.
+
+    Attributes
+    ----------
+    cluster, model, load, goals
+        What was asked.
+    choices : tuple of Choice
+        Everything that was compared, best first.
+    current : Choice or None
+        What runs today.
+    topics : tuple of str
+        The topics that the commands bring there.
+    notes : tuple of str
+        What was assumed or left out, one sentence each.
+    """
+
+    cluster: Cluster
+    model: FailureModel
+    load: Workload
+    goals: Goals
+    choices: tuple[Choice, ...]
+    current: Choice | None = None
+    topics: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def best(self) -> Choice:
+        """The recommended choice."""
+        return self.choices[0]
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one or two sentences."""
+        missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
+        text = reasons.verdict(self.best, self.where)
+        return f"{text} {missing}" if missing else text
+
+    @property
+    def where(self) -> str:
+        """The cluster in words: "your six brokers in three racks"."""
+        brokers = count(len(self.cluster.brokers), "broker")
+        racks = len(self.cluster.racks)
+        return f"your {brokers}" + (f" in {count(racks, 'rack')}" if racks else "")
+
+    @property
+    def tolerances(self) -> str:
+        """How many brokers may be lost: the three numbers, in one sentence."""
+        return reasons.tolerances(self.best.reliability)
+
+    @property
+    def rack_rule(self) -> str:
+        """What the racks at hand allow when one of them goes."""
+        return rack_rule(self.cluster.brokers, str(self.best.config.mode))
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What dominates, and what the neighbours of the recommended setting would do."""
+        return reasons.reasons(self.best, self.choices)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """How to get there and back."""
+        throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
+        return make_plan(self.cluster, self.best.config, self.load, throttle, self.topics)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is worth saying about the cluster and the recommended or current producer."""
+        producer = self.current or self.best
+        return (*check_cluster(self.cluster), *check_producer(producer.config, self.model))
+
+    def commands(self) -> list[str]:
+        """Return the lines for a shell that make the change, comments included.
+
+        The way back is `plan.rollback`; files that the lines name are in `files()`.
+        """
+        return self.plan.lines
+
+    def files(self) -> dict[str, str]:
+        """Return the files to go with the commands, content by name."""
+        return {
+            **self.plan.files,
+            "commands.sh": _script(self.plan.lines),
+            "rollback.sh": _script(self.plan.rollback),
+        }
+
+    def tolerance_table(self) -> tuple[ToleranceRow, ...]:
+        """Return what losing a rack does for each RF and min ISR; empty if racks are unknown."""
+        return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return every choice as a row of plain values, best first."""
+        return [choice.row() for choice in self.choices]
+
+    def table(self) -> pd.DataFrame:
+        """Return every choice with its intervals and goals as a pandas DataFrame, best first.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        return data_frame(self.rows(), "a table")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `table()`."""
+        return self.table()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "verdict": self.verdict,
+            "meets_all_goals": self.best.meets_all,
+            "best": _choice_dict(self.best),
+            "current": None if self.current is None else _choice_dict(self.current),
+            "tolerates": _tolerates(self.best),
+            "rack_rule": self.rack_rule,
+            "why": list(self.why),
+            "goals": self.goals.to_dict(),
+            "load": self.load.to_dict(),
+            "model": self.model.name,
+            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "commands": self.commands(),
+            "rollback": list(self.plan.rollback),
+            "files": self.files(),
+            "choices": self.rows(),
+        }
+
+    def report(self, path: str | os.PathLike[str]) -> Any:
+        """Write everything as one HTML file that needs nothing from outside.
+
+        Raises
+        ------
+        MissingExtraError
+            The libraries that draw are not installed.
+        """
+        return rendering.render(self, path)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw durability against availability, with the current and recommended settings.
+
+        Raises
+        ------
+        MissingExtraError
+            The libraries that draw are not installed.
+        """
+        return rendering.draw(self, ax)
+
+    def explain(self) -> str:
+        """Return the whole reasoning as text."""
+        parts = [self.verdict, self.tolerances, self.rack_rule, *self.why, *self.notes]
+        if self.current is not None and self.current.config != self.best.config:
+            parts.insert(1, f"Today: {reasons.verdict(self.current, self.where)}")
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, self.tolerances, *self.why])
+
+    def _repr_html_(self) -> str:
+        sentences = "".join(f"<li>{html.escape(reason)}</li>" for reason in self.why)
+        shown = [_short_row(choice) for choice in self.choices]
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
+            f"<p>{html.escape(self.tolerances)}</p><ul>{sentences}</ul>{html_table(shown)}"
+        )
+
+
+def _choice_dict(choice: Choice) -> dict[str, Any]:
+    measures = {}
+    for name, value in measures_of(choice.reliability).items():
+        low, high = choice.reliability.interval(name)
+        measures[name] = {"value": value, "low": low, "high": high}
+    return {
+        "name": choice.name,
+        "config": choice.config.to_dict(),
+        "measures": measures,
+        "meets": dict(choice.meets),
+        "meets_all": choice.meets_all,
+    }
+
+
+def _tolerates(choice: Choice) -> Mapping[str, int]:
+    t = choice.reliability.tolerates
+    return {
+        "without_loss": t.without_loss,
+        "while_writable": t.while_writable,
+        "while_readable": t.while_readable,
+    }
+
+
+def _short_row(choice: Choice) -> dict[str, object]:
+    return {
+        "RF": choice.config.replication_factor,
+        "min ISR": choice.config.min_insync_replicas,
+        "acks": choice.config.acks,
+        "delivery timeout, s": (choice.config.delivery_timeout_ms or 0) / 1000,
+        **{name: f"{value:.2g}" for name, value in measures_of(choice.reliability).items()},
+        "goals": "met" if choice.meets_all else f"{len(choice.unmet)} missed",
+    }
+
+
+def _script(lines: list[str] | tuple[str, ...]) -> str:
+    return "".join(f"{line}\n" for line in ("#!/bin/sh", *lines))

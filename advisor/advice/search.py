@@ -1,0 +1,183 @@
+"""The search for the cheapest configuration that meets the goals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from advisor.advice.choice import Choice, choose, rank
+from advisor.advice.era import version_of
+from advisor.advice.goals import Goals
+from advisor.advice.recommendation import Recommendation
+from advisor.advice.tolerance import largest_share
+from advisor.cluster import Cluster, Topic
+from advisor.errors import NotComputedError
+from advisor.protocol.config import Config
+from advisor.protocol.versions import default, parse_version
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.model import FailureModel
+from advisor.reliability.result import Reliability
+from advisor.reliability.workload import Workload
+
+MOST_REPLICAS = 5
+PATIENT_MS = (600_000, 1_800_000)
+"""Delivery timeouts tried beside the default: ten minutes and half an hour."""
+
+Evaluate = Callable[[Cluster, Config, FailureModel, Workload], Reliability]
+
+
+def recommend(
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload | None = None,
+    goals: Goals | None = None,
+    current: Config | None = None,
+    kafka_version: str | None = None,
+    topics: Sequence[str] | None = None,
+) -> Recommendation:
+    """Find the replication settings that meet the goals at least cost.
+
+    Every replication factor up to five (and the number of brokers), every min ISR, acks "all" and
+    1 are evaluated exactly. Fewest replicas win, then what keeps furthest from every limit. If
+    nothing meets all goals, the best compromise is returned and says what it gives up.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    model : FailureModel
+    load : Workload, optional
+        Of all topics concerned together; unless given, a thousand records a second over as many
+        partitions as the described topics have.
+    goals : Goals, optional
+        The defaults of `Goals` unless given.
+    current : Config, optional
+        What runs today, for comparison; unless given, the settings that most partitions have.
+    kafka_version : str, optional
+        Unless given, the cluster's, or the newest that fits its description.
+    topics : sequence of str, optional
+        The topics to bring there; all of them unless given.
+
+    Raises
+    ------
+    AdvisorError
+        A topic that is not there, goals that cannot be judged, or settings that Kafka refuses.
+    """
+    return search(evaluate, cluster, model, load, goals, current, kafka_version, topics)
+
+
+def search(
+    evaluated: Evaluate,
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload | None = None,
+    goals: Goals | None = None,
+    current: Config | None = None,
+    kafka_version: str | None = None,
+    topics: Sequence[str] | None = None,
+) -> Recommendation:
+    """Do what `recommend` does with any function that evaluates."""
+    goals = goals or Goals()
+    chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
+    version, note = version_of(cluster, kafka_version)
+    notes = [note] if note else []
+    if load is None:
+        load, assumed = _assumed_load(chosen)
+        notes.append(assumed)
+    current = current or _most_common(chosen, version)
+
+    def tried(config: Config) -> Choice:
+        share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
+        return choose(config, evaluated(cluster, config, model, load), goals, share)
+
+    choices, left_out = _all_choices(version, len(cluster.brokers), goals, tried)
+    notes += left_out
+    return Recommendation(
+        cluster=cluster,
+        model=model,
+        load=load,
+        goals=goals,
+        choices=tuple(sorted(choices, key=lambda choice: rank(choice, goals))),
+        current=tried(current) if current is not None else None,
+        topics=tuple(topic.name for topic in chosen),
+        notes=(*notes, *cluster.notes),
+    )
+
+
+def _all_choices(
+    version: str, brokers: int, goals: Goals, tried: Callable[[Config], Choice]
+) -> tuple[list[Choice], list[str]]:
+    choices: list[Choice] = []
+    left_out: dict[int, str] = {}
+    for config in candidates(version, min(brokers, MOST_REPLICAS)):
+        if config.replication_factor in left_out:
+            continue
+        try:
+            choices.append(tried(config))
+        except NotComputedError as error:
+            # The exact model has its limits; say so, and answer for what it can compute.
+            left_out[config.replication_factor or 0] = str(error)
+    if not choices:
+        raise NotComputedError(next(iter(left_out.values()), "no configuration can be evaluated"))
+    best = min(choices, key=lambda choice: rank(choice, goals))
+    for config in _patient(best.config):
+        choices.append(tried(config))
+    notes = [f"RF {factor} was left out: {why}." for factor, why in left_out.items()]
+    return choices, notes
+
+
+def candidates(kafka_version: str, most_replicas: int) -> Iterator[Config]:
+    """Yield the settings to compare, everything else at Kafka's defaults for the version.
+
+    Unclean election is off wherever it can be (0.8.2).
+    """
+    version = parse_version(kafka_version)
+    base = Config(
+        kafka_version=kafka_version,
+        unclean_leader_election_enable=False if version >= (0, 8, 2) else None,
+    )
+    for factor in range(1, most_replicas + 1):
+        most = factor if base.rules.min_isr_supported else 1
+        for min_isr in range(1, most + 1):
+            for acks in ("all", 1):
+                yield base.changed(
+                    replication_factor=factor, min_insync_replicas=min_isr, acks=acks
+                )
+
+
+def _patient(config: Config) -> Iterator[Config]:
+    """Yield the same settings with a producer that waits longer (KIP-91, 2.1)."""
+    usual = config.delivery_timeout_ms
+    if usual is not None:
+        yield from (config.changed(delivery_timeout_ms=ms) for ms in PATIENT_MS if ms > usual)
+
+
+def _assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
+    ours = [topic for topic in topics if not topic.internal]
+    partitions = sum(len(topic.partitions) for topic in ours) or 1
+    load = replace(Workload(), partitions=partitions)
+    return load, (
+        f"No load was given: {load.records_per_second:g} records of {load.record_bytes} bytes a "
+        f"second over {partitions} partition{'s' if partitions > 1 else ''} was assumed."
+    )
+
+
+def _most_common(topics: Sequence[Topic], kafka_version: str) -> Config | None:
+    """Return the settings that most partitions have, Kafka's own topics aside."""
+    settings: Counter[tuple[int, int | None]] = Counter()
+    for topic in topics:
+        if not topic.internal:
+            key = (topic.replication_factor, topic.min_insync_replicas)
+            settings[key] += len(topic.partitions)
+    if not settings:
+        return None
+    factor, min_isr = settings.most_common(1)[0][0]
+    fallback = default("min_insync_replicas", kafka_version)
+    if min_isr is None and isinstance(fallback, int):
+        min_isr = fallback
+    return Config(
+        kafka_version=kafka_version,
+        replication_factor=factor,
+        min_insync_replicas=min_isr,
+        acks="all",
+    )
