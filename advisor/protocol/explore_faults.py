@@ -4,10 +4,10 @@ The search runs over the reference itself: the faults, repairs and writes are th
 scenario language, each with and without waiting for the cluster to come to rest, and what it finds
 is a scenario that ``play`` runs. Each answer says how many states were seen and within which bound.
 
-One partition is looked at, on the brokers that hold its replicas: other brokers play no part. States
-that differ only in their clock, in counters that are merely compared, or in books kept for the
-checks are one. The order of a partition's replicas decides elections, so that two replicas are not
-interchangeable here even when their logs are equal.
+One partition is looked at, on the brokers that hold its replicas: other brokers play no part.
+States that differ in nothing that can matter are one (``explore_moments``). The order of a
+partition's replicas decides elections, so that two replicas are not interchangeable here, even
+when their logs are equal.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from advisor.errors import InputError
 from advisor.protocol import events as ev
 from advisor.protocol.commands import Runner
 from advisor.protocol.config import Config
-from advisor.protocol.explore import Exhausted, Found, explore, retrace
-from advisor.protocol.explore_moments import same_moment
+from advisor.protocol.explore import Found, explore, retrace
+from advisor.protocol.explore_moments import period_of, same_moment
 from advisor.protocol.invariants import lost
 from advisor.protocol.play import rewrite
 from advisor.protocol.scenario import parse
-from advisor.protocol.schedule import run_for, settle
+from advisor.protocol.schedule import enabled, next_time_ms, run_for, settle
 from advisor.protocol.simulation import REST_MS, Simulation
 from advisor.protocol.state import LEADER, Broker, Partition, State, broker_of
 from advisor.protocol.step import step
+
+_SHOWS_LOSS = "NoAcknowledgedRecordLost"
 
 TOPIC = "t"
 TARGET = f"{TOPIC}-0"
@@ -86,6 +88,13 @@ class NoLoss:
     complete: bool
 
 
+class Told(NamedTuple):
+    """A command of a scenario, and for how long the search then waited for a period to begin."""
+
+    line: str
+    late_ms: int = 0
+
+
 class Moment(NamedTuple):
     """A state of the cluster, and what may still be done to it.
 
@@ -138,18 +147,19 @@ def shortest_loss(
     if faults < 0 or (writes is not None and writes < 0):
         raise InputError("faults and writes must be at least 0")
     seen = 0
+    search = _Search(config, kinds)
     for budget in range(faults + 1):
         allowed = budget + 1 if writes is None else writes
-        search = _Search(config, kinds)
         start = Moment(search.initial, budget, allowed)
         found = explore(start, search.successors, violates=search.has_lost, max_states=max_states)
         seen += found.states
         if isinstance(found, Found):
             told = retrace(found.path, search.moves, lambda moment: moment)
-            return Loss(search.scenario(line for line, _ in told), budget, seen)
-        if isinstance(found, Exhausted) and not found.complete:
+            return Loss(search.scenario([command for command, _ in told]), budget, seen)
+        none = NoLoss(budget, allowed, seen, found.depth, found.complete)
+        if not found.complete:
             break
-    return NoLoss(budget, allowed, seen, found.depth, found.complete)
+    return none
 
 
 class _Search:
@@ -163,43 +173,60 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self.initial = self._same(runner.cluster.state)
+        self._rest_of: dict[State, tuple[State, int]] = {}
+        self.period_ms = period_of(self.settings)
+        self.initial, self.first_late_ms = self._rested(runner.cluster.state)
 
     def successors(self, moment: Moment) -> Iterator[Moment]:
         """The moments that one command leads to."""
         return (after for _, after in self.moves(moment))
 
-    def moves(self, moment: Moment) -> Iterator[tuple[str, Moment]]:
+    def moves(self, moment: Moment) -> Iterator[tuple[Told, Moment]]:
         """Each command, first as one that waits, and the moment after it.
 
         A command that does not wait may be followed by one second, so that what the next one
         meets includes a controller that has noticed one fault and not yet the other.
         """
-        hasty: list[tuple[str, Moment]] = []
+        hasty: list[tuple[Told, Moment]] = []
         for line, faults, writes, apply in self._commands(moment):
-            state = apply(moment.state)
+            state = self._same(apply(moment.state))
             left = (moment.faults_left - faults, moment.writes_left - writes)
-            yield line, Moment(self._rested(state), *left)
-            hasty.append((f"! {line}", Moment(self._same(state), *left, hasty=True)))
+            rested, late_ms = self._rested(state)
+            yield Told(line, late_ms), Moment(rested, *left)
+            if self._is_pending(state):
+                hasty.append((Told(f"! {line}"), Moment(state, *left, hasty=True)))
         yield from hasty
         if moment.hasty:
             later, _ = run_for(moment.state, self.settings, PAUSE_MS)
-            yield (
-                f"! wait {PAUSE_MS // 1000}s",
-                moment._replace(state=self._same(later), hasty=False),
-            )
+            after = moment._replace(state=self._same(later), hasty=False)
+            yield Told(_pause(PAUSE_MS)), after
 
     def has_lost(self, moment: Moment) -> bool:
         """Whether an acknowledged record is lost, and still is when the cluster is at rest."""
         state = moment.state
         if not lost(state, state.partitions[0]):
             return False
-        rested = self._rested(state)
+        rested, _ = self._rested(state)
         return bool(lost(rested, rested.partitions[0]))
 
-    def scenario(self, lines: Iterable[str]) -> str:
-        """The scenario file of a sequence, with what its commands print."""
-        return rewrite("\n".join([self.head, *lines, f"consume {TARGET}", "check", ""]))
+    def scenario(self, told: list[Told]) -> str:
+        """The scenario file of a sequence, with what its commands print.
+
+        It waits for the clock phase that the search met only where the loss depends on it.
+        """
+        told = [Told("", self.first_late_ms), *told]
+        for position, command in enumerate(told):
+            hastier = [*told[:position], Told(command.line), *told[position + 1 :]]
+            if _SHOWS_LOSS in self._played(hastier):
+                told = hastier
+        return self._played(told)
+
+    def _played(self, told: list[Told]) -> str:
+        lines = [self.head]
+        for line, late_ms in told:
+            lines += [line] if line else []
+            lines += [_pause(late_ms)] if late_ms else []
+        return rewrite("\n".join([*lines, f"consume {TARGET}", "check", ""]))
 
     def _commands(self, moment: Moment) -> Iterator[tuple[str, int, int, Callable[[State], State]]]:
         """(line, faults and writes it costs, what it does) of each command that makes sense."""
@@ -241,11 +268,32 @@ class _Search:
 
         return apply
 
-    def _rested(self, state: State) -> State:
-        return self._same(settle(state, self.settings, REST_MS)[0])
+    def _is_pending(self, state: State) -> bool:
+        if next(enabled(state, self.settings), None) is not None:
+            return True
+        return next_time_ms(state, self.settings) is not None
+
+    def _rested(self, state: State) -> tuple[State, int]:
+        """At rest and at the beginning of a period, and how long that beginning was waited for.
+
+        So two ways to the same facts lead to the same state, whatever time each has taken.
+        """
+        known = self._rest_of.get(state)
+        if known is None:
+            rested, _ = settle(state, self.settings, REST_MS)
+            late_ms = -rested.now_ms % self.period_ms
+            if late_ms:
+                rested, _ = step(rested, ev.Advance(late_ms), self.settings)
+            known = self._rest_of[state] = (self._same(rested), late_ms)
+        return known
 
     def _same(self, state: State) -> State:
         return same_moment(state, self.settings)
+
+
+def _pause(milliseconds: int) -> str:
+    whole, rest = divmod(milliseconds, 1_000)
+    return f"! wait {milliseconds}ms" if rest else f"! wait {whole}s"
 
 
 def _head(config: Config) -> str:

@@ -1,8 +1,9 @@
 """When two states of the reference are the same for all that can follow.
 
-Behaviour depends on times only as differences and on the phase of the periodic work; on broker,
-controller and partition epochs only as they compare; on the values of records below the marks not
-at all. ``same_moment`` maps states that differ in nothing else to one.
+What follows depends on times only as differences and on the phase of the periodic work; on broker
+and partition epochs only as they compare; not at all on how long ago a follower fetched while it is
+still fetching, on the order in which the ISR was written down, or on the books kept for checks.
+``same_moment`` maps states that differ in nothing else to one: whatever happens next, they stay so.
 """
 
 from __future__ import annotations
@@ -10,29 +11,49 @@ from __future__ import annotations
 from dataclasses import replace
 from math import lcm
 
+from advisor.protocol.fetch import accepts, source_of
 from advisor.protocol.lag import period_ms
-from advisor.protocol.state import LEADER, Broker, Partition, Replica, Settings, State
+from advisor.protocol.partition import Replicas
+from advisor.protocol.state import (
+    LEADER,
+    Broker,
+    Follower,
+    Partition,
+    Replica,
+    Settings,
+    State,
+    replica_of,
+)
 from advisor.protocol.step import CHECKPOINT_MS
 
-# What a current life of a broker, or the current record of a partition, is numbered as; an older
-# one is numbered below it.
+# The number of a broker's current life and of a partition's current record; older ones get 0.
 _CURRENT = 1
 
 
-def same_moment(state: State, settings: Settings) -> State:
-    """The representative of a state: its clock within one period, its counters set back.
+def period_of(settings: Settings) -> int:
+    """After how many milliseconds all periodic work has the same phase again."""
+    return lcm(CHECKPOINT_MS, period_ms(settings))
 
-    The books of what was committed, which only checks read, are left empty.
+
+def same_moment(state: State, settings: Settings) -> State:
+    """The representative of a state.
+
+    Parameters
+    ----------
+    state : State
+    settings : Settings
+
+    Returns
+    -------
+    State
+        Its clock lies within the first period, its counters are set back as far as they can be.
     """
-    now_ms = state.now_ms % lcm(CHECKPOINT_MS, period_ms(settings))
+    now_ms = state.now_ms % period_of(settings)
     shift_ms = state.now_ms - now_ms
-    epochs = {b.id: b.epoch for b in state.brokers}
     from_ms = state.controller_from_ms
     return state._replace(
-        brokers=tuple(_broker(b, shift_ms) for b in state.brokers),
-        partitions=tuple(
-            _partition(p, shift_ms, now_ms, epochs, settings) for p in state.partitions
-        ),
+        brokers=tuple([_broker(body, shift_ms, settings) for body in state.brokers]),
+        partitions=tuple([_partition(state, p, shift_ms, settings) for p in state.partitions]),
         now_ms=now_ms,
         controller_epoch=_CURRENT,
         controller_from_ms=from_ms if from_ms < 0 else from_ms - shift_ms,
@@ -40,52 +61,90 @@ def same_moment(state: State, settings: Settings) -> State:
     )
 
 
-def _broker(body: Broker, shift_ms: int) -> Broker:
+def _broker(body: Broker, shift_ms: int, settings: Settings) -> Broker:
+    """How the last life ended matters to a KRaft controller, until it has registered the next."""
     silent_ms = body.silent_since_ms
+    idle = not settings.kraft or (body.running and body.registered)
     return body._replace(
-        epoch=_CURRENT, silent_since_ms=None if silent_ms is None else silent_ms - shift_ms
+        epoch=_CURRENT,
+        clean=body.clean or idle,
+        silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
     )
 
 
-def _partition(
-    partition: Partition, shift_ms: int, now_ms: int, epochs: dict[int, int], settings: Settings
-) -> Partition:
+def _partition(state: State, partition: Partition, shift_ms: int, settings: Settings) -> Partition:
     record = partition.registration
     replicas = []
     for replica in partition.replicas:
-        if replica.partition_epoch >= 0:
-            current = replica.partition_epoch == record.partition_epoch
-            replica = replica._replace(partition_epoch=_CURRENT if current else _CURRENT - 1)
+        current = replica.partition_epoch == record.partition_epoch
         if replica.role == LEADER:
-            replica = _leader(replica, shift_ms, now_ms - settings.lag_ms - 1, epochs)
+            replica = _leader(state, partition, replica, shift_ms, settings)
+        elif replica.partition_epoch >= 0:
+            # Only a leader names a partition epoch to the controller.
+            current = False
+        if replica.partition_epoch >= 0:
+            replica = replica._replace(partition_epoch=_CURRENT if current else _CURRENT - 1)
         replicas.append(replica)
     return partition._replace(
-        registration=replace(record, partition_epoch=_CURRENT),
+        registration=replace(
+            record, partition_epoch=_CURRENT, isr=_in_any_order(record.isr, settings)
+        ),
         replicas=tuple(replicas),
         committed=(),
     )
 
 
-def _leader(leader: Replica, shift_ms: int, oldest_ms: int, epochs: dict[int, int]) -> Replica:
-    """A leader's notes; a fetch longer ago than the lag time is only known to be too long ago."""
+def _in_any_order(isr: Replicas, settings: Settings) -> Replicas:
+    """Since 0.8.1 the order of the replicas decides an election, not that of the ISR."""
+    return isr if settings.rules.elect_in_isr_order else tuple(sorted(isr))
+
+
+def _leader(
+    state: State, partition: Partition, leader: Replica, shift_ms: int, settings: Settings
+) -> Replica:
+    epochs = {body.id: body.epoch for body in state.brokers}
     proposal = leader.proposal
     if proposal is not None:
         pairs = zip(proposal.isr, proposal.broker_epochs, strict=True)
         proposal = proposal._replace(
             broker_epochs=tuple(_life(epoch, epochs[broker]) for broker, epoch in pairs)
         )
+    oldest_ms = state.now_ms - settings.lag_ms - 1
+    followers = []
+    for known in leader.followers:
+        if _fetches(state, partition, leader, known, settings):
+            known = known._replace(caught_up_ms=state.now_ms, fetch_ms=state.now_ms)
+        if known.caught_up_ms >= known.fetch_ms:
+            # The leader's end at the last fetch only tells whether that one was a catching up.
+            known = known._replace(leader_leo=-1)
+        followers.append(
+            known._replace(
+                caught_up_ms=max(known.caught_up_ms, oldest_ms) - shift_ms,
+                fetch_ms=max(known.fetch_ms, oldest_ms) - shift_ms,
+                broker_epoch=_life(known.broker_epoch, epochs[known.broker]),
+            )
+        )
     return leader._replace(
         proposal=proposal,
-        followers=tuple(
-            f._replace(
-                caught_up_ms=max(f.caught_up_ms - shift_ms, oldest_ms),
-                fetch_ms=max(f.fetch_ms - shift_ms, oldest_ms),
-                broker_epoch=_life(f.broker_epoch, epochs[f.broker]),
-            )
-            for f in leader.followers
-        ),
+        followers=tuple(followers),
+        isr=_in_any_order(leader.isr, settings),
         waiting=tuple(w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in leader.waiting),
     )
+
+
+def _fetches(
+    state: State, partition: Partition, leader: Replica, known: Follower, settings: Settings
+) -> bool:
+    """A follower in the ISR that fetches from this leader.
+
+    Whatever ends its fetches notes the time of that, so that the times of earlier ones are idle.
+    """
+    if known.broker not in leader.isr or known.leo < 0:
+        return False
+    follower = replica_of(partition, known.broker)
+    if follower is None or source_of(state, partition, follower) is not leader:
+        return False
+    return accepts(leader, follower, settings)
 
 
 def _life(noted: int, current: int) -> int:
