@@ -1,1 +1,68 @@
-"""."""
+"""Choose and defend Kafka replication settings: durability and availability, with intervals."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from advisor.advice import Goals, audit, recommend
+    from advisor.cluster import Cluster, load_cluster
+    from advisor.errors import AdvisorError
+    from advisor.pipeline.simulate import simulate
+    from advisor.protocol.assignment import assign
+    from advisor.protocol.config import Config
+    from advisor.protocol.play import play
+    from advisor.reliability.evaluate import evaluate
+    from advisor.reliability.model import FailureModel, load_model
+    from advisor.reliability.workload import Workload
+
+__version__ = "0.1.0"
+
+# Imported when first used, so that `import advisor` stays light.
+_HOMES = {
+    "AdvisorError": "advisor.errors",
+    "Cluster": "advisor.cluster",
+    "Config": "advisor.protocol.config",
+    "FailureModel": "advisor.reliability.model",
+    "Goals": "advisor.advice",
+    "Workload": "advisor.reliability.workload",
+    "assign": "advisor.protocol.assignment",
+    "audit": "advisor.advice",
+    "evaluate": "advisor.reliability.evaluate",
+    "load_cluster": "advisor.cluster",
+    "load_model": "advisor.reliability.model",
+    "play": "advisor.protocol.play",
+    "recommend": "advisor.advice",
+    "simulate": "advisor.pipeline.simulate",
+}
+
+__all__ = [
+    "AdvisorError",
+    "Cluster",
+    "Config",
+    "FailureModel",
+    "Goals",
+    "Workload",
+    "assign",
+    "audit",
+    "evaluate",
+    "load_cluster",
+    "load_model",
+    "play",
+    "recommend",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'advisor' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

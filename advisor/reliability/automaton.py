@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.reduction import (
     COPYING,
+    TAIL,
     Outcome,
     PartitionState,
     Setup,
@@ -46,8 +48,24 @@ class Automaton:
         known = self._steps.get(key)
         if known is None:
             following, outcome = apply(self.states[state], event, slots, self.setup)
+            following, outcome = self._rebalanced(following, outcome)
             known = self._steps[key] = (self.number(following), outcome)
         return known
+
+    def _rebalanced(
+        self, state: PartitionState, outcome: Outcome
+    ) -> tuple[PartitionState, Outcome]:
+        """Give a partition that is whole again back to its preferred leader.
+
+        ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. The move
+        drops what the old leader alone had acknowledged, as every change of leader does.
+        """
+        preferred = self.states[0]
+        whole = (state.condition, state.level) == (preferred.condition, preferred.level)
+        if not whole or state.registration.leader == preferred.registration.leader:
+            return state, outcome
+        losses = outcome.losses | (TAIL if self.setup.acks != "all" else 0)
+        return preferred, replace(outcome, losses=losses, leader_moved=True)
 
     def number(self, state: PartitionState) -> int:
         """The number of a state, given to it when it is first met."""

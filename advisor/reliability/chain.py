@@ -23,9 +23,14 @@ from advisor.reliability.symmetry import Symmetry
 IntArray = NDArray[np.int64]
 
 # What a transition does, as columns of `Structure.flags`.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = range(5)
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, BEYOND = range(6)
 
 _CONFIGURATION = "configuration"
+# Merging pays for small chains, which are solved often; it saves a large one about a quarter.
+_LARGEST_MERGED = 6000
+
+# next partition state, flags, gap map
+_Step = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,10 @@ class Structure:
         State, state, index into ``rate_names``.
     weight : array of float, shape (transitions,)
         Multiplicity left by merging.
-    flags : array of bool, shape (transitions, 5)
+    flags : array of bool, shape (transitions, 6)
         LOSS (certain loss event), TAIL (loss if the tail is not empty), TOTAL (nothing is left),
-        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move).
+        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move), BEYOND (into
+        a neglected state: the chain starts anew).
     gap_map : array of int, shape (transitions, gaps)
         Old gap to new gap, or LOST or INTO_BASE.
     rate_names : tuple of str
@@ -70,7 +76,8 @@ class Structure:
 @lru_cache(maxsize=128)
 def structure(setup: Setup, setting: faults.Setting) -> Structure:
     """Generate, then merge, the chain of a replica set."""
-    return _lump(_generate(setup, setting))
+    chain = _generate(setup, setting)
+    return _lump(chain) if chain.states <= _LARGEST_MERGED else chain
 
 
 def _generate(setup: Setup, setting: faults.Setting) -> Structure:
@@ -81,6 +88,7 @@ def _generate(setup: Setup, setting: faults.Setting) -> Structure:
     numbers = {start: 0}
     order = [start]
     names: dict[str, int] = {}
+    followed: dict[tuple[int, faults.Events], _Step] = {}
     rows: list[tuple[int, ...]] = []
     gap_rows: list[tuple[int, ...]] = []
     width = max(len(setting.racks) - 1, 1)
@@ -91,8 +99,14 @@ def _generate(setup: Setup, setting: faults.Setting) -> Structure:
         moves = [(c.rate, c.machines, c.events) for c in known]
         moves += [("copy", machines, ((red.COPIED, (s,)),)) for s in table.copying[partition]]
         for name, next_machines, events in moves:
-            following, flags, gaps = _follow(table, partition, events)
+            step = followed.get((partition, events))
+            if step is None:
+                step = followed[(partition, events)] = _follow(table, partition, events)
+            following, flags, gaps = step
             key = (next_machines, following)
+            if next_machines.brief_spells > setting.most_brief:
+                # A loss on the way out still counts; the chain goes on from the healthy state.
+                key, flags = start, (*flags[:5], 1)
             there = numbers.get(key)
             if there is None:
                 first = same.representative(*key)
@@ -108,9 +122,7 @@ def _generate(setup: Setup, setting: faults.Setting) -> Structure:
     return _arrays(table, order, names, rows, gap_rows)
 
 
-def _follow(
-    table: Automaton, partition: int, events: faults.Events
-) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+def _follow(table: Automaton, partition: int, events: faults.Events) -> _Step:
     """Let the partition live through a change's events, one after the other."""
     losses, total, failed, moved = 0, False, False, False
     gaps = tuple(range(table.gaps[partition]))
@@ -132,6 +144,7 @@ def _follow(
         total,
         failed and new_leader,
         moved and not failed and new_leader,
+        False,
     )
     return partition, tuple(int(flag) for flag in flags), gaps
 
@@ -143,7 +156,7 @@ def _arrays(
     rows: list[tuple[int, ...]],
     gap_rows: list[tuple[int, ...]],
 ) -> Structure:
-    moves = np.array(rows, dtype=np.int64).reshape(len(rows), 8)
+    moves = np.array(rows, dtype=np.int64).reshape(len(rows), 9)
     partitions = np.array([partition for _, partition in order], dtype=np.int64)
     return Structure(
         states=len(order),

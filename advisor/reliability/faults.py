@@ -65,12 +65,14 @@ class Machines(NamedTuple):
     ----------
     own : tuple of int
         Per slot: what the broker suffers.
-    elsewhere_restarting : bool
-        A broker of the cluster outside the set is being restarted, so none of the set is.
     """
 
     own: tuple[int, ...]
-    elsewhere_restarting: bool = False
+
+    @property
+    def brief_spells(self) -> int:
+        """How many brokers suffer something that passes by itself, not a destroyed disk."""
+        return sum(own not in (WELL, GONE) for own in self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +104,13 @@ class Setting:
         Rack number per slot, 0 first.
     mechanisms : frozenset of str
         Those of the card.
-    elsewhere : bool
-        The cluster has brokers outside the set.
+    most_brief : int
+        States with more brief spells at once than this are neglected.
     """
 
     racks: tuple[int, ...]
     mechanisms: frozenset[str]
-    elsewhere: bool
+    most_brief: int
 
     def members(self, rack: int) -> tuple[int, ...]:
         """Slots in a rack."""
@@ -129,13 +131,6 @@ def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
         yield from _rack_changes(machines, setting, setting.members(rack))
     if "cluster.power" in setting.mechanisms:
         yield from _cluster_power(machines)
-    if "broker.restart" in setting.mechanisms and setting.elsewhere:
-        if machines.elsewhere_restarting:
-            yield Change("repair broker.restart", machines._replace(elsewhere_restarting=False), ())
-        elif RESTARTING not in machines.own:
-            yield Change(
-                "broker.restart elsewhere", machines._replace(elsewhere_restarting=True), ()
-            )
 
 
 def _own(machines: Machines, slots: tuple[int, ...], condition: int) -> Machines:
@@ -154,7 +149,7 @@ _STRIKES = (
 def _broker_strikes(machines: Machines, setting: Setting, slot: int) -> Iterator[Change]:
     own = machines.own[slot]
     only = (slot,)
-    restarts = RESTARTING in machines.own or machines.elsewhere_restarting
+    restarts = RESTARTING in machines.own
     for mechanism, condition, event, when in _STRIKES:
         if mechanism not in setting.mechanisms or own not in when:
             continue

@@ -44,11 +44,14 @@ class Setup:
     acks : {"all", 1, 0}
     copying : bool
         A replaced broker needs time to copy the log; False makes it instant.
+    page_cache : bool
+        Records are acknowledged before they are on disk, so that losing power loses the newest.
     """
 
     policy: Policy
     acks: str | int
     copying: bool
+    page_cache: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +205,7 @@ class _Work:
                 self.holds[slot] = EMPTY
         if event == DESTROY:
             self._count_media_loss()
-        if event == POWER and self.written:
+        if event == POWER and self.written and self.setup.page_cache:
             self._lose_page_cache(frozenset(slots))
         if event == COPIED:
             for slot in slots:

@@ -7,7 +7,13 @@ from dataclasses import asdict, dataclass
 
 from advisor.errors import InputError
 
-_AMOUNTS = ("records_per_second", "record_bytes", "retention_hours", "replication_delay_ms")
+_AMOUNTS = (
+    "records_per_second",
+    "record_bytes",
+    "retention_hours",
+    "replication_delay_ms",
+    "bytes_per_broker",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,8 @@ class Workload:
         How long an acks=1 or acks=0 record stands on the leader alone before its followers have
         fetched it. A fetch that waits is answered at once, so this is a network round trip plus
         the append; it is an assumption to be measured by the user.
+    bytes_per_broker : float, optional
+        What a replaced broker has to copy; by default this topic's share alone.
 
     Raises
     ------
@@ -39,6 +47,7 @@ class Workload:
     record_bytes: int = 1024
     retention_hours: float = 168.0
     replication_delay_ms: float = 5.0
+    bytes_per_broker: float | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
@@ -51,6 +60,8 @@ class Workload:
             "replication_delay_ms",
         ):
             value = getattr(self, name)
+            if name == "bytes_per_broker" and value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InputError(f"{name}={value!r} must be a number")
             if not math.isfinite(value) or value < 0:
@@ -71,6 +82,6 @@ class Workload:
         """One copy of the whole topic, in bytes."""
         return self.retained_records_per_partition * self.partitions * self.record_bytes
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """Every field by name."""
         return asdict(self)

@@ -1,0 +1,41 @@
+"""How long a producer keeps trying.
+
+Sources: ``ProducerBatch``, ``Sender.canRetry``, KIP-91 (delivery timeout), KIP-580 (exponential
+backoff, 3.7 in the producer).
+"""
+
+from __future__ import annotations
+
+import math
+
+from advisor.protocol.config import Config
+
+
+def retry_budget_ms(config: Config) -> float:
+    """The longest outage that a record survives without an error reaching the application.
+
+    A record is given up at ``delivery_timeout_ms`` after it was created, or once its retries are
+    used up, whichever comes first. During an outage every attempt is answered at once (no leader,
+    not enough replicas, connection refused), so that retries last only as long as their backoffs:
+    ``retry_backoff_ms`` each, doubling up to ``retry_backoff_max_ms`` since 3.7.
+
+    Returns
+    -------
+    float
+        Milliseconds. 0 with ``retries=0`` or ``acks=0``: nothing is tried again.
+    """
+    if config.acks == 0 or config.retries == 0:
+        return 0.0
+    patience = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+    return min(float(patience), _backoffs_ms(config))
+
+
+def _backoffs_ms(config: Config) -> float:
+    assert config.retries is not None
+    assert config.retry_backoff_ms is not None
+    first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
+    if most is None or most <= first or first == 0:
+        return first * config.retries
+    doublings = min(config.retries, math.ceil(math.log2(most / first)))
+    growing = first * (2.0**doublings - 1.0)
+    return growing + float(most) * (config.retries - doublings)

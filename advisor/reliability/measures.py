@@ -1,0 +1,262 @@
+"""One replica set's chain, filled with a card's numbers and solved for every measure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from advisor.errors import NotComputedError
+from advisor.protocol.config import Config
+from advisor.protocol.controller import Policy
+from advisor.protocol.producer import retry_budget_ms
+from advisor.reliability import chain, faults, rates, solve
+from advisor.reliability import reduction as red
+from advisor.reliability.chain import Structure
+from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.reduction import Setup
+from advisor.reliability.workload import Workload
+
+Vector = NDArray[np.float64]
+Causes = dict[str, float]
+
+# Chains of this many machine states are solved whole; above it, states with more than two brief
+# spells at once are neglected, and how often they are entered is reported.
+_WHOLE = 130
+_TOO_MANY = 60_000
+
+
+@dataclass(frozen=True)
+class SetMeasures:
+    """What one partition on one replica set loses and refuses.
+
+    Attributes
+    ----------
+    first_loss : FirstLoss
+        From healthy, over a year.
+    causes : dict of measure to dict of mechanism to float
+        For ``loss_events_per_year``, ``acked_records_lost_per_year``, ``write_unavailability``,
+        ``read_unavailability`` and ``records_refused_per_year``; the parts add up to the measure.
+    neglected_per_year : float
+        Entries into states that the chain leaves out.
+    states : int
+    """
+
+    first_loss: solve.FirstLoss
+    causes: dict[str, Causes]
+    neglected_per_year: float
+    states: int
+
+
+def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
+    """The reduction's constants for a configuration and card."""
+    policy = Policy(
+        min_isr=config.effective_min_insync_replicas,
+        unclean=bool(config.unclean_leader_election_enable),
+        rules=config.rules,
+    )
+    assert config.acks is not None
+    return Setup(
+        policy=policy,
+        acks=config.acks,
+        copying=rates.copy_hours(config, model, load, brokers) > 0,
+        page_cache=model.get("flush.seconds", 0.0) > 0,
+    )
+
+
+def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting:
+    """The machines' side of the chain, cut off where it would grow too large."""
+    mechanisms = frozenset(m for m in model.mechanisms if model.rate_per_hour(m) > 0)
+    brief = {m for m in mechanisms if m not in ("broker.destroyed", "rack.destroyed")}
+    replicas = len(pattern)
+    if (len(brief) + 2) ** replicas <= _WHOLE * 8:
+        return faults.Setting(pattern, mechanisms, replicas)
+    if math.comb(replicas, 2) * len(brief) ** 2 * 2 ** (replicas - 2) * 4**replicas > _TOO_MANY * 8:
+        raise NotComputedError(
+            f"replication factor {replicas} with {len(mechanisms)} mechanisms is too large for the "
+            "exact model; use simulate(), or a card with fewer mechanisms"
+        )
+    return faults.Setting(pattern, mechanisms, 2)
+
+
+def measure(
+    pattern: tuple[int, ...], config: Config, model: FailureModel, load: Workload, brokers: int
+) -> SetMeasures:
+    """Solve the chain of one replica set.
+
+    Parameters
+    ----------
+    pattern : tuple of int
+        Rack number of each replica.
+    config, model, load
+    brokers : int
+        Of the whole cluster.
+    """
+    setup = setup_for(config, model, load, brokers)
+    structure = chain.structure(setup, setting_for(pattern, model))
+    return _Solution(structure, config, model, load, brokers).measures()
+
+
+class _Solution:
+    """The chain with numbers in it."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        config: Config,
+        model: FailureModel,
+        load: Workload,
+        brokers: int,
+    ) -> None:
+        self.chain, self.config, self.model, self.load = structure, config, model, load
+        table = np.array(
+            [rates.rate_per_hour(n, config, model, load, brokers) for n in structure.rate_names]
+        )
+        self.rate: Vector = table[structure.rate] * structure.weight
+        self.mechanism = [rates.mechanism_of(name) for name in structure.rate_names]
+        self.outage_hours = rates.failover_hours(model, load, brokers)
+        per_second = load.records_per_second / load.partitions
+        self.tail_records = per_second * load.replication_delay_ms / 1000.0
+        self.tail_chance = -math.expm1(-self.tail_records)
+        flags = structure.flags
+        self.losing: Vector = flags[:, chain.LOSS] + self.tail_chance * flags[:, chain.TAIL]
+        self.flow = self._flow(self.rate, np.zeros(structure.states))
+        self.pi = solve.stationary(self.flow)
+        self.flux: Vector = self.pi[structure.source] * self.rate
+
+    def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
+        size = (self.chain.states, self.chain.states)
+        moves = (self.chain.source != self.chain.target) & (rate > 0)
+        where = (self.chain.source[moves], self.chain.target[moves])
+        return solve.Flow(sparse.csr_array((rate[moves], where), shape=size), absorbed)
+
+    def measures(self) -> SetMeasures:
+        """Every measure, split by cause."""
+        year = HOURS_PER_YEAR
+        causes = {
+            "loss_events_per_year": self._by_trigger(self.flux * self.losing * year),
+            "acked_records_lost_per_year": self._by_trigger(self._records_lost() * year),
+            "write_unavailability": self._unavailability(self.chain.writable),
+            "read_unavailability": self._unavailability(self.chain.readable),
+            "records_refused_per_year": self._refused(),
+        }
+        beyond = self.chain.flags[:, chain.BEYOND]
+        return SetMeasures(
+            first_loss=self._first_loss(),
+            causes=causes,
+            neglected_per_year=float(self.flux[beyond].sum()) * year,
+            states=self.chain.states,
+        )
+
+    def _first_loss(self) -> solve.FirstLoss:
+        absorbed = np.zeros(self.chain.states)
+        np.add.at(absorbed, self.chain.source, self.rate * self.losing)
+        flow = self._flow(self.rate * (1.0 - self.losing), absorbed)
+        return solve.first_loss(flow, HOURS_PER_YEAR)
+
+    def _by_trigger(self, amounts: Vector) -> Causes:
+        """Sum what transitions do by the mechanism that set them off."""
+        sums = np.zeros(len(self.mechanism))
+        np.add.at(sums, self.chain.rate, amounts)
+        causes: Causes = defaultdict(float)
+        for mechanism, amount in zip(self.mechanism, sums, strict=True):
+            if amount > 0:
+                causes[mechanism] += float(amount)
+        return dict(causes)
+
+    def _by_blame(self, amounts: Vector) -> Causes:
+        """Sum what states do by the mechanisms that keep replicas away in them."""
+        causes: Causes = defaultdict(float)
+        for mechanism, share in self.chain.blame.items():
+            amount = float(share @ amounts)
+            if amount <= 0:
+                continue
+            if mechanism == "broker.destroyed":
+                for name, part in rates.shares_of_destruction(self.model).items():
+                    causes[name] += amount * part
+            else:
+                causes[mechanism] += amount
+        return dict(causes)
+
+    def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
+        """Time in states without service, and the moments until a new leader serves."""
+        return _added(
+            self._by_blame(self.pi * ~available),
+            self._by_trigger(self._leader_changes(available) @ np.array(self.outage_hours)),
+        )
+
+    def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
+        """Per hour and transition: failures and moves of the leader that end in service."""
+        served = available[self.chain.source] & available[self.chain.target]
+        flags = self.chain.flags
+        both = np.stack([flags[:, chain.FAILOVER], flags[:, chain.HANDOVER]], axis=1)
+        changes: Vector = (self.flux * served)[:, None] * both
+        return changes
+
+    def _refused(self) -> Causes:
+        """Records whose producer gives up: created with more outage ahead than it waits."""
+        per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
+        budget = retry_budget_ms(self.config) / 3_600_000.0
+        unwritable = ~self.chain.writable
+        if math.isinf(budget):
+            return {}
+        waits = solve.survival_in(self.flow, unwritable, budget)
+        beyond = np.maximum(np.array(self.outage_hours) - budget, 0.0)
+        changes = self._leader_changes(self.chain.writable) @ beyond
+        return _added(
+            self._by_blame(self.pi * waits * per_year), self._by_trigger(changes * per_year)
+        )
+
+    def _records_lost(self) -> Vector:
+        """Expected acknowledged records lost, per hour and transition."""
+        per_hour = self.load.records_per_hour_per_partition
+        flags, source = self.chain.flags, self.chain.source
+        gaps = self._mean_gaps()
+        lost = np.zeros(len(source))
+        in_gaps = np.zeros(len(source), dtype=bool)
+        for gap in range(self.chain.gap_map.shape[1]):
+            gone = self.chain.gap_map[:, gap] == red.LOST
+            in_gaps |= gone
+            lost += np.where(gone, gaps[source, gap] * self.rate * per_hour, 0.0)
+        total = flags[:, chain.TOTAL]
+        lost += np.where(total, self.flux * self.load.retained_records_per_partition, 0.0)
+        cached = flags[:, chain.LOSS] & ~total & ~in_gaps
+        unflushed = self.model.get("flush.seconds", 0.0) / 3600.0 * per_hour
+        lost += np.where(cached, self.flux * unflushed, 0.0)
+        lost += np.where(flags[:, chain.TAIL], self.flux * self.tail_records, 0.0)
+        return lost
+
+    def _mean_gaps(self) -> Vector:
+        """Hours of writing in each gap, times the probability of the state: (states, gaps).
+
+        A gap grows while the partition is written without the replicas that lack it, and moves
+        along the transitions until everyone has it or nobody does.
+        """
+        states, width = self.chain.states, self.chain.gap_map.shape[1]
+        if not self.chain.growing.any():
+            return np.zeros((states, width))
+        out = self.flow.out
+        rows, columns, values = [], [], []
+        for gap in range(width):
+            onto = self.chain.gap_map[:, gap]
+            kept = (onto >= 0) & (self.chain.source != self.chain.target)
+            source, target = self.chain.source[kept], self.chain.target[kept]
+            rows.append(target * width + onto[kept])
+            columns.append(source * width + gap)
+            values.append(self.rate[kept] / out[source])
+        size = (states * width, states * width)
+        where = (np.concatenate(rows), np.concatenate(columns))
+        carried = sparse.csr_array((np.concatenate(values), where), shape=size)
+        grown = np.zeros((states, width))
+        grown[:, 0] = self.pi * self.chain.growing
+        flows = solve.sum_of_paths(carried, grown.ravel()).reshape(states, width)
+        hours: Vector = flows / np.maximum(out, 1e-300)[:, None]
+        return hours
+
+
+def _added(one: Causes, other: Causes) -> Causes:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

@@ -1,0 +1,117 @@
+"""The numbers of a card, by the names that the chain's transitions bear."""
+
+from __future__ import annotations
+
+import re
+
+from advisor.errors import NotComputedError
+from advisor.protocol.config import Config
+from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.workload import Workload
+
+_CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
+# A copy that takes less is over before anything else can happen.
+_INSTANT_HOURS = 1.0 / 3600.0
+
+
+def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int) -> float:
+    """Mean hours until a replaced, empty broker has copied its share: bytes over throttle."""
+    speed = model.get("copy.bytes_per_second", 0.0)
+    if speed <= 0:
+        return 0.0
+    assert config.replication_factor is not None
+    share = load.bytes_per_broker
+    if share is None:
+        share = load.retained_bytes * config.replication_factor / brokers
+    hours = share / speed / 3600.0
+    return hours if hours >= _INSTANT_HOURS else 0.0
+
+
+def rate_per_hour(
+    name: str, config: Config, model: FailureModel, load: Workload, brokers: int
+) -> float:
+    """The rate of one kind of transition.
+
+    Parameters
+    ----------
+    name : str
+        A mechanism, "repair" and a mechanism, "copy", or "cluster.power K of M": K of M standing
+        brokers do not come back.
+
+    Raises
+    ------
+    NotComputedError
+        If the card gives the repair a shape other than exponential.
+    """
+    if name == "copy":
+        return 1.0 / copy_hours(config, model, load, brokers)
+    if name.startswith("repair "):
+        mechanism = name.removeprefix("repair ")
+        if model.shape(mechanism) != 1.0:
+            raise NotComputedError(
+                f"{mechanism}.shape={model.shape(mechanism):g}: evaluate() solves exponential "
+                "repairs; simulate() samples any shape"
+            )
+        return 1.0 / model.repair_hours(mechanism)
+    power = _CLUSTER_POWER.fullmatch(name)
+    if power:
+        lost, standing = int(power[1]), int(power[2])
+        chance = model.get("cluster.power.not_returning", 0.0)
+        share = chance**lost * (1.0 - chance) ** (standing - lost)
+        return model.rate_per_hour("cluster.power") * share
+    if name == "broker.restart":
+        return _restarts(config, model, brokers)
+    return model.rate_per_hour(name)
+
+
+def _restarts(config: Config, model: FailureModel, brokers: int) -> float:
+    """Rate for each broker, thinned because one outside the set may be restarting.
+
+    One restart at a time in the cluster is a loss system with one place (Erlang): given that no
+    broker of the set restarts, one of the others does with probability a / (1 + a), a their
+    number times rate times duration.
+    """
+    assert config.replication_factor is not None
+    rate = model.rate_per_hour("broker.restart")
+    others = max(brokers - config.replication_factor, 0)
+    return rate / (1.0 + others * rate * model.repair_hours("broker.restart"))
+
+
+def mechanism_of(name: str) -> str:
+    """The mechanism that a transition belongs to; a copy belongs to the destroyed broker."""
+    if name == "copy":
+        return "broker.destroyed"
+    return name.removeprefix("repair ").split(" ")[0]
+
+
+def shares_of_destruction(model: FailureModel) -> dict[str, float]:
+    """How a destroyed broker came to be destroyed, by the rates of the ways there."""
+    rates = {
+        "broker.destroyed": model.rate_per_hour("broker.destroyed"),
+        "rack.destroyed": model.rate_per_hour("rack.destroyed"),
+        "cluster.power": model.rate_per_hour("cluster.power")
+        * model.get("cluster.power.not_returning", 0.0),
+    }
+    total = sum(rates.values())
+    return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
+
+
+def failover_hours(model: FailureModel, load: Workload, brokers: int) -> tuple[float, float]:
+    """Mean hours without a leader after a failure, and in a controlled move.
+
+    The controller moves a broker's leaders one after the other; a partition waits for half of
+    them on average.
+    """
+    leaders = max(load.partitions / brokers, 1.0)
+    election = model.get("election.ms_per_leader", 0.0) * (leaders + 1.0) / 2.0 / 3_600_000.0
+    return model.get("detection.seconds", 0.0) / 3600.0 + election, election
+
+
+__all__ = [
+    "HOURS_PER_YEAR",
+    "copy_hours",
+    "failover_hours",
+    "mechanism_of",
+    "rate_per_hour",
+    "shares_of_destruction",
+]

@@ -1,0 +1,278 @@
+"""What `evaluate` returns: every measure, its causes, its interval and where it comes from."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import InputError, MissingExtraError
+from advisor.protocol.config import Config
+from advisor.reliability import wording
+from advisor.reliability.model import FailureModel
+from advisor.reliability.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASURES = (
+    "loss_probability_per_year",
+    "loss_events_per_year",
+    "mean_years_to_loss",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "records_refused_per_year",
+)
+UNITS = {
+    "loss_probability_per_year": "probability",
+    "loss_events_per_year": "events/year",
+    "mean_years_to_loss": "years",
+    "acked_records_lost_per_year": "records/year",
+    "write_unavailability": "fraction of time",
+    "read_unavailability": "fraction of time",
+    "records_refused_per_year": "records/year",
+}
+
+Interval = tuple[float, float]
+
+# Rarer than this, what the card leaves out matters more than what it holds.
+_BEYOND_BELIEF_YEARS = 1e6
+
+# Set by the package: draws a result on matplotlib axes. This room knows no plotting.
+painters: dict[str, Callable[..., Any]] = {}
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How many brokers may be lost at once.
+
+    Attributes
+    ----------
+    without_loss : int
+        And no acknowledged record is lost: min ISR - 1 for acks=all, 0 otherwise.
+    while_writable : int
+        And producers are still acknowledged: RF - min ISR for acks=all; -1 if never writable.
+    while_readable : int
+        And a leader still serves reads: RF - 1.
+    """
+
+    without_loss: int
+    while_writable: int
+    while_readable: int
+
+    def __str__(self) -> str:
+        writable = "never writable" if self.while_writable < 0 else f"{self.while_writable}"
+        return (
+            f"brokers you can lose: {self.without_loss} without losing acknowledged records, "
+            f"{writable} while writable, {self.while_readable} while readable"
+        )
+
+
+def tolerance(config: Config) -> Tolerance:
+    """The three numbers of a configuration (DESIGN of ISR replication: f = min ISR - 1)."""
+    assert config.replication_factor is not None
+    replicas, least = config.replication_factor, config.effective_min_insync_replicas
+    if config.acks == "all":
+        writable = replicas - least if least <= replicas else -1
+        return Tolerance(min(least, replicas) - 1, writable, replicas - 1)
+    return Tolerance(0, replicas - 1, replicas - 1)
+
+
+@dataclass(frozen=True, repr=False)
+class Reliability:
+    """What a Kafka configuration loses and refuses, computed exactly from a card.
+
+    All rates are long-run over all partitions of the workload; unavailabilities are fractions of
+    time, mean over partitions.
+
+    Attributes
+    ----------
+    loss_probability_per_year : float
+        Of at least one loss event in a year that starts with every replica healthy.
+    loss_events_per_year, acked_records_lost_per_year : float
+    mean_years_to_loss : float
+        Infinite if no modelled event loses anything.
+    write_unavailability, read_unavailability : float
+    records_refused_per_year : float
+    tolerates : Tolerance
+    causes : mapping of measure to mapping of mechanism to float
+        The parts add up to the measure.
+    bounds : (float, float)
+        What ``loss_probability_per_year`` lies between, whatever the dependence between the
+        replica sets: the largest set's, and the sum. Equal for a single set.
+    neglected_per_year : float
+        How often the partitions enter states with more brief outages at once than the chain
+        keeps; 0 if it keeps all.
+    method : str
+    assumptions : tuple of str
+        What was assumed because the input did not say.
+    """
+
+    loss_probability_per_year: float
+    loss_events_per_year: float
+    mean_years_to_loss: float
+    acked_records_lost_per_year: float
+    write_unavailability: float
+    read_unavailability: float
+    records_refused_per_year: float
+    tolerates: Tolerance
+    causes: Mapping[str, Mapping[str, float]]
+    bounds: Interval
+    neglected_per_year: float
+    method: str
+    assumptions: tuple[str, ...]
+    config: Config
+    model: FailureModel
+    load: Workload
+    cluster: Any
+    again: Callable[[FailureModel], Reliability] = field(compare=False)
+    intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
+
+    def interval(self, measure: str, draws: int = 64, seed: int = 0) -> Interval:
+        """95 % interval of a measure from the card's low and high values.
+
+        Every uncertain number of the card is drawn from its distribution, all at once, and the
+        measure computed anew: 64 quasi-random draws by default. A card without ranges gives the
+        value itself twice.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        if measure not in MEASURES:
+            raise InputError(f"{measure!r} is no measure; there are: {', '.join(MEASURES)}")
+        if not self.intervals:
+            self.intervals.update(self._intervals(draws, seed))
+        return self.intervals[measure]
+
+    def _intervals(self, draws: int, seed: int) -> dict[str, Interval]:
+        import numpy as np
+
+        if not self.model.uncertain:
+            return {name: (getattr(self, name),) * 2 for name in MEASURES}
+        drawn = [self.again(model) for model in self.model.draws(draws, seed)]
+        found = {}
+        for name in MEASURES:
+            value = getattr(self, name)
+            sample = np.array([getattr(result, name) for result in drawn])
+            # Order statistics: quantiles between infinities would not be numbers.
+            low, high = np.quantile(sample, (0.025, 0.975), method="nearest")
+            found[name] = (min(float(low), value), max(float(high), value))
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what is lost, what is refused, what it is mostly due to."""
+        settings = (
+            f"RF {self.config.replication_factor}, min.insync.replicas "
+            f"{self.config.min_insync_replicas}, acks={self.config.acks}"
+        )
+        return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
+
+    def _loss_words(self) -> str:
+        if self.loss_events_per_year == 0:
+            return "nothing in this failure model loses an acknowledged record"
+        low, high = self.interval("mean_years_to_loss")
+        if low >= _BEYOND_BELIEF_YEARS:
+            return (
+                "these failures lose an acknowledged record less than once in "
+                f"{wording.years(_BEYOND_BELIEF_YEARS)} (95 %: {wording.years(low)} to "
+                f"{wording.years(high)}), so mistakes and bugs, which no card knows, come first"
+            )
+        return (
+            "you lose an acknowledged record about once in "
+            f"{wording.years(self.mean_years_to_loss)} "
+            f"(95 %: {wording.years(low)} to {wording.years(high)})"
+        )
+
+    def _refusal_words(self) -> str:
+        if self.write_unavailability == 0:
+            return "writes are never refused"
+        low, high = self.interval("write_unavailability")
+        causes = self.causes["write_unavailability"]
+        first = max(causes, key=lambda name: causes[name])
+        share = causes[first] / self.write_unavailability
+        return (
+            f"writes stop {wording.time_per_year(self.write_unavailability)} "
+            f"({wording.time_per_year(low)} to {wording.time_per_year(high)}), "
+            f"{share:.0%} of it from {wording.mechanism(first)}"
+        )
+
+    def explain(self) -> str:
+        """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
+        lines = [self.verdict, f"{self.tolerates}.", ""]
+        for measure in ("loss_events_per_year", "write_unavailability"):
+            parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
+            whole = sum(part for _, part in parts)
+            lines.append(f"{measure} = {wording.digits(getattr(self, measure))}, because of:")
+            lines += [
+                f"  {part / whole:6.1%}  {wording.mechanism(name)} ({name})"
+                for name, part in parts
+                if part > 0.0005 * whole
+            ]
+        lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
+        if self.neglected_per_year:
+            lines.append(
+                "Neglected: states with three or more brief outages at once, entered "
+                f"{wording.digits(self.neglected_per_year)} times a year."
+            )
+        lines += [f"Assumed: {text}" for text in self.assumptions]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Measures, intervals, causes and inputs as plain data."""
+        return {
+            "measures": {name: getattr(self, name) for name in MEASURES},
+            "intervals": {name: list(self.interval(name)) for name in MEASURES},
+            "tolerates": vars(self.tolerates),
+            "causes": {name: dict(parts) for name, parts in self.causes.items()},
+            "loss_probability_bounds": list(self.bounds),
+            "neglected_per_year": self.neglected_per_year,
+            "method": self.method,
+            "assumptions": list(self.assumptions),
+            "config": self.config.to_dict(),
+            "load": self.load.to_dict(),
+            "model": self.model.name,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a measure: value, low, high, unit.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("to_frame()", "notebook") from None
+        rows = [(name, getattr(self, name), *self.interval(name), UNITS[name]) for name in MEASURES]
+        return pd.DataFrame(rows, columns=["measure", "value", "low", "high", "unit"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the measures with their intervals on matplotlib axes; returns the axes."""
+        if "reliability" not in painters:
+            raise MissingExtraError("plot()", "notebook")
+        return painters["reliability"](self, ax)
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}\n{self.tolerates}."
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{name}</th>"
+            f"<td>{wording.digits(getattr(self, name))}</td>"
+            f"<td>{' to '.join(wording.digits(end) for end in self.interval(name))}</td>"
+            f"<td>{UNITS[name]}</td></tr>"
+            for name in MEASURES
+        )
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
+            f"<p>{html.escape(str(self.tolerates))}.</p>"
+            "<table><thead><tr><th>measure</th><th>value</th><th>95 % interval</th>"
+            f"<th>unit</th></tr></thead><tbody>{rows}</tbody></table>"
+        )

@@ -1,0 +1,270 @@
+"""Solving the chain without subtraction.
+
+Every number here is a sum of products of non-negative numbers, so that small ones keep their
+digits; LU and Krylov solvers lose them in proportion to how rare a loss is (O'Cinneide, Numer.
+Math. 65, 1993). Three ideas:
+
+* *Regeneration.* With the healthy state as the only way out, ``x = b + x P`` (P: jump
+  probabilities without that state) is a sum over paths that all end soon; iterating it from 0
+  grows monotonically to the answer.
+* *Quasi-stationary extrapolation.* ``P(no loss by t) = c exp(-h t)`` but for terms that die out
+  with the slowest repair; h and c come from the regenerative solution by inverse iteration.
+* *Uniformisation* (Jensen) where repairs are too slow for that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+from scipy.sparse import csgraph
+
+from advisor.errors import AdvisorError
+
+Vector = NDArray[np.float64]
+
+_PRECISION = 1e-17
+_MOST_SWEEPS = 200_000
+# exp(-40) is below the rounding of what it is added to.
+_FORGOTTEN = 40.0
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Rates per hour between states; the healthy state is 0.
+
+    Attributes
+    ----------
+    rates : sparse array, shape (states, states)
+        Off-diagonal rates from row to column.
+    absorbed : array, shape (states,)
+        Rate out of each state to absorption; zeros if there is none.
+    """
+
+    rates: sparse.csr_array
+    absorbed: Vector
+
+    @property
+    def out(self) -> Vector:
+        """Total rate out of each state."""
+        return np.asarray(self.rates.sum(axis=1)).ravel() + self.absorbed
+
+
+class Excursions:
+    """Paths that leave the healthy state and end when they are back there or absorbed.
+
+    Attributes
+    ----------
+    out, start, back : arrays, shape (states,)
+        Rates out of each state, from the healthy state, and to it.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.out = flow.out
+        if len(self.out) > 1 and not np.all(self.out[1:] > 0):
+            raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
+        self.start: Vector = flow.rates[[0], :].toarray().ravel()
+        self.back: Vector = flow.rates[:, [0]].toarray().ravel()
+        inner = flow.rates[1:, 1:]
+        share = sparse.diags_array(1.0 / self.out[1:])
+        self._rows = sparse.csr_array(share @ inner)
+        self._columns = sparse.csr_array(inner.T @ share)
+
+    def forward(self, source: Vector) -> Vector:
+        """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""
+        arrivals = sum_of_paths(self._columns, source[1:])
+        return np.concatenate([[0.0], arrivals / self.out[1:]])
+
+    def backward(self, gain: Vector) -> Vector:
+        """Mean total of ``gain`` per hour collected from each other state until the end."""
+        value = sum_of_paths(self._rows, gain[1:] / self.out[1:])
+        return np.concatenate([[0.0], value])
+
+
+def sum_of_paths(jumps: sparse.csr_array, first: Vector) -> Vector:
+    """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
+
+    Stops once nothing that is left can change a digit of any entry.
+
+    Raises
+    ------
+    AdvisorError
+        If the sum does not settle.
+    """
+    total = first.copy()
+    term = first
+    scale = _PRECISION * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
+    previous = math.inf
+    for sweep in range(_MOST_SWEEPS):
+        term = jumps @ term
+        total += term
+        size = float(term.max(initial=0.0))
+        ratio = min(size / previous, 0.999999) if previous > 0 and sweep > 3 else 0.9
+        previous = size
+        left = term / (1.0 - ratio)
+        if size <= scale * 1e-12 or bool(np.all(left <= 1e-16 * total)):
+            return np.asarray(total)
+    raise AdvisorError(
+        f"the chain did not settle within {_MOST_SWEEPS} sweeps: outages so frequent and long that "
+        "a healthy cluster is hardly ever seen are outside this model"
+    )
+
+
+def stationary(flow: Flow) -> Vector:
+    """Long-run fraction of time in each state of a chain without absorption."""
+    hours = Excursions(flow)
+    if hours.out[0] == 0:
+        return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
+    time = hours.forward(hours.start)
+    time[0] = 1.0
+    return time / time.sum()
+
+
+@dataclass(frozen=True)
+class FirstLoss:
+    """When a chain that starts healthy is absorbed for the first time.
+
+    Attributes
+    ----------
+    mean_hours : float
+        Infinite if nothing can be lost.
+    probability : float
+        Of absorption within the horizon.
+    method : str
+    """
+
+    mean_hours: float
+    probability: float
+    method: str
+
+
+def first_loss(flow: Flow, horizon_hours: float) -> FirstLoss:
+    """Mean time to absorption, and its probability within a horizon.
+
+    Parameters
+    ----------
+    flow : Flow
+        With the loss transitions as ``absorbed``.
+    horizon_hours : float
+    """
+    if not np.any(flow.absorbed > 0):
+        return FirstLoss(math.inf, 0.0, "no modelled event loses anything")
+    if len(flow.absorbed) == 1:
+        rate = float(flow.absorbed[0])
+        return FirstLoss(1.0 / rate, -math.expm1(-rate * horizon_hours), "closed form")
+    flow = _before_absorption(flow)
+    hours = Excursions(flow)
+    per_healthy_hour = hours.forward(hours.start)
+    per_healthy_hour[0] = 1.0
+    loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
+    mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
+    slowest = float(hours.backward(np.ones(len(hours.out))).max())
+    if horizon_hours < _FORGOTTEN * slowest:
+        probability = _uniformised(flow, hours.out, horizon_hours)
+        return FirstLoss(mean_hours, probability, "uniformisation")
+    probability = _extrapolated(hours, per_healthy_hour, horizon_hours)
+    return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
+
+
+def _before_absorption(flow: Flow) -> Flow:
+    """The part of the chain that can be reached without being absorbed."""
+    order = csgraph.breadth_first_order(flow.rates, 0, return_predecessors=False)
+    kept = np.sort(order)
+    if len(kept) == len(flow.absorbed):
+        return flow
+    return Flow(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
+
+
+def _extrapolated(hours: Excursions, visits: Vector, horizon_hours: float) -> float:
+    """``1 - c exp(-h t)`` from the quasi-stationary distribution and its rate of loss."""
+    flow = hours.flow
+    loss_per_healthy_hour = float(visits @ flow.absorbed)
+    there = visits / visits.sum()
+    hazard = 0.0
+    for _ in range(100):
+        # One step of inverse iteration: there (-S)^-1, with the healthy state eliminated.
+        inside = hours.forward(there)
+        healthy = (there[0] + float(inside @ hours.back)) / loss_per_healthy_hour
+        following = inside + healthy * visits
+        previous, hazard = hazard, float(there.sum() / following.sum())
+        there = following / following.sum()
+        if abs(hazard - previous) <= 1e-15 * hazard:
+            break
+    # How much less survival there is from elsewhere: 1 - u(s)/u(0), u the right eigenvector.
+    lost = hours.backward(flow.absorbed)
+    behind = np.zeros(len(lost))
+    for _ in range(100):
+        previous_behind = behind
+        behind = lost - hazard * hours.backward(1.0 - behind)
+        behind[0] = 0.0
+        if np.abs(behind - previous_behind).max() <= 1e-15:
+            break
+    shortfall = float(there @ behind)
+    lead = shortfall / (1.0 - shortfall)
+    decay = -math.expm1(-hazard * horizon_hours)
+    return decay - lead * (1.0 - decay)
+
+
+def _uniformised(flow: Flow, out: Vector, horizon_hours: float) -> float:
+    """Probability of absorption by Jensen's series; Poisson weights beyond their tails cut off."""
+    pace = float(out.max()) * 1.000001
+    mean = pace * horizon_hours
+    spread = 9.0 * math.sqrt(mean) + 60.0
+    if mean + spread > 20_000_000:
+        raise AdvisorError(
+            "a repair takes too long against the shortest outage to be solved within a year's "
+            "horizon; leave the shortest mechanism out, or use simulate()"
+        )
+    first, last = max(0, int(mean - spread)), int(mean + spread)
+    tail = stats.poisson.sf(np.arange(first, last + 1), mean)
+    jumps = sparse.csr_array(flow.rates.T / pace)
+    stay = 1.0 - out / pace
+    leave = flow.absorbed / pace
+    there = np.zeros(len(out))
+    there[0] = 1.0
+    lost = 0.0
+    for step in range(last + 1):
+        # Lost in jump step+1 if at least that many jumps happen.
+        lost += float(there @ leave) * (1.0 if step < first else float(tail[step - first]))
+        there = jumps @ there + stay * there
+    return lost
+
+
+def survival_in(flow: Flow, members: NDArray[np.bool_], hours_in: float) -> Vector:
+    """For each state of a set: probability of staying in the set for ``hours_in`` more.
+
+    Parameters
+    ----------
+    flow : Flow
+    members : array of bool
+    hours_in : float
+
+    Returns
+    -------
+    array, shape (states,)
+        0 outside the set.
+    """
+    stays = np.zeros(len(members))
+    index = np.flatnonzero(members)
+    if not len(index) or hours_in == 0:
+        stays[index] = 1.0
+        return stays
+    inner = sparse.csr_array(flow.rates[index][:, index])
+    out = flow.out[index]
+    pace = max(float(out.max()), 1e-300)
+    mean = pace * hours_in
+    if mean > 5_000_000:
+        raise AdvisorError("the producer's budget is too long against the shortest outage")
+    steps = int(mean + 9.0 * math.sqrt(mean) + 60.0)
+    weights = stats.poisson.pmf(np.arange(steps + 1), mean)
+    term = np.ones(len(index))
+    total = weights[0] * term
+    for step in range(1, steps + 1):
+        term = (inner @ term) / pace + (1.0 - out / pace) * term
+        total = total + weights[step] * term
+    stays[index] = total
+    return stays
