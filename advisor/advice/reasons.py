@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import Survival
-from advisor.advice.wording import (
-    MECHANISM_WORDS,
-    how_often,
-    listed,
-    loss_words,
-    refused_words,
-    significant,
-    time_a_year,
-)
-from advisor.reliability.result import Reliability
+from advisor.advice.wording import dominant, how_often, listed, loses, refuses
+from advisor.reliability.wording import digits, time_per_year
 
 
 def verdict(choice: Choice, where: str) -> str:
@@ -29,31 +21,19 @@ def verdict(choice: Choice, where: str) -> str:
         The cluster in words, such as "your six brokers in three racks".
     """
     r = choice.reliability
-    loss = loss_words(r.loss_probability_per_year, *r.interval("loss_probability_per_year"))
-    refused = refused_words(r.write_unavailability, *r.interval("write_unavailability"))
-    most = dominant(r.causes.get("write_unavailability", {}))
-    because = f", {most}" if most and r.write_unavailability > 0 else ""
-    return f"{choice.name} on {where}: {loss}; {refused}{because}."
+    return f"{choice.name} on {where}: {loses(r)}; {refuses(r)}."
 
 
-def dominant(causes: Mapping[str, float]) -> str:
-    """Return what a measure is mostly made of: "most of it from planned restarts (patching)"."""
-    total = sum(causes.values())
-    if total <= 0:
-        return ""
-    name, amount = max(causes.items(), key=lambda item: item[1])
-    word = MECHANISM_WORDS.get(name, name)
-    if amount / total > 0.5:
-        return f"most of it from {word}"
-    return f"the largest part, {significant(100 * amount / total)} %, from {word}"
-
-
-def tolerances(reliability: Reliability) -> str:
+def tolerances(choice: Choice) -> str:
     """Return the three numbers that belong together."""
-    t = reliability.tolerates
+    t = choice.reliability.tolerates
+    if t.while_writable < 0:
+        writing = "writes never succeed with these settings"
+    else:
+        writing = f"{t.while_writable} with writes going on"
     return (
         f"Brokers that may be lost together: {t.without_loss} without losing an acknowledged "
-        f"record, {t.while_writable} with writes going on, {t.while_readable} with reads going on."
+        f"record, {writing}, {t.while_readable} with reads going on."
     )
 
 
@@ -66,7 +46,7 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
         words = GOAL_WORDS[goal]
         if goal in goals.limits:
             value = float(getattr(choice.reliability, goal))
-            words += f" ({value:.2g}, the goal is {goals.limits[goal]:g})"
+            words += f" ({digits(value)}, the goal is {goals.limits[goal]:g})"
         missed.append(words)
     text = f"No setting meets every goal; this one misses {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
@@ -88,8 +68,8 @@ def reasons(best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
     found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1)
     if best.config.acks == "all" and leader_only is not None:
-        p = leader_only.reliability.loss_probability_per_year
-        found.append(f"With acks=1 an acknowledged record would be lost about {how_often(p)}.")
+        often = how_often(leader_only.reliability.mean_years_to_loss)
+        found.append(f"With acks=1 an acknowledged record would be lost about {often}.")
     return tuple(found)
 
 
@@ -129,16 +109,20 @@ def _against_factor(other: Choice, best: Choice, choices: Sequence[Choice]) -> s
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
-    least = other.config.min_insync_replicas
-    loss = f"an acknowledged record would be lost about {how_often(r.loss_probability_per_year)}"
-    if r.loss_probability_per_year == 0:
-        loss = "no modelled mechanism would lose a record"
     return (
-        f"With min.insync.replicas {least} {loss} "
-        f"(now {how_often(ours.loss_probability_per_year)}) and writes be refused "
-        f"{time_a_year(r.write_unavailability)} a year (now "
-        f"{time_a_year(ours.write_unavailability)})."
+        f"With min.insync.replicas {other.config.min_insync_replicas} an acknowledged record "
+        f"would be lost {_against(how_often(r.mean_years_to_loss))}"
+        f"{_now(how_often(ours.mean_years_to_loss))} and writes refused "
+        f"{time_per_year(r.write_unavailability)}{_now(time_per_year(ours.write_unavailability))}."
     )
+
+
+def _against(often: str) -> str:
+    return often if often == "never" else f"about {often}"
+
+
+def _now(words: str) -> str:
+    return f" (with the recommended setting {words})"
 
 
 def _survives(survival: Survival | None) -> bool:

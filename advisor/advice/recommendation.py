@@ -75,7 +75,7 @@ class Recommendation:
     @property
     def tolerances(self) -> str:
         """How many brokers may be lost: the three numbers, in one sentence."""
-        return reasons.tolerances(self.best.reliability)
+        return reasons.tolerances(self.best)
 
     @property
     def rack_rule(self) -> str:

@@ -15,12 +15,13 @@ from advisor.advice.findings import BROKEN, Finding
 from advisor.advice.goals import Goals
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
-from advisor.advice.wording import count, how_often, listed, time_a_year
+from advisor.advice.wording import count, how_often, listed
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
+from advisor.reliability.wording import time_per_year
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class TopicAudit:
         r = self.choice.reliability
         text = (
             f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
-            f"{how_often(r.loss_probability_per_year)}, writes are refused "
-            f"{time_a_year(r.write_unavailability)} a year"
+            f"{how_often(r.mean_years_to_loss)}, writes are refused "
+            f"{time_per_year(r.write_unavailability)}"
         )
         if self.choice.unmet:
             text += f"; misses {listed([GOAL_WORDS[goal] for goal in self.choice.unmet])}"
@@ -169,8 +170,8 @@ class Audit:
                 "topic": t.topic.name,
                 "partitions": len(t.partitions),
                 "setting": t.choice.name,
-                "a record is lost": how_often(t.choice.reliability.loss_probability_per_year),
-                "refused a year": time_a_year(t.choice.reliability.write_unavailability),
+                "a record is lost": how_often(t.choice.reliability.mean_years_to_loss),
+                "refused a year": time_per_year(t.choice.reliability.write_unavailability),
                 "goals": "met" if t.choice.meets_all else f"{len(t.choice.unmet)} missed",
                 "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
             }
