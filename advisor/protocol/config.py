@@ -15,7 +15,7 @@ from advisor.protocol.versions import (
     rules_for,
 )
 
-_ACKS = {"all": "all", "-1": "all", "1": 1, "0": 0}
+_ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,7 @@ def is_stuck_or_slow(
     replica_lag_time_max_ms: int,
     replica_lag_max_messages: int,
 ) -> bool:
-    """0.8's rule: out of sync when it has not fetched for too long, or is too many records behind."""
+    """0.8's rule: out of sync when silent for too long, or too many records behind."""
     silent = now_ms - last_fetch_ms > replica_lag_time_max_ms and follower_leo < leader_leo
     return silent or leader_leo - follower_leo > replica_lag_max_messages
 
