@@ -71,6 +71,13 @@ TLC = {
         (59092, 21, None, None),
         (39619, 21, None, None),
     ],
+    (3, 1, 1, 2): [
+        (225196, 21, 8, 8),
+        (192952, 21, 10, 10),
+        (192592, 21, 10, 10),
+        (175453, 22, 11, 12),
+        (97531, 21, None, None),
+    ],
 }
 
 # The smallest constants at which a variant breaks StrongIsr, with the length of the shortest way,
@@ -194,6 +201,8 @@ def test_kip101s_first_scenario_is_found():
 def test_kip320_holds():
     """With every epoch fenced, three replicas, two records and three epochs lose nothing."""
     result = check("Kip320", 3, 2, 2, 2)
+    # TLC's count for these constants.
+    assert (result.distinct_states, result.depth) == (737_794, 25)
     assert (result.shortest["WeakIsr"], result.shortest["StrongIsr"]) == (None, None)
     assert shortest_violation("Kip320", 2, 2, 2, 2) is None
 
