@@ -13,6 +13,7 @@ from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Brokers, Placement, Replicas, place
 from advisor.reliability.result import Reliability, tolerance
+from advisor.reliability.solve import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
 _SUMMED = ("loss_events_per_year", "acked_records_lost_per_year", "records_refused_per_year")
@@ -62,7 +63,12 @@ def evaluate(
 
 
 def _evaluate(
-    cluster: Any, config: Config, model: FailureModel, load: Workload, where: Placement
+    cluster: Any,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    where: Placement,
+    precision: float = EXACT,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
     solved: dict[tuple[int, ...], SetMeasures] = {}
@@ -71,7 +77,7 @@ def _evaluate(
     for replicas, count in where.sets:
         pattern = where.pattern(replicas, ordered)
         if pattern not in solved:
-            solved[pattern] = measure(pattern, config, model, load, where.brokers)
+            solved[pattern] = measure(pattern, config, model, load, where.brokers, precision)
         counts[pattern] += count
         # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
         alone = config.acks != "all" or ordered
@@ -93,13 +99,14 @@ def _evaluate(
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=bounds,
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
+        states=sum(found.states for found in solved.values()),
         method=_method(solved, sets),
         assumptions=_assumptions(cluster, model),
         config=config,
         model=model,
         load=load,
         cluster=cluster,
-        again=lambda other: _evaluate(cluster, config, other, load, where),
+        again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH),
     )
 
 

@@ -84,7 +84,12 @@ def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting
 
 
 def measure(
-    pattern: tuple[int, ...], config: Config, model: FailureModel, load: Workload, brokers: int
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float = solve.EXACT,
 ) -> SetMeasures:
     """Solve the chain of one replica set.
 
@@ -95,10 +100,12 @@ def measure(
     config, model, load
     brokers : int
         Of the whole cluster.
+    precision : float
+        Relative accuracy asked of the solver.
     """
     setup = setup_for(config, model, load, brokers)
     structure = chain.structure(setup, setting_for(pattern, model))
-    return _Solution(structure, config, model, load, brokers).measures()
+    return _Solution(structure, config, model, load, brokers, precision).measures()
 
 
 class _Solution:
@@ -111,7 +118,9 @@ class _Solution:
         model: FailureModel,
         load: Workload,
         brokers: int,
+        precision: float,
     ) -> None:
+        self.precision = precision
         self.chain, self.config, self.model, self.load = structure, config, model, load
         table = np.array(
             [rates.rate_per_hour(n, config, model, load, brokers) for n in structure.rate_names]
@@ -125,7 +134,7 @@ class _Solution:
         flags = structure.flags
         self.losing: Vector = flags[:, chain.LOSS] + self.tail_chance * flags[:, chain.TAIL]
         self.flow = self._flow(self.rate, np.zeros(structure.states))
-        self.pi = solve.stationary(self.flow)
+        self.pi = solve.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
@@ -156,7 +165,7 @@ class _Solution:
         absorbed = np.zeros(self.chain.states)
         np.add.at(absorbed, self.chain.source, self.rate * self.losing)
         flow = self._flow(self.rate * (1.0 - self.losing), absorbed)
-        return solve.first_loss(flow, HOURS_PER_YEAR)
+        return solve.first_loss(flow, HOURS_PER_YEAR, self.precision)
 
     def _by_trigger(self, amounts: Vector) -> Causes:
         """Sum what transitions do by the mechanism that set them off."""
@@ -253,7 +262,7 @@ class _Solution:
         carried = sparse.csr_array((np.concatenate(values), where), shape=size)
         grown = np.zeros((states, width))
         grown[:, 0] = self.pi * self.chain.growing
-        flows = solve.sum_of_paths(carried, grown.ravel()).reshape(states, width)
+        flows = solve.sum_of_paths(carried, grown.ravel(), self.precision).reshape(states, width)
         hours: Vector = flows / np.maximum(out, 1e-300)[:, None]
         return hours
 

@@ -26,7 +26,9 @@ from advisor.errors import AdvisorError
 
 Vector = NDArray[np.float64]
 
-_PRECISION = 1e-17
+# Relative accuracy of every entry: all digits, or enough for a draw of an uncertain card.
+EXACT = 1e-16
+ROUGH = 1e-4
 _MOST_SWEEPS = 200_000
 # exp(-40) is below the rounding of what it is added to.
 _FORGOTTEN = 40.0
@@ -62,8 +64,9 @@ class Excursions:
         Rates out of each state, from the healthy state, and to it.
     """
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, precision: float = EXACT) -> None:
         self.flow = flow
+        self.precision = precision
         self.out = flow.out
         if len(self.out) > 1 and not np.all(self.out[1:] > 0):
             raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
@@ -76,19 +79,19 @@ class Excursions:
 
     def forward(self, source: Vector) -> Vector:
         """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""
-        arrivals = sum_of_paths(self._columns, source[1:])
+        arrivals = sum_of_paths(self._columns, source[1:], self.precision)
         return np.concatenate([[0.0], arrivals / self.out[1:]])
 
     def backward(self, gain: Vector) -> Vector:
         """Mean total of ``gain`` per hour collected from each other state until the end."""
-        value = sum_of_paths(self._rows, gain[1:] / self.out[1:])
+        value = sum_of_paths(self._rows, gain[1:] / self.out[1:], self.precision)
         return np.concatenate([[0.0], value])
 
 
-def sum_of_paths(jumps: sparse.csr_array, first: Vector) -> Vector:
+def sum_of_paths(jumps: sparse.csr_array, first: Vector, precision: float = EXACT) -> Vector:
     """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
 
-    Stops once nothing that is left can change a digit of any entry.
+    Stops once what is left can change no entry by more than ``precision`` of itself.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def sum_of_paths(jumps: sparse.csr_array, first: Vector) -> Vector:
     """
     total = first.copy()
     term = first
-    scale = _PRECISION * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
+    nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
     previous = math.inf
     for sweep in range(_MOST_SWEEPS):
         term = jumps @ term
@@ -106,7 +109,7 @@ def sum_of_paths(jumps: sparse.csr_array, first: Vector) -> Vector:
         ratio = min(size / previous, 0.999999) if previous > 0 and sweep > 3 else 0.9
         previous = size
         left = term / (1.0 - ratio)
-        if size <= scale * 1e-12 or bool(np.all(left <= 1e-16 * total)):
+        if size <= nothing or bool(np.all(left <= precision * total)):
             return np.asarray(total)
     raise AdvisorError(
         f"the chain did not settle within {_MOST_SWEEPS} sweeps: outages so frequent and long that "
@@ -114,9 +117,9 @@ def sum_of_paths(jumps: sparse.csr_array, first: Vector) -> Vector:
     )
 
 
-def stationary(flow: Flow) -> Vector:
+def stationary(flow: Flow, precision: float = EXACT) -> Vector:
     """Long-run fraction of time in each state of a chain without absorption."""
-    hours = Excursions(flow)
+    hours = Excursions(flow, precision)
     if hours.out[0] == 0:
         return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
     time = hours.forward(hours.start)
@@ -142,7 +145,7 @@ class FirstLoss:
     method: str
 
 
-def first_loss(flow: Flow, horizon_hours: float) -> FirstLoss:
+def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
     """Mean time to absorption, and its probability within a horizon.
 
     Parameters
@@ -150,6 +153,8 @@ def first_loss(flow: Flow, horizon_hours: float) -> FirstLoss:
     flow : Flow
         With the loss transitions as ``absorbed``.
     horizon_hours : float
+    precision : float
+        Relative accuracy asked for.
     """
     if not np.any(flow.absorbed > 0):
         return FirstLoss(math.inf, 0.0, "no modelled event loses anything")
@@ -157,7 +162,7 @@ def first_loss(flow: Flow, horizon_hours: float) -> FirstLoss:
         rate = float(flow.absorbed[0])
         return FirstLoss(1.0 / rate, -math.expm1(-rate * horizon_hours), "closed form")
     flow = _before_absorption(flow)
-    hours = Excursions(flow)
+    hours = Excursions(flow, precision)
     per_healthy_hour = hours.forward(hours.start)
     per_healthy_hour[0] = 1.0
     loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
@@ -192,7 +197,7 @@ def _extrapolated(hours: Excursions, visits: Vector, horizon_hours: float) -> fl
         following = inside + healthy * visits
         previous, hazard = hazard, float(there.sum() / following.sum())
         there = following / following.sum()
-        if abs(hazard - previous) <= 1e-15 * hazard:
+        if abs(hazard - previous) <= 10 * hours.precision * hazard:
             break
     # How much less survival there is from elsewhere: 1 - u(s)/u(0), u the right eigenvector.
     lost = hours.backward(flow.absorbed)
@@ -201,7 +206,7 @@ def _extrapolated(hours: Excursions, visits: Vector, horizon_hours: float) -> fl
         previous_behind = behind
         behind = lost - hazard * hours.backward(1.0 - behind)
         behind[0] = 0.0
-        if np.abs(behind - previous_behind).max() <= 1e-15:
+        if np.abs(behind - previous_behind).max() <= 10 * hours.precision:
             break
     shortfall = float(there @ behind)
     lead = shortfall / (1.0 - shortfall)
