@@ -69,13 +69,10 @@ class TopicAudit:
             text += f"; misses {listed([GOAL_WORDS[goal] for goal in self.choice.unmet])}"
         return f"{text}."
 
-    def row(self) -> dict[str, object]:
+    def row(self, intervals: bool = False) -> dict[str, object]:
         """Return one line of the table."""
-        parts = len(self.partitions)
-        line: dict[str, object] = {"topic": self.topic.name, "partitions": parts}
-        row = self.choice.row()
-        line |= {key: row[key] for key in ("replication_factor", "min_insync_replicas", "acks")}
-        line |= {key: value for key, value in row.items() if key not in line and key != "retries"}
+        line: dict[str, object] = {"topic": self.topic.name, "partitions": len(self.partitions)}
+        line |= self.choice.row(intervals)
         line["ok"] = self.ok
         line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
         return line
@@ -125,19 +122,30 @@ class Audit:
         what = "falls" if len(short) == 1 else "fall"
         return f"{len(short)} of {count(total, 'topic')} {what} short of the goals: {names}."
 
-    def rows(self) -> list[dict[str, object]]:
-        """Return one row of plain values per topic, worst first."""
-        return [topic.row() for topic in self.topics]
+    def rows(self, intervals: bool = False) -> list[dict[str, object]]:
+        """Return one row of plain values per topic, worst first.
 
-    def table(self) -> pd.DataFrame:
+        Parameters
+        ----------
+        intervals : bool
+            With the 95 % interval of each measure, which takes some seconds for each topic.
+        """
+        return [topic.row(intervals) for topic in self.topics]
+
+    def table(self, intervals: bool = False) -> pd.DataFrame:
         """Return the topics as a pandas DataFrame, worst first.
+
+        Parameters
+        ----------
+        intervals : bool
+            As for `rows`.
 
         Raises
         ------
         MissingExtraError
             pandas is not installed.
         """
-        return data_frame(self.rows(), "a table")
+        return data_frame(self.rows(intervals), "a table")
 
     def to_frame(self) -> pd.DataFrame:
         """Return `table()`."""
@@ -237,6 +245,7 @@ def audit(
                 cluster, members, config, model, load_of(topic, load), goals, evaluated
             )
             judged.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    assumed = dict.fromkeys(a for t in judged for a in t.choice.reliability.assumptions)
     return Audit(
         cluster=cluster,
         model=model,
@@ -246,7 +255,7 @@ def audit(
             *check_cluster(cluster),
             *check_producer(Config(kafka_version=version, **settings), model),
         ),
-        notes=(*notes, *cluster.notes),
+        notes=(*notes, *assumed, *cluster.notes),
     )
 
 

@@ -60,8 +60,8 @@ class Choice:
             f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}, acks={c.acks}"
         )
 
-    def row(self) -> dict[str, object]:
-        """Return one line of the table: settings, measures with intervals, goals."""
+    def row(self, intervals: bool = True) -> dict[str, object]:
+        """Return one line of the table: settings, measures, goals, and intervals if wanted."""
         line: dict[str, object] = {
             "replication_factor": self.config.replication_factor,
             "min_insync_replicas": self.config.min_insync_replicas,
@@ -70,8 +70,10 @@ class Choice:
             "delivery_timeout_ms": self.config.delivery_timeout_ms,
         }
         for measure, value in measures_of(self.reliability).items():
-            low, high = self.reliability.interval(measure)
-            line |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+            line[measure] = value
+            if intervals:
+                ends = self.reliability.interval(measure)
+                line[f"{measure}_low"], line[f"{measure}_high"] = ends
         line |= {f"meets_{goal}": met for goal, met in self.meets.items()}
         return line | {"meets_all": self.meets_all}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
-from advisor.advice.tolerance import Survival
+from advisor.advice.tolerance import largest_share
 from advisor.advice.wording import dominant, how_often, listed, loses, refuses
 from advisor.reliability.wording import digits, time_per_year
 
@@ -54,29 +54,32 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
     return text
 
 
-def reasons(best: Choice, choices: Sequence[Choice]) -> tuple[str, ...]:
-    """Return why `best`: what its loss is made of, and what its neighbours would do instead."""
+def reasons(
+    best: Choice, choices: Sequence[Choice], brokers: Mapping[int, str | None]
+) -> tuple[str, ...]:
+    """Return why `best`: what its loss is made of, and what its neighbours would do instead.
+
+    Parameters
+    ----------
+    best : Choice
+    choices : sequence of Choice
+        What it was compared with, best first.
+    brokers : mapping of int to (str or None)
+        Racks by broker.
+    """
     found = []
-    most = dominant(best.reliability.causes.get("loss_events_per_year", {}))
+    most = dominant(best.reliability.causes["loss_events_per_year"])
     if most:
         found.append(f"Of its losses, {most}.")
     factor = best.config.replication_factor or 1
-    for other in (factor - 1, factor + 1):
-        neighbour = _best_of(other, best, choices)
-        if neighbour is not None:
-            found.append(_against_factor(neighbour, best, choices))
+    around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
+    found += [sentence for sentence in around if sentence]
     found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
-    leader_only = _same(best, choices, acks=1)
+    leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
         often = how_often(leader_only.reliability.mean_years_to_loss)
         found.append(f"With acks=1 an acknowledged record would be lost about {often}.")
     return tuple(found)
-
-
-def _best_of(factor: int, best: Choice, choices: Sequence[Choice]) -> Choice | None:
-    """The first, that is best ranked, choice of a replication factor with the same acks."""
-    same = (c for c in choices if c.config.replication_factor == factor)
-    return next((c for c in same if c.config.acks == best.config.acks), None)
 
 
 def _same(best: Choice, choices: Sequence[Choice], **changes: object) -> Choice | None:
@@ -90,21 +93,30 @@ def _other_min_isr(best: Choice, choices: Sequence[Choice]) -> list[Choice]:
     return [choice for choice in around if choice is not None]
 
 
-def _against_factor(other: Choice, best: Choice, choices: Sequence[Choice]) -> str:
-    factor = other.config.replication_factor
-    alike = [c for c in choices if c.config.replication_factor == factor]
-    if _survives(best.survival) and not any(_survives(c.survival) for c in alike):
-        share = other.survival.share if other.survival is not None else 0
+def _against_factor(
+    factor: int, best: Choice, choices: Sequence[Choice], brokers: Mapping[int, str | None]
+) -> str:
+    """Return what another number of replicas would do; "" where there is nothing to say."""
+    if not 1 <= factor <= len(brokers):
+        return ""
+    share = largest_share(brokers, factor, str(best.config.mode))
+    kept = best.survival is not None and best.survival.without_loss and best.survival.writable
+    if kept and share is not None and factor < 2 * share + 1:
+        more = factor > (best.config.replication_factor or 1)
+        judged = "would be worse for losing a rack" if more else "is too few for losing a rack"
         return (
-            f"RF {factor} would be worse for losing a rack: one rack then holds {share} of the "
-            f"{factor} replicas, and no min.insync.replicas keeps both the records and the writes."
+            f"RF {factor} {judged}: one rack then holds {share} of the {factor} replicas, and no "
+            "min.insync.replicas keeps both the records and the writes."
         )
-    if other.meets_all and best.meets_all:
-        return f"RF {factor} meets the goals too, with one more copy of everything."
+    same = (c for c in choices if c.config.replication_factor == factor)
+    other = next((c for c in same if c.config.acks == best.config.acks), None)
+    if other is None:
+        return ""
     if other.meets_all:
-        return f"RF {factor} would meet the goals."
+        return f"RF {factor} meets the goals too, with one more copy of everything."
     missed = listed([GOAL_WORDS[goal] for goal in other.unmet])
-    return f"RF {factor}, at its best with {_facts(other)}, misses {missed}."
+    least = other.config.min_insync_replicas
+    return f"RF {factor}, at its best with min.insync.replicas {least}, misses {missed}."
 
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
@@ -112,22 +124,11 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
     return (
         f"With min.insync.replicas {other.config.min_insync_replicas} an acknowledged record "
         f"would be lost {_against(how_often(r.mean_years_to_loss))}"
-        f"{_now(how_often(ours.mean_years_to_loss))} and writes refused "
-        f"{time_per_year(r.write_unavailability)}{_now(time_per_year(ours.write_unavailability))}."
+        f" instead of {how_often(ours.mean_years_to_loss)}, and writes refused "
+        f"{time_per_year(r.write_unavailability)} instead of "
+        f"{time_per_year(ours.write_unavailability)}."
     )
 
 
 def _against(often: str) -> str:
     return often if often == "never" else f"about {often}"
-
-
-def _now(words: str) -> str:
-    return f" (with the recommended setting {words})"
-
-
-def _survives(survival: Survival | None) -> bool:
-    return survival is not None and survival.without_loss and survival.writable
-
-
-def _facts(choice: Choice) -> str:
-    return f"min.insync.replicas {choice.config.min_insync_replicas}"

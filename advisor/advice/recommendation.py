@@ -85,7 +85,7 @@ class Recommendation:
     @property
     def why(self) -> tuple[str, ...]:
         """What dominates, and what the neighbours of the recommended setting would do."""
-        return reasons.reasons(self.best, self.choices)
+        return reasons.reasons(self.best, self.choices, self.cluster.brokers)
 
     @cached_property
     def plan(self) -> Plan:
@@ -118,19 +118,30 @@ class Recommendation:
         """Return what losing a rack does for each RF and min ISR; empty if racks are unknown."""
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
 
-    def rows(self) -> list[dict[str, object]]:
-        """Return every choice as a row of plain values, best first."""
-        return [choice.row() for choice in self.choices]
+    def rows(self, intervals: bool = True) -> list[dict[str, object]]:
+        """Return every choice as a row of plain values, best first.
 
-    def table(self) -> pd.DataFrame:
+        Parameters
+        ----------
+        intervals : bool
+            With the 95 % interval of each measure, which takes some seconds for each choice.
+        """
+        return [choice.row(intervals) for choice in self.choices]
+
+    def table(self, intervals: bool = True) -> pd.DataFrame:
         """Return every choice with its intervals and goals as a pandas DataFrame, best first.
+
+        Parameters
+        ----------
+        intervals : bool
+            As for `rows`.
 
         Raises
         ------
         MissingExtraError
             pandas is not installed.
         """
-        return data_frame(self.rows(), "a table")
+        return data_frame(self.rows(intervals), "a table")
 
     def to_frame(self) -> pd.DataFrame:
         """Return `table()`."""
@@ -154,7 +165,7 @@ class Recommendation:
             "commands": self.commands(),
             "rollback": list(self.plan.rollback),
             "files": self.files(),
-            "choices": self.rows(),
+            "choices": self.rows(intervals=False),
         }
 
     def report(self, path: str | os.PathLike[str]) -> Any:

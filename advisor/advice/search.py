@@ -20,7 +20,8 @@ from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
 from advisor.reliability.workload import Workload
 
-MOST_REPLICAS = 5
+USUAL_REPLICAS, MOST_REPLICAS = 3, 5
+"""Always compared up to the first; up to the second only while nothing meets every goal."""
 PATIENT_MS = (600_000, 1_800_000)
 """Delivery timeouts tried beside the default: ten minutes and half an hour."""
 
@@ -38,9 +39,10 @@ def recommend(
 ) -> Recommendation:
     """Find the replication settings that meet the goals at least cost.
 
-    Every replication factor up to five (and the number of brokers), every min ISR, acks "all" and
-    1 are evaluated exactly. Fewest replicas win, then what keeps furthest from every limit. If
-    nothing meets all goals, the best compromise is returned and says what it gives up.
+    Up to three replicas, every min ISR with acks "all", and acks 1, are evaluated exactly; four
+    and five only while nothing meets every goal, for their chains take long to build. Fewest
+    replicas win, then what keeps furthest from every limit. If nothing meets all goals, the best
+    compromise is returned and says what it gives up.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def search(
     if load is None:
         load, assumed = _assumed_load(chosen)
         notes.append(assumed)
-    current = current or _most_common(chosen, version)
+    current = current or usual_config(chosen, version)
 
     def tried(config: Config) -> Choice:
         share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
@@ -100,7 +102,7 @@ def search(
         choices=tuple(sorted(choices, key=lambda choice: rank(choice, goals))),
         current=tried(current) if current is not None else None,
         topics=tuple(topic.name for topic in chosen),
-        notes=(*notes, *cluster.notes),
+        notes=(*notes, *choices[0].reliability.assumptions, *cluster.notes),
     )
 
 
@@ -108,41 +110,41 @@ def _all_choices(
     version: str, brokers: int, goals: Goals, tried: Callable[[Config], Choice]
 ) -> tuple[list[Choice], list[str]]:
     choices: list[Choice] = []
-    left_out: dict[int, str] = {}
-    for config in candidates(version, min(brokers, MOST_REPLICAS)):
-        if config.replication_factor in left_out:
-            continue
+    notes: list[str] = []
+    for factor in range(1, min(brokers, MOST_REPLICAS) + 1):
+        if factor > USUAL_REPLICAS and any(choice.meets_all for choice in choices):
+            break
         try:
-            choices.append(tried(config))
+            choices += [tried(config) for config in candidates(version, factor)]
         except NotComputedError as error:
             # The exact model has its limits; say so, and answer for what it can compute.
-            left_out[config.replication_factor or 0] = str(error)
+            notes.append(f"RF {factor} was left out: {error}.")
     if not choices:
-        raise NotComputedError(next(iter(left_out.values()), "no configuration can be evaluated"))
+        raise NotComputedError(notes[0])
     best = min(choices, key=lambda choice: rank(choice, goals))
-    for config in _patient(best.config):
-        choices.append(tried(config))
-    notes = [f"RF {factor} was left out: {why}." for factor, why in left_out.items()]
+    choices += [tried(config) for config in _patient(best.config)]
     return choices, notes
 
 
-def candidates(kafka_version: str, most_replicas: int) -> Iterator[Config]:
+def candidates(kafka_version: str, replication_factor: int) -> Iterator[Config]:
     """Yield the settings to compare, everything else at Kafka's defaults for the version.
 
-    Unclean election is off wherever it can be (0.8.2).
+    Unclean election is off wherever it can be (0.8.2). Beyond three replicas a min ISR of 1 or of
+    all of them, and acks=1, are left out: fewer replicas do the same or better.
     """
     version = parse_version(kafka_version)
     base = Config(
         kafka_version=kafka_version,
+        replication_factor=replication_factor,
         unclean_leader_election_enable=False if version >= (0, 8, 2) else None,
     )
-    for factor in range(1, most_replicas + 1):
-        most = factor if base.rules.min_isr_supported else 1
-        for min_isr in range(1, most + 1):
-            for acks in ("all", 1):
-                yield base.changed(
-                    replication_factor=factor, min_insync_replicas=min_isr, acks=acks
-                )
+    settings: list[tuple[int, str | int]] = [(1, "all"), (1, 1)]
+    if base.rules.min_isr_supported:
+        settings += [(min_isr, "all") for min_isr in range(2, replication_factor + 1)]
+        if replication_factor > USUAL_REPLICAS:
+            settings = [(min_isr, "all") for min_isr in range(2, replication_factor)]
+    for min_isr, acks in settings:
+        yield base.changed(min_insync_replicas=min_isr, acks=acks)
 
 
 def _patient(config: Config) -> Iterator[Config]:
@@ -162,8 +164,11 @@ def _assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
     )
 
 
-def _most_common(topics: Sequence[Topic], kafka_version: str) -> Config | None:
-    """Return the settings that most partitions have, Kafka's own topics aside."""
+def usual_config(topics: Sequence[Topic], kafka_version: str) -> Config | None:
+    """Return the settings that most partitions have, with acks=all; None without topics.
+
+    Kafka's own topics are left aside.
+    """
     settings: Counter[tuple[int, int | None]] = Counter()
     for topic in topics:
         if not topic.internal:

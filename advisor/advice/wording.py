@@ -45,7 +45,8 @@ def refuses(r: Reliability) -> str:
     text = f"writes are refused {time_per_year(r.write_unavailability)}"
     low, high = r.interval("write_unavailability")
     if low < high:
-        text += f" (95 %: {time_per_year(low)} to {time_per_year(high)})"
+        least = time_per_year(low).removesuffix(" a year")
+        text += f" (95 %: {least} to {time_per_year(high).removesuffix(' a year')})"
     most = dominant(r.causes["write_unavailability"])
     return f"{text}, {most}" if most else text
 

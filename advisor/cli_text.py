@@ -1,0 +1,75 @@
+"""What the command line prints of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from advisor.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from advisor.advice import Audit, Finding, Recommendation
+
+
+def recommendation(answer: Recommendation) -> str:
+    """Return the verdict, the reasons, the commands and the way back."""
+    blocks = [
+        [answer.verdict, answer.tolerances, answer.rack_rule],
+        ["Why:", *(f"  {reason}" for reason in answer.why)],
+        findings(answer.findings),
+        ["Assumed:", *(f"  {note}" for note in answer.notes)] if answer.notes else [],
+        ["Commands (advisor recommend --files DIR writes the files they name):"],
+        [f"  {line}" for line in answer.commands()],
+        ["Way back:", *(f"  {line}" for line in answer.plan.rollback)],
+        ["producer.properties:"],
+        [f"  {line}" for line in answer.files()["producer.properties"].splitlines()],
+    ]
+    return _joined(blocks)
+
+
+def audit(found: Audit) -> str:
+    """Return the verdict, a table of the topics, worst first, and the findings."""
+    from advisor.advice.wording import how_often
+    from advisor.reliability.wording import time_per_year
+
+    header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused", "goals")
+    rows = [header]
+    for topic in found.topics:
+        config, r = topic.choice.config, topic.choice.reliability
+        rows.append(
+            (
+                topic.topic.name,
+                str(len(topic.partitions)),
+                str(config.replication_factor),
+                str(config.min_insync_replicas),
+                how_often(r.mean_years_to_loss),
+                time_per_year(r.write_unavailability),
+                "met" if topic.ok else "missed",
+            )
+        )
+    notes = ["Assumed:", *(f"  {note}" for note in found.notes)] if found.notes else []
+    return _joined([[found.verdict], table(rows), findings(found.findings), notes])
+
+
+def findings(found: Sequence[Finding]) -> list[str]:
+    """Return each finding, and below the last of a code what to do."""
+    lines = ["Findings:"] if found else []
+    for rule in dict.fromkeys(finding.rule for finding in found):
+        lines += [f"  {finding}" for finding in found if finding.rule is rule]
+        lines.append(f"         {rule.remedy}")
+    return lines
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return rows of text in aligned columns, two spaces between them."""
+    if len({len(row) for row in rows}) != 1:
+        raise AdvisorError("a table needs rows of one length")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _joined(blocks: Sequence[Sequence[str]]) -> str:
+    return "\n\n".join("\n".join(block) for block in blocks if block)
