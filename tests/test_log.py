@@ -49,6 +49,13 @@ def test_truncation_takes_checkpoint_flush_and_epochs_with_it():
     assert [tuple(e) for e in cut.epochs] == [(0, 0)]
 
 
+@pytest.mark.parametrize("end", [4, 5, 9])
+def test_truncation_at_the_end_still_drops_an_epoch_without_records(end):
+    """A leader of epoch 2 that wrote nothing must not keep its epoch against its successor's."""
+    log = logs.begin_epoch(written((0, 0, 4)), 2)
+    assert logs.truncate(log, end) == written((0, 0, 4))
+
+
 @pytest.mark.parametrize(("keep", "left"), [(None, 4), (0, 0), (5, 5), (6, 6), (9, 6)])
 def test_power_loss_keeps_the_flushed_part_or_what_is_said(keep, left):
     """Without keep= the page cache is gone; with it, that many records survive."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.protocol import events as ev
@@ -228,8 +230,6 @@ def test_a_new_epoch_of_the_same_leader_truncates_since_2_0_1(version, truncates
     )
     lab.put(leader._replace(log=short, hw=0))
     record = lab.partition.registration
-    from dataclasses import replace
-
     lab.state = with_partition(
         lab.state, 0, lab.partition._replace(registration=replace(record, leader_epoch=1))
     )

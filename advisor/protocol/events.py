@@ -220,10 +220,11 @@ class SubmitIsr(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """One round trip of a follower."""
+    """One round trip of a follower; not ``answered``: the request arrives, the answer is lost."""
 
     position: int
     broker: int
+    answered: bool = True
 
 
 class ShrinkIsr(NamedTuple):

@@ -72,24 +72,25 @@ def changes_something(
         or min(leader.hw, follower.log.leo) != follower.hw
     ):
         return True
-    if epoch_cache.latest(follower.log.epochs) != epoch_cache.latest(leader.log.epochs):
-        last = epoch_cache.latest(follower.log.epochs)
-        if settings.rules.truncate_on_fetch and truncation.divergence(
-            leader.log, follower.log.leo, last
-        ):
-            return True
+    if _diverges(leader, follower, settings):
+        return True
     return _would_join(state, leader, known, settings)
 
 
 def fetch(
-    state: State, partition: Partition, broker: int, settings: Settings
+    state: State, partition: Partition, broker: int, settings: Settings, answered: bool = True
 ) -> tuple[Partition, Effects]:
-    """One round trip of a follower; nothing changes if it cannot reach a leader."""
+    """One round trip of a follower; nothing changes if it cannot reach a leader.
+
+    Where the answer is lost the leader has noted the follower's offset all the same.
+    """
     follower = replica_of(partition, broker)
     if follower is None:
         return partition, ()
     leader = source_of(state, partition, follower)
     if leader is None or not accepts(leader, follower, settings):
+        return partition, ()
+    if not answered and (follower.truncating or _diverges(leader, follower, settings)):
         return partition, ()
     if follower.truncating:
         return _ask(partition, leader, follower, settings)
@@ -103,7 +104,19 @@ def fetch(
         return _out_of_range(partition, leader, follower, settings)
     high_watermark = leader.hw
     partition, effects = _note(state, partition, leader, broker, settings)
+    if not answered:
+        return partition, effects
     return _copy(partition, leader, follower, high_watermark, settings), effects
+
+
+def _diverges(leader: Replica, follower: Replica, settings: Settings) -> bool:
+    """Whether the leader will answer with something else than records."""
+    if follower.log.leo > leader.log.leo:
+        return True
+    last = epoch_cache.latest(follower.log.epochs)
+    if not settings.rules.truncate_on_fetch:
+        return False
+    return truncation.divergence(leader.log, follower.log.leo, last) is not None
 
 
 def _ask(

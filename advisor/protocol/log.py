@@ -78,9 +78,13 @@ def begin_epoch(log: Log, epoch: int) -> Log:
 
 
 def truncate(log: Log, end: int) -> Log:
-    """Cut the log at offset ``end``; nothing happens if it ends there or before."""
+    """Cut the log at offset ``end``.
+
+    A log that ends there or before keeps its records, but not an epoch that began at its end and
+    got no record: another leader may have begun one there since (``UnifiedLog.truncateTo``).
+    """
     if end >= log.leo:
-        return log
+        return drop_empty_epoch(log)
     return Log(
         runs=records(log, 0, end),
         leo=end,
@@ -88,6 +92,12 @@ def truncate(log: Log, end: int) -> Log:
         checkpoint=min(log.checkpoint, end),
         epochs=epoch_cache.truncate_from_end(log.epochs, end),
     )
+
+
+def drop_empty_epoch(log: Log) -> Log:
+    """The log without an epoch that has no record, as it is after loading it from disk."""
+    kept = epoch_cache.truncate_from_end(log.epochs, log.leo)
+    return log if kept == log.epochs else log._replace(epochs=kept)
 
 
 def records(log: Log, start: int, end: int) -> Runs:

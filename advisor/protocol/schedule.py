@@ -40,7 +40,7 @@ from advisor.protocol.step import step
 SWEEP_MS = 300_000
 
 # A partition that comes to rest needs a few dozen steps; this many mean that it never will.
-MOST_STEPS = 200_000
+MOST_STEPS = 20_000
 
 
 def enabled(state: State, settings: Settings) -> Iterator[Any]:

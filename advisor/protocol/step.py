@@ -84,6 +84,14 @@ def _stop(state: State, event: ev.Stop, settings: Settings) -> Outcome:
 
 def _start(state: State, event: ev.Start, _settings: Settings) -> Outcome:
     body = broker_of(state, event.broker)
+    partitions = []
+    for partition in state.partitions:
+        replica = replica_of(partition, event.broker)
+        if replica is not None:
+            loaded = logs.drop_empty_epoch(replica.log)
+            partition = with_replica(partition, replica._replace(log=loaded))
+        partitions.append(partition)
+    state = state._replace(partitions=tuple(partitions))
     return with_broker(state, body._replace(running=True, registered=False)), ()
 
 
@@ -233,7 +241,9 @@ def _learn(state: State, event: ev.Learn, settings: Settings) -> Outcome:
 
 
 def _fetch(state: State, event: ev.Fetch, settings: Settings) -> Outcome:
-    partition, effects = fetch(state, state.partitions[event.position], event.broker, settings)
+    partition, effects = fetch(
+        state, state.partitions[event.position], event.broker, settings, event.answered
+    )
     state = with_partition(state, event.position, partition)
     for effect in effects:
         if isinstance(effect, ev.Halted):
