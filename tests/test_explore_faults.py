@@ -89,6 +89,18 @@ def test_fewest_faults(factor, min_isr, acks, faults):
     assert found.faults == faults
 
 
+def test_last_replica_standing_is_found():
+    """Two clean stops, then the last ISR member loses power: lost on 3.9, kept by ELR (KIP-966)."""
+    found = shortest_loss(
+        config("3.9", 3, 2), faults=3, kinds={"stop": 2, "power-off": 1}, writes=1
+    )
+    assert_plays_a_loss(found)
+    assert found.faults == 3
+    commands = [line for line in found.scenario.splitlines() if not line.startswith(">")]
+    with_elr = "\n".join(commands).replace("kafka=3.9", "kafka=4.1")
+    assert "NoAcknowledgedRecordLost" not in play(with_elr).transcript
+
+
 def test_unclean_election_loses_after_one_lagging_and_one_crash():
     """Where unclean elections are allowed, a replica that lags and a crash are enough."""
     allowed = config("3.9", 2, 1, unclean_leader_election_enable=True)
@@ -132,7 +144,7 @@ def test_no_shorter_way_without_merging():
     """Trying every sequence of commands without remembering states finds nothing shorter."""
     asked = config("2.0", 2, 1, 1)
     search = _Search(asked, ("kill", "lag"))
-    level = [Moment(search.initial, 1, 2)]
+    level = [Moment(search.initial, 1, (1, 1), 2)]
     length = 0
     while not any(map(search.has_lost, level)):
         level = [after for moment in level for _, after in search.moves(moment)]
@@ -155,9 +167,9 @@ def test_representatives_behave_alike(version, acks, choices):
     plain = search.initial._replace(now_ms=search.initial.now_ms + 7 * period_of(put))
     plain = plain._replace(next_broker_epoch=9)
     for choice in choices:
-        moment = Moment(same_moment(plain, put), 4, 4)
+        moment = Moment(same_moment(plain, put), 4, (4,) * len(FAULTS), 4)
         commands = list(search._commands(moment))
-        apply = commands[choice % len(commands)][3]
+        apply = commands[choice % len(commands)][2]
         plain, merged = apply(plain), apply(moment.state)
         assert same_moment(plain, put) == same_moment(merged, put)
         if choice % 3 == 0:
@@ -171,7 +183,7 @@ def test_a_loss_must_last():
     """A record that another disk may yet bring back, once nobody leads, is not called lost."""
     asked = config("3.9", 2, 1, 1, unclean_leader_election_enable=True)
     search = _Search(asked, FAULTS)
-    moment = Moment(search.initial, 2, 1)
+    moment = Moment(search.initial, 2, (2,) * len(FAULTS), 1)
     seen = []
     for wanted in ["isolate 1", "produce t-0 1 acks=1 retries=0 via=1", "! isolate 2"]:
         moment = next(after for told, after in search.moves(moment) if told.line == wanted)
@@ -217,7 +229,8 @@ def test_what_can_matter_is_kept_apart():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"kinds": ["flood"]}, "unknown fault 'flood'; known are kill, power-off, destroy"),
+        ({"kinds": ["flood"]}, "unknown fault 'flood'; known are kill, stop, power-off, destroy"),
+        ({"kinds": {"kill": -1}}, "faults and writes must be at least 0"),
         ({"faults": -1}, "faults and writes must be at least 0"),
         ({"writes": -1}, "faults and writes must be at least 0"),
     ],

@@ -12,7 +12,7 @@ when their logs are equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ TARGET = f"{TOPIC}-0"
 PAUSE_MS = 1_000
 """How long a pause between two commands is, where the cluster does not come to rest."""
 
-FAULTS = ("kill", "power-off", "destroy", "isolate", "lag")
+FAULTS = ("kill", "stop", "power-off", "destroy", "isolate", "lag")
 """What counts as a fault, in the scenario language's words."""
 
 CRASHES = ("kill", "power-off", "destroy")
@@ -88,6 +88,10 @@ class NoLoss:
     complete: bool
 
 
+Left = tuple[int, tuple[int, ...], int]
+"""What may still be done: faults, faults of each kind, writes."""
+
+
 class Told(NamedTuple):
     """A command of a scenario, and for how long the search then waited for a period to begin."""
 
@@ -98,11 +102,13 @@ class Told(NamedTuple):
 class Moment(NamedTuple):
     """A state of the cluster, and what may still be done to it.
 
+    ``each_left`` are the faults left of each kind, in the order in which the kinds were given.
     ``hasty``: the last command did not wait, so that a pause may follow.
     """
 
     state: State
     faults_left: int
+    each_left: tuple[int, ...]
     writes_left: int
     hasty: bool = False
 
@@ -111,7 +117,7 @@ def shortest_loss(
     config: Config,
     *,
     faults: int = 2,
-    kinds: Iterable[str] = FAULTS,
+    kinds: Iterable[str] | Mapping[str, int] = FAULTS,
     writes: int | None = None,
     max_states: int | None = None,
 ) -> Loss | NoLoss:
@@ -124,8 +130,8 @@ def shortest_loss(
         Each broker holds one replica; the producer does not retry.
     faults : int
         How many faults to try at most. Repairs (start, heal, catch-up) are not counted.
-    kinds : iterable of str
-        Which of `FAULTS` may happen.
+    kinds : iterable of str, or mapping of str to int
+        Which of `FAULTS` may happen; in a mapping, each at most so many times.
     writes : int, optional
         Records written at most; left out, one before the first fault and one after each.
     max_states : int, optional
@@ -140,17 +146,18 @@ def shortest_loss(
     InputError
         For an unknown kind of fault or a negative bound.
     """
-    kinds = tuple(kinds)
-    for kind in kinds:
+    most = dict(kinds) if isinstance(kinds, Mapping) else dict.fromkeys(kinds, faults)
+    for kind in most:
         if kind not in FAULTS:
             raise InputError(f"unknown fault {kind!r}; known are {', '.join(FAULTS)}")
-    if faults < 0 or (writes is not None and writes < 0):
+    if faults < 0 or min(most.values(), default=0) < 0 or (writes is not None and writes < 0):
         raise InputError("faults and writes must be at least 0")
     seen = 0
-    search = _Search(config, kinds)
+    search = _Search(config, tuple(most))
     for budget in range(faults + 1):
         allowed = budget + 1 if writes is None else writes
-        start = Moment(search.initial, budget, allowed)
+        each = tuple(min(at_most, budget) for at_most in most.values())
+        start = Moment(search.initial, budget, each, allowed)
         found = explore(start, search.successors, violates=search.has_lost, max_states=max_states)
         seen += found.states
         if isinstance(found, Found):
@@ -188,9 +195,8 @@ class _Search:
         meets includes a controller that has noticed one fault and not yet the other.
         """
         hasty: list[tuple[Told, Moment]] = []
-        for line, faults, writes, apply in self._commands(moment):
+        for line, left, apply in self._commands(moment):
             state = self._same(apply(moment.state))
-            left = (moment.faults_left - faults, moment.writes_left - writes)
             rested, late_ms = self._rested(state)
             yield Told(line, late_ms), Moment(rested, *left)
             if self._is_pending(state):
@@ -228,20 +234,26 @@ class _Search:
             lines += [_pause(late_ms)] if late_ms else []
         return rewrite("\n".join([*lines, f"consume {TARGET}", "check", ""]))
 
-    def _commands(self, moment: Moment) -> Iterator[tuple[str, int, int, Callable[[State], State]]]:
-        """(line, faults and writes it costs, what it does) of each command that makes sense."""
-        if moment.writes_left:
-            for via in self._writable(moment.state):
-                yield self._line_of_write(via), 0, 1, self._write(via)
-        if moment.faults_left:
-            for kind in self.kinds:
-                for body in moment.state.brokers:
-                    if _CAN_FAIL[kind](body, moment.state):
-                        yield f"{kind} {body.id}", 1, 0, self._event(_EVENTS[kind](body.id))
+    def _commands(self, moment: Moment) -> Iterator[tuple[str, Left, Callable[[State], State]]]:
+        """(line, what is left after it, what it does) of each command that makes sense."""
+        state, faults_left, each_left, writes_left, _ = moment
+        if writes_left:
+            fewer: Left = (faults_left, each_left, writes_left - 1)
+            for via in self._writable(state):
+                yield self._line_of_write(via), fewer, self._write(via)
+        for position, kind in enumerate(self.kinds):
+            if not faults_left or not each_left[position]:
+                continue
+            others = (*each_left[:position], each_left[position] - 1, *each_left[position + 1 :])
+            fewer = (faults_left - 1, others, writes_left)
+            for body in state.brokers:
+                if _CAN_FAIL[kind](body, state):
+                    yield f"{kind} {body.id}", fewer, self._event(_EVENTS[kind](body.id))
+        same = (faults_left, each_left, writes_left)
         for kind, possible in _CAN_MEND.items():
-            for body in moment.state.brokers:
+            for body in state.brokers:
                 if possible(body):
-                    yield f"{kind} {body.id}", 0, 0, self._event(_EVENTS[kind](body.id))
+                    yield f"{kind} {body.id}", same, self._event(_EVENTS[kind](body.id))
 
     def _event(self, event: Any) -> Callable[[State], State]:
         return lambda state: step(state, event, self.settings)[0]
@@ -321,6 +333,7 @@ def _runs(body: Broker, _state: State) -> bool:
 
 _CAN_FAIL: dict[str, Callable[[Broker, State], bool]] = {
     "kill": _runs,
+    "stop": _runs,
     "power-off": _runs,
     "destroy": lambda body, state: body.running or _has_data(state.partitions[0], body.id),
     "isolate": lambda body, _state: body.connected,
@@ -335,6 +348,7 @@ _CAN_MEND: dict[str, Callable[[Broker], bool]] = {
 
 _EVENTS: dict[str, Callable[[int], Any]] = {
     "kill": ev.Kill,
+    "stop": ev.Stop,
     "power-off": ev.PowerOff,
     "destroy": ev.Destroy,
     "isolate": ev.Isolate,
