@@ -6,8 +6,6 @@ alterPartitionReassignments), ``KafkaController`` for the ZooKeeper forms; error
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from advisor.protocol import controller, election, reassignment
 from advisor.protocol.events import (
     AlterIsr,
@@ -245,8 +243,3 @@ def _ineligible(
         return False
     registered = {b.id: b.epoch for b in state.brokers}
     return any(e not in (-1, registered[b]) for b, e in zip(isr, broker_epochs, strict=True))
-
-
-def cleared_of_recovery(record: Registration) -> Registration:
-    """The record once the leader has said that it recovered (KIP-704)."""
-    return replace(record, recovering=False) if record.recovering else record

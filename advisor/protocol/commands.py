@@ -147,8 +147,6 @@ def _produce(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     partition = run.partition(cluster, command.words[0])
     count = options.whole_number(command.words[1], "a number of records", 1)
     config, via = options.producer_of(command, cluster, run)
-    if command.waits:
-        cluster.settle(0)
     error = cluster.produce(partition.topic, partition.number, count, config, via)
     return [f"acked {count}"] if error is None else [f"acked 0 {error}"]
 

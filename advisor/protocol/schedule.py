@@ -32,7 +32,6 @@ from advisor.protocol.state import (
     broker_of,
     has_controller,
     maximal_isr,
-    replica_of,
 )
 from advisor.protocol.step import step
 
@@ -284,9 +283,3 @@ def _timeless_copy(replica: Replica, now_ms: int) -> Replica:
     )
     waiting = tuple(w._replace(deadline_ms=w.deadline_ms - now_ms) for w in replica.waiting)
     return replica._replace(followers=followers, waiting=waiting)
-
-
-def leads_somewhere(state: State, broker: int) -> bool:
-    """Whether a broker takes itself for the leader of any partition."""
-    copies = (replica_of(p, broker) for p in state.partitions)
-    return any(r is not None and r.role == LEADER for r in copies)

@@ -282,8 +282,11 @@ def replica_of(partition: Partition, broker: int) -> Replica | None:
 
 def with_replica(partition: Partition, changed: Replica) -> Partition:
     """The partition with one copy changed, or added in the order of broker ids."""
-    others = [r for r in partition.replicas if r.broker != changed.broker]
-    return partition._replace(replicas=tuple(sorted([*others, changed], key=_by_broker)))
+    old = partition.replicas
+    for place, replica in enumerate(old):
+        if replica.broker == changed.broker:
+            return partition._replace(replicas=(*old[:place], changed, *old[place + 1 :]))
+    return partition._replace(replicas=tuple(sorted([*old, changed], key=_by_broker)))
 
 
 def _by_broker(replica: Replica) -> int:
