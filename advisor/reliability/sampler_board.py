@@ -1,0 +1,102 @@
+"""What the sampler's kernel reads and writes: a cluster as a few arrays of records.
+
+Numba follows a record by one pointer, whereas every plain array costs it a reference count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.model import MECHANISMS
+
+# How the kernel comes back.
+FINISHED, MISSING, WELL_AGAIN = range(3)
+
+# Rows of `Board.book`; its columns are the mechanisms, then "configuration".
+LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED = range(5)
+ENTRIES = 5
+CAUSES = len(MECHANISMS)
+NO_CAUSE = CAUSES
+
+
+def _fields(whole: str, real: str) -> np.dtype[np.void]:
+    kinds: list[tuple[str, type]] = [(name, np.int64) for name in whole.split()]
+    return np.dtype([*kinds, *((name, np.float64) for name in real.split())])
+
+
+DESK = _fields(
+    "pending event afterwards cause touched running restarting unwell broken copying waiting "
+    "new_losses lost_this_year phase years_left miss_state miss_event miss_mask "
+    "events loss_moments lost_years first_losses",
+    "now next_strike risk_since year_end at_risk strikes not_returning copies_per_hour "
+    "records_per_hour retained unflushed tail tail_chance failover_hours handover_hours "
+    "budget_hours",
+)
+"""One record: the event under way, the totals, and the constants of the plan."""
+
+STRIKE = _fields("targets", "per_hour")
+SPELL = _fields("cause", "hours shape")
+RACK = _fields("start end", "")
+BROKER = _fields("own rack start end", "")
+SERVED = _fields("set bit", "")
+CLOCK = _fields("place held", "due")
+SET = _fields("state mask mask_after", "weight since down base")
+
+
+class Board(NamedTuple):
+    """A cluster in the middle of its life.
+
+    Attributes
+    ----------
+    desk : array of DESK, shape (1,)
+    strikes : array of STRIKE, shape (mechanisms,)
+        ``targets`` brokers, racks or clusters are struck ``per_hour`` altogether.
+    spells : array of SPELL, shape (conditions,)
+        What a broker suffers: its mechanism, mean hours and gamma shape.
+    racks : array of RACK, shape (racks,)
+        Its brokers are ``members[start:end]``.
+    members : array of int, shape (brokers,)
+    brokers : array of BROKER, shape (brokers,)
+        What it suffers, its rack, and the sets on it: ``served[start:end]``.
+    served : array of SERVED, shape (sets * slots,)
+        A set, and the bit of the broker's slot in it.
+    clocks : array of CLOCK, shape (brokers + 2 racks,)
+        Each broker's, then each rack's for network and power: when it rings, its place among the
+        running ones (-1: off), and how many brokers a rack's clock holds.
+    running : array of int, shape (brokers + 2 racks,)
+        The clocks that run, ``desk.running`` of them.
+    sets : array of SET, shape (sets,)
+        Automaton state, struck slots (by the event and by the one after it), partitions, up to
+        when time is accounted, when writes ended, and the records below all gaps.
+    slots : array of int, shape (sets, slots)
+        Brokers.
+    gaps : array of float, shape (sets, gaps)
+        Records in each gap.
+    moved : array of float, shape (gaps,)
+    blame : array of float, shape (sets, mechanisms + 1)
+        Shares of what keeps replicas away, kept while a set cannot be written.
+    touched : array of int, shape (sets,)
+        The sets that notice the event, ``desk.touched`` of them.
+    book : array of float, shape (ENTRIES, mechanisms + 1)
+        What happened to partitions, by cause.
+    """
+
+    desk: NDArray[Any]
+    strikes: NDArray[Any]
+    spells: NDArray[Any]
+    racks: NDArray[Any]
+    members: NDArray[np.int64]
+    brokers: NDArray[Any]
+    served: NDArray[Any]
+    clocks: NDArray[Any]
+    running: NDArray[np.int64]
+    sets: NDArray[Any]
+    slots: NDArray[np.int64]
+    gaps: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    blame: NDArray[np.float64]
+    touched: NDArray[np.int64]
+    book: NDArray[np.float64]

@@ -1,0 +1,203 @@
+"""The compiled life of the partitions: what an event does to the replica sets that notice it.
+
+What a partition becomes is looked up in the tables of :mod:`advisor.reliability.sampler_tables`.
+All partitions on one replica set live the same life; their records and losses are counted for
+each of them.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+from numpy.random import Generator
+
+from advisor.reliability import faults
+from advisor.reliability import reduction as red
+from advisor.reliability.model import MECHANISMS
+from advisor.reliability.sampler_board import (
+    LOSS_EVENTS,
+    NO_CAUSE,
+    RECORDS_LOST,
+    REFUSED,
+    UNREADABLE,
+    UNWRITABLE,
+    Board,
+)
+from advisor.reliability.sampler_tables import UNKNOWN, Table
+
+_compiled = njit(nogil=True, error_model="numpy", forceinline=True)
+
+_WELL = faults.WELL
+_DESTROYED = MECHANISMS.index("broker.destroyed")
+_PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
+
+
+@_compiled
+def all_known(table: Table, board: Board) -> bool:
+    """Whether the table holds what the sets are about to become; else name what it lacks."""
+    desk = board.desk[0]
+    for i in range(desk.touched):
+        one = board.sets[board.touched[i]]
+        state = one.state
+        if one.mask != 0:
+            row = table.entry[state, desk.event, one.mask]
+            if row == UNKNOWN:
+                desk.miss_state, desk.miss_event, desk.miss_mask = state, desk.event, one.mask
+                return False
+            state = table.steps[row].target
+        if one.mask_after != 0:
+            row = table.entry[state, desk.afterwards, one.mask_after]
+            if row == UNKNOWN:
+                desk.miss_state = state
+                desk.miss_event, desk.miss_mask = desk.afterwards, one.mask_after
+                return False
+    return True
+
+
+@_compiled
+def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
+    """Take one set through the event, and the one after it if there is one."""
+    desk, one = board.desk[0], board.sets[s]
+    mask, mask_after = one.mask, one.mask_after
+    one.mask = 0
+    one.mask_after = 0
+    row = table.entry[one.state, desk.event, mask]
+    if mask_after == 0 and table.steps[row].quiet:
+        if not table.states[one.state].writable:
+            account(table, board, s)
+            _lay_blame(table, board, s)
+        return
+    account(table, board, s)
+    before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
+    for turn in range(2):
+        struck = mask_after if turn else mask
+        if struck == 0:
+            continue
+        row = table.entry[one.state, desk.afterwards if turn else desk.event, struck]
+        step = table.steps[row]
+        losses |= step.losses
+        failed |= step.failed
+        moved |= step.moved
+        lost += _shift_gaps(table, board, s, row)
+        one.state = step.target
+    old, new = table.states[before], table.states[one.state]
+    desk.broken += old.whole - new.whole
+    if old.copying != new.copying:
+        desk.copying += _bits(new.copying) - _bits(old.copying)
+    if losses != 0:
+        _count_loss(rng, board, s, losses, lost)
+    if (failed or moved) and old.readable and new.readable:
+        hours = desk.failover_hours if failed else desk.handover_hours
+        _count_leader_change(board, s, hours, old.writable and new.writable)
+    if not new.writable:
+        if old.writable:
+            one.down = desk.now
+        _lay_blame(table, board, s)
+
+
+@_compiled
+def account(table: Table, board: Board, s: int) -> None:
+    """Add the time since a set was last looked at to the books."""
+    desk, one = board.desk[0], board.sets[s]
+    state, passed = table.states[one.state], desk.now - one.since
+    if state.writable:
+        records = passed * desk.records_per_hour
+        if state.growing:
+            board.gaps[s, 0] += records
+        else:
+            one.base = min(desk.retained, one.base + records)
+    else:
+        given_up = one.down + desk.budget_hours
+        beyond = max(desk.now - max(given_up, one.since), 0.0)
+        for cause in range(NO_CAUSE + 1):
+            share = board.blame[s, cause] * one.weight
+            if share > 0.0:
+                board.book[UNWRITABLE, cause] += share * passed
+                board.book[REFUSED, cause] += share * beyond * desk.records_per_hour
+                if not state.readable:
+                    board.book[UNREADABLE, cause] += share * passed
+    one.since = desk.now
+
+
+@_compiled
+def _bits(mask: int) -> int:
+    count = 0
+    while mask != 0:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@_compiled
+def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
+    """Move every gap to its new place; return the records that were lost with them."""
+    desk, one = board.desk[0], board.sets[s]
+    lost = 0.0
+    gaps = table.states[one.state].gaps
+    if gaps > 0:
+        width = len(board.moved)
+        for gap in range(width):
+            board.moved[gap] = 0.0
+        for gap in range(gaps):
+            onto = table.gap_map[row, gap]
+            if onto >= 0:
+                board.moved[onto] += board.gaps[s, gap]
+            elif onto == _GAP_LOST:
+                lost += board.gaps[s, gap]
+            else:
+                one.base = min(desk.retained, one.base + board.gaps[s, gap])
+        for gap in range(width):
+            board.gaps[s, gap] = board.moved[gap]
+    if table.steps[row].total:
+        lost += one.base
+        one.base = 0.0
+    return lost
+
+
+@_compiled
+def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) -> None:
+    """Count the partitions that lost something, and the records."""
+    desk, weight = board.desk[0], board.sets[s].weight
+    partitions, records = weight, lost
+    if losses & ~_TAIL != 0:
+        if losses & _PAGE_CACHE != 0:
+            records += desk.unflushed
+    else:
+        # Each partition has lost something only if its leader's tail was not empty.
+        records += desk.tail
+        partitions = 0.0
+        for _ in range(int(weight)):
+            partitions += 1.0 if rng.random() < desk.tail_chance else 0.0
+    desk.new_losses += int(partitions)
+    board.book[LOSS_EVENTS, desk.cause] += partitions
+    board.book[RECORDS_LOST, desk.cause] += weight * min(records, desk.retained)
+
+
+@_compiled
+def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> None:
+    """Count the moments until a new leader serves, which is quicker than any repair."""
+    desk, weight = board.desk[0], board.sets[s].weight
+    board.book[UNREADABLE, desk.cause] += weight * hours
+    if writable:
+        beyond = max(hours - desk.budget_hours, 0.0)
+        board.book[UNWRITABLE, desk.cause] += weight * hours
+        board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
+
+
+@_compiled
+def _lay_blame(table: Table, board: Board, s: int) -> None:
+    """Share a set's outage equally among the spells and copies that keep replicas away."""
+    copies = _bits(table.states[board.sets[s].state].absent)
+    total = copies
+    for cause in range(NO_CAUSE + 1):
+        board.blame[s, cause] = 0.0
+    for slot in range(board.slots.shape[1]):
+        own = board.brokers[board.slots[s, slot]].own
+        if own != _WELL:
+            board.blame[s, board.spells[own].cause] += 1.0
+            total += 1
+    board.blame[s, _DESTROYED] += copies
+    if total == 0:
+        board.blame[s, NO_CAUSE] = 1.0
+        return
+    for cause in range(NO_CAUSE + 1):
+        board.blame[s, cause] /= total
