@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def recommendation(answer: Recommendation) -> str:
     """Return the verdict, the reasons, the commands and the way back."""
     blocks = [
-        [answer.verdict, answer.tolerances, answer.rack_rule],
+        [answer.verdict, answer.tolerances],
+        [] if answer.rack_rule in answer.verdict else [answer.rack_rule],
         ["Why:", *(f"  {reason}" for reason in answer.why)],
         findings(answer.findings),
         ["Assumed:", *(f"  {note}" for note in answer.notes)] if answer.notes else [],
@@ -42,7 +43,7 @@ def audit(found: Audit) -> str:
                 str(len(topic.partitions)),
                 str(config.replication_factor),
                 str(config.min_insync_replicas),
-                how_often(r.mean_years_to_loss),
+                how_often(r.loss_probability_per_year),
                 time_per_year(r.write_unavailability),
                 "met" if topic.ok else "missed",
             )

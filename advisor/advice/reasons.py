@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import dominant, how_often, listed, loses, refuses
-from advisor.reliability.wording import digits, time_per_year
+from advisor.advice.wording import dominant, how_often, listed, significant, years_between
+from advisor.reliability.wording import time_per_year
+
+_BEYOND_BELIEF_YEARS = 1e6
 
 
 def verdict(choice: Choice, where: str) -> str:
@@ -20,8 +22,8 @@ def verdict(choice: Choice, where: str) -> str:
     where : str
         The cluster in words, such as "your six brokers in three racks".
     """
-    r = choice.reliability
-    return f"{choice.name} on {where}: {loses(r)}; {refuses(r)}."
+    settings, _, rest = choice.reliability.verdict.partition(": ")
+    return f"{settings} on {where}: {rest}"
 
 
 def tolerances(choice: Choice) -> str:
@@ -46,7 +48,7 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
         words = GOAL_WORDS[goal]
         if goal in goals.limits:
             value = float(getattr(choice.reliability, goal))
-            words += f" ({digits(value)}, the goal is {goals.limits[goal]:g})"
+            words += f" ({significant(value)}, the goal is {goals.limits[goal]:g})"
         missed.append(words)
     text = f"No setting meets every goal; this one misses {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
@@ -77,7 +79,7 @@ def reasons(
     found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
-        often = how_often(leader_only.reliability.mean_years_to_loss)
+        often = how_often(leader_only.reliability.loss_probability_per_year)
         found.append(f"With acks=1 an acknowledged record would be lost about {often}.")
     return tuple(found)
 
@@ -121,14 +123,15 @@ def _against_factor(
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
-    return (
-        f"With min.insync.replicas {other.config.min_insync_replicas} an acknowledged record "
-        f"would be lost {_against(how_often(r.mean_years_to_loss))}"
-        f" instead of {how_often(ours.mean_years_to_loss)}, and writes refused "
-        f"{time_per_year(r.write_unavailability)} instead of "
-        f"{time_per_year(ours.write_unavailability)}."
-    )
-
-
-def _against(often: str) -> str:
-    return often if often == "never" else f"about {often}"
+    theirs, own = r.loss_probability_per_year, ours.loss_probability_per_year
+    least = other.config.min_insync_replicas
+    # Beyond a million years nobody should compare: what no card knows comes first.
+    if min(years_between(theirs), years_between(own)) > _BEYOND_BELIEF_YEARS:
+        lost = f"With min.insync.replicas {least} losses stay rarer than once in a million years"
+    else:
+        lost = (
+            f"With min.insync.replicas {least} an acknowledged record would be lost "
+            f"{how_often(theirs)} instead of {how_often(own)}"
+        )
+    refused, now = r.write_unavailability, ours.write_unavailability
+    return f"{lost}, and writes refused {time_per_year(refused)} instead of {time_per_year(now)}."

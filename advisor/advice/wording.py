@@ -1,14 +1,54 @@
-"""Parts of sentences: counts, lists, and how often something happens."""
+"""Parts of sentences: small numbers with two digits, counts, lists, how often something happens."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.reliability.result import Reliability
-from advisor.reliability.wording import mechanism, time_per_year, years
+from advisor.reliability.wording import mechanism
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """Return a number with so many significant digits, without an exponent where it is readable.
+
+    >>> significant(178487.06), significant(5.591e-6), significant(3.0)
+    ('180,000', '5.6e-06', '3')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    if 1e-3 <= abs(rounded) < 1e15:
+        decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+        text = f"{rounded:,.{decimals}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{rounded:.{digits - 1}e}"
+
+
+def years(value: float) -> str:
+    """Return a span of years: "0.5 years", "12,000 years", "3.4 million years", "2.1e+16 years"."""
+    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if size <= value < 1e15:
+            return f"{significant(value / size)} {word} years"
+    return f"{significant(value)} year" + ("" if significant(value) == "1" else "s")
+
+
+def years_between(probability: float) -> float:
+    """Return the mean years between random events of which a year has one with `probability`."""
+    if probability >= 1:
+        return 0.0
+    return math.inf if probability == 0 else -1.0 / math.log1p(-probability)
+
+
+def how_often(probability: float) -> str:
+    """Return "once in N years" or "N times a year" for a probability per year."""
+    between = years_between(probability)
+    if math.isinf(between):
+        return "never"
+    if between >= 1:
+        return f"once in {years(between)}"
+    return f"{significant(1 / between)} times a year" if between > 0 else "all the time"
 
 
 def count(number: int, noun: str) -> str:
@@ -22,33 +62,6 @@ def listed(items: Sequence[str]) -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
-
-
-def how_often(mean_years: float) -> str:
-    """Return "once in N years" or "never" for the mean time between events."""
-    return "never" if math.isinf(mean_years) else f"once in {years(mean_years)}"
-
-
-def loses(r: Reliability) -> str:
-    """Return "you lose an acknowledged record about once in N years (95 %: a to b)"."""
-    if r.loss_events_per_year == 0:
-        return "no modelled mechanism loses an acknowledged record"
-    text = f"you lose an acknowledged record about {how_often(r.mean_years_to_loss)}"
-    low, high = r.interval("mean_years_to_loss")
-    return text if low == high else f"{text} (95 %: {years(low)} to {years(high)})"
-
-
-def refuses(r: Reliability) -> str:
-    """Return "writes are refused M minutes a year (95 %: a to b), most of it from X"."""
-    if r.write_unavailability == 0:
-        return "no modelled mechanism refuses writes"
-    text = f"writes are refused {time_per_year(r.write_unavailability)}"
-    low, high = r.interval("write_unavailability")
-    if low < high:
-        least = time_per_year(low).removesuffix(" a year")
-        text += f" (95 %: {least} to {time_per_year(high).removesuffix(' a year')})"
-    most = dominant(r.causes["write_unavailability"])
-    return f"{text}, {most}" if most else text
 
 
 def dominant(causes: Mapping[str, float]) -> str:

@@ -62,7 +62,7 @@ class TopicAudit:
         r = self.choice.reliability
         text = (
             f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
-            f"{how_often(r.mean_years_to_loss)}, writes are refused "
+            f"{how_often(r.loss_probability_per_year)}, writes are refused "
             f"{time_per_year(r.write_unavailability)}"
         )
         if self.choice.unmet:
@@ -178,7 +178,7 @@ class Audit:
                 "topic": t.topic.name,
                 "partitions": len(t.partitions),
                 "setting": t.choice.name,
-                "a record is lost": how_often(t.choice.reliability.mean_years_to_loss),
+                "a record is lost": how_often(t.choice.reliability.loss_probability_per_year),
                 "refused a year": time_per_year(t.choice.reliability.write_unavailability),
                 "goals": "met" if t.choice.meets_all else f"{len(t.choice.unmet)} missed",
                 "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
