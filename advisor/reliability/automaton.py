@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.reduction import (
     COPYING,
-    TAIL,
+    UP,
     Outcome,
     PartitionState,
     Setup,
@@ -48,24 +47,18 @@ class Automaton:
         known = self._steps.get(key)
         if known is None:
             following, outcome = apply(self.states[state], event, slots, self.setup)
-            following, outcome = self._rebalanced(following, outcome)
-            known = self._steps[key] = (self.number(following), outcome)
+            known = self._steps[key] = (self.number(self._rebalanced(following)), outcome)
         return known
 
-    def _rebalanced(
-        self, state: PartitionState, outcome: Outcome
-    ) -> tuple[PartitionState, Outcome]:
+    def _rebalanced(self, state: PartitionState) -> PartitionState:
         """Give a partition that is whole again back to its preferred leader.
 
-        ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. The move
-        drops what the old leader alone had acknowledged, as every change of leader does.
+        ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. What the
+        move costs is charged to the change of leader that made it necessary. A partition that
+        lost everything and was not written since counts as whole too.
         """
-        preferred = self.states[0]
-        whole = (state.condition, state.level) == (preferred.condition, preferred.level)
-        if not whole or state.registration.leader == preferred.registration.leader:
-            return state, outcome
-        losses = outcome.losses | (TAIL if self.setup.acks != "all" else 0)
-        return preferred, replace(outcome, losses=losses, leader_moved=True)
+        whole = set(state.condition) == {UP} and len(set(state.level)) == 1
+        return self.states[0] if whole and is_readable(state) else state
 
     def number(self, state: PartitionState) -> int:
         """The number of a state, given to it when it is first met."""

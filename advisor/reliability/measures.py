@@ -130,9 +130,11 @@ class _Solution:
         self.outage_hours = rates.failover_hours(model, load, brokers)
         per_second = load.records_per_second / load.partitions
         self.tail_records = per_second * load.replication_delay_ms / 1000.0
-        self.tail_chance = -math.expm1(-self.tail_records)
-        flags = structure.flags
-        self.losing: Vector = flags[:, chain.LOSS] + self.tail_chance * flags[:, chain.TAIL]
+        # A leader that goes will lead again, and each of the two changes drops a tail.
+        some = -math.expm1(-self.tail_records)
+        certain, tail = structure.flags[:, chain.LOSS], structure.flags[:, chain.TAIL]
+        self.events: Vector = certain + 2.0 * some * tail
+        self.losing: Vector = certain - math.expm1(-2.0 * self.tail_records) * tail
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         self.pi = solve.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
@@ -147,7 +149,7 @@ class _Solution:
         """Every measure, split by cause."""
         year = HOURS_PER_YEAR
         causes = {
-            "loss_events_per_year": self._by_trigger(self.flux * self.losing * year),
+            "loss_events_per_year": self._by_trigger(self.flux * self.events * year),
             "acked_records_lost_per_year": self._by_trigger(self._records_lost() * year),
             "write_unavailability": self._unavailability(self.chain.writable),
             "read_unavailability": self._unavailability(self.chain.readable),
@@ -236,7 +238,7 @@ class _Solution:
         cached = flags[:, chain.LOSS] & ~total & ~in_gaps
         unflushed = self.model.get("flush.seconds", 0.0) / 3600.0 * per_hour
         lost += np.where(cached, self.flux * unflushed, 0.0)
-        lost += np.where(flags[:, chain.TAIL], self.flux * self.tail_records, 0.0)
+        lost += np.where(flags[:, chain.TAIL], self.flux * 2.0 * self.tail_records, 0.0)
         return lost
 
     def _mean_gaps(self) -> Vector:

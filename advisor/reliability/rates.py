@@ -97,14 +97,14 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
 
 
 def failover_hours(model: FailureModel, load: Workload, brokers: int) -> tuple[float, float]:
-    """Mean hours without a leader after a failure, and in a controlled move.
+    """Mean hours without a leader through a failure, and through a controlled move.
 
-    The controller moves a broker's leaders one after the other; a partition waits for half of
-    them on average.
+    Both with the move back to the preferred leader afterwards. The controller moves a broker's
+    leaders one after the other; a partition waits for half of them on average.
     """
     leaders = max(load.partitions / brokers, 1.0)
     election = model.get("election.ms_per_leader", 0.0) * (leaders + 1.0) / 2.0 / 3_600_000.0
-    return model.get("detection.seconds", 0.0) / 3600.0 + election, election
+    return model.get("detection.seconds", 0.0) / 3600.0 + 2.0 * election, 2.0 * election
 
 
 __all__ = [

@@ -1,0 +1,113 @@
+"""The solver against exact rationals, closed forms and a second method."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from advisor.errors import AdvisorError
+from advisor.reliability import solve
+from advisor.reliability.solve import Flow
+
+
+def replicas(count: int, fail: float, repair: float) -> Flow:
+    """Brokers that fail and are repaired side by side; state = how many are down."""
+    rates = np.zeros((count, count))
+    absorbed = np.zeros(count)
+    for down in range(count):
+        if down + 1 < count:
+            rates[down, down + 1] = (count - down) * fail
+        else:
+            absorbed[down] = fail
+        if down:
+            rates[down, down - 1] = down * repair
+    return Flow(sparse.csr_array(rates), absorbed)
+
+
+def exact_mean_hours(count: int, fail: Fraction, repair: Fraction) -> Fraction:
+    """First passage through a birth-death chain: t(k -> k+1) = (1 + d_k t(k-1 -> k)) / b_k."""
+    total = step = Fraction(0)
+    for down in range(count):
+        step = (1 + down * repair * step) / ((count - down) * fail)
+        total += step
+    return total
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+def test_mean_time_to_loss_keeps_its_digits(count):
+    """Yearly failures repaired in 12 h: 1e-13 of the exact rational for 2 to 8 replicas."""
+    found = solve.first_loss(replicas(count, 1 / 8760, 1 / 12), 8760.0)
+    exact = exact_mean_hours(count, Fraction(1, 8760), Fraction(1, 12))
+    assert found.mean_hours == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+def test_two_methods_give_one_probability(count):
+    """Quasi-stationary extrapolation and uniformisation agree, down to 1e-20."""
+    flow = replicas(count, 1 / 8760, 1 / 12)
+    found = solve.first_loss(flow, 8760.0)
+    other = solve._uniformised(flow, flow.out, 8760.0)
+    assert found.method == "quasi-stationary extrapolation"
+    assert found.probability == pytest.approx(other, rel=1e-12)
+
+
+def test_slow_repairs_are_uniformised():
+    """Where repairs outlast the extrapolation's reach, two replicas still meet the closed form."""
+    fail, repair, horizon = 1 / 8760, 1 / 4000, 8760.0
+    found = solve.first_loss(replicas(2, fail, repair), horizon)
+    total, root = 3 * fail + repair, np.sqrt((3 * fail + repair) ** 2 - 8 * fail**2)
+    fast, slow = (total + root) / 2, (total - root) / 2
+    survives = (fast * np.exp(-slow * horizon) - slow * np.exp(-fast * horizon)) / (fast - slow)
+    assert found.method == "uniformisation"
+    assert found.probability == pytest.approx(1.0 - survives, rel=1e-11)
+
+
+rates = st.floats(1e-6, 10.0)
+
+
+@given(data=st.data(), size=st.integers(2, 6))
+def test_stationary_agrees_with_linear_algebra(data, size):
+    """For well-conditioned random chains the regenerative solution is the null vector."""
+    table = np.array(
+        [[0.0 if i == j else data.draw(rates) for j in range(size)] for i in range(size)]
+    )
+    found = solve.stationary(Flow(sparse.csr_array(table), np.zeros(size)))
+    generator = table - np.diag(table.sum(axis=1))
+    system = np.vstack([generator.T, np.ones(size)])
+    expected = np.linalg.lstsq(system, np.r_[np.zeros(size), 1.0], rcond=None)[0]
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert found.sum() == pytest.approx(1.0, rel=1e-14)
+
+
+def test_staying_in_a_set_is_exponential_for_one_state():
+    """One unwritable state that ends at rate 2 an hour lasts over 3 hours with exp(-6)."""
+    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    stays = solve.survival_in(flow, np.array([False, True]), 3.0)
+    assert stays == pytest.approx([0.0, np.exp(-6.0)], rel=1e-12)
+
+
+def test_nothing_to_lose_is_never():
+    """Without absorption the mean is infinite and the probability 0, and the method says why."""
+    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    found = solve.first_loss(flow, 8760.0)
+    assert (found.mean_hours, found.probability) == (np.inf, 0.0)
+    assert "no modelled event" in found.method
+
+
+def test_a_state_without_exit_is_refused():
+    """An outage that never ends is an error, not a number."""
+    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [0.0, 0.0]])), np.zeros(2))
+    with pytest.raises(AdvisorError, match="cannot be left"):
+        solve.stationary(flow)
+
+
+def test_rough_is_within_what_it_promises():
+    """The precision asked of draws bounds their error."""
+    flow = replicas(5, 1 / 800, 1 / 12)
+    exact = solve.first_loss(flow, 8760.0)
+    rough = solve.first_loss(flow, 8760.0, solve.ROUGH)
+    assert rough.mean_hours == pytest.approx(exact.mean_hours, rel=10 * solve.ROUGH)
+    assert rough.probability == pytest.approx(exact.probability, rel=100 * solve.ROUGH)
