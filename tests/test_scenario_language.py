@@ -82,6 +82,13 @@ def test_a_bad_beginning_is_named_too(text, message):
     assert str(error.value).startswith(message)
 
 
+def test_elr_of_3_9_is_for_a_controller_by_itself_only():
+    """Kafka 3.9 had it in its own tests; a cluster of 3.9 never has it, and that is said."""
+    play("cluster brokers=3 kafka=3.9 only=controller eligible_leader_replicas=true\n")
+    with pytest.raises(InputError, match="line 1: eligible_leader_replicas needs KRaft"):
+        play("cluster brokers=3 kafka=3.9 eligible_leader_replicas=true\n")
+
+
 def test_brokers_are_not_driven_in_a_controller_only_cluster():
     """Without brokers there is nobody to produce to."""
     text = "cluster brokers=3 only=controller\ntopic t replicas=1,2,3\nproduce t-0 1\n"

@@ -26,7 +26,7 @@ def ids(brokers) -> str:
 
 def story(walk) -> str:
     """A recorded walk as a scenario that looks at the partition after each command."""
-    elr = f" eligible_leader_replicas={str(walk['elr']).lower()}" if walk["kafka"] >= "4" else ""
+    elr = f" eligible_leader_replicas={str(walk['elr']).lower()}"
     lines = [
         f"cluster brokers={ids(range(walk['brokers']))} kafka={walk['kafka']} mode=kraft "
         f"only=controller{elr}",

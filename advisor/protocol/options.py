@@ -13,6 +13,7 @@ from advisor.protocol.partition import Replicas
 from advisor.protocol.scenario import Command, suggestion
 from advisor.protocol.simulation import Simulation
 from advisor.protocol.state import Broker, Settings
+from advisor.protocol.versions import NEWEST_KNOWN, parse_version
 
 if TYPE_CHECKING:
     from advisor.protocol.commands import Runner
@@ -100,6 +101,7 @@ def cluster_of(command: Command) -> Simulation:
         settings["kafka_version"] = given["kafka"]
     if given.get("only", "controller") != "controller":
         raise InputError(f"expected only=controller, found 'only={given['only']}'")
+    preview = _previews_elr(given, settings)
     timeout = given.get("session_timeout_ms")
     brokers = tuple(Broker(b, rack) for b, rack in sorted(zip(ids, racks, strict=True)))
     return Simulation(
@@ -110,8 +112,22 @@ def cluster_of(command: Command) -> Simulation:
             if timeout is None
             else whole_number(timeout, "session_timeout_ms=", 1, 2**31 - 1),
             only_controller="only" in given,
+            preview_elr=preview,
         ),
     )
+
+
+def _previews_elr(given: dict[str, str], settings: dict[str, Any]) -> bool:
+    """Whether a controller by itself is asked for the ELR of 3.7 to 3.9, as Kafka's tests are.
+
+    No cluster of these versions has it, so that ``Config`` refuses it; the option is taken out.
+    """
+    if "only" not in given or not settings.get("eligible_leader_replicas"):
+        return False
+    if not (3, 7) <= parse_version(given.get("kafka", NEWEST_KNOWN)) < (4, 0):
+        return False
+    del settings["eligible_leader_replicas"]
+    return True
 
 
 def _broker_ids(text: str) -> list[int]:

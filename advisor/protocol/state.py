@@ -6,7 +6,7 @@ A state holds the controller's records, what each broker believes of each partit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -163,27 +163,36 @@ class Settings:
         After how long a silent broker is taken for dead.
     only_controller : bool
         No broker fetches, dies or proposes by itself: the controller is driven by hand.
+    preview_elr : bool
+        Eligible leader replicas on in a version that had them only in its own tests (3.7 to 3.9).
     """
 
     config: Config
     session_timeout_ms: int
     only_controller: bool = False
+    preview_elr: bool = False
 
     @classmethod
     def of(
-        cls, config: Config, *, session_timeout_ms: int | None = None, only_controller: bool = False
+        cls,
+        config: Config,
+        *,
+        session_timeout_ms: int | None = None,
+        only_controller: bool = False,
+        preview_elr: bool = False,
     ) -> Settings:
         """Settings with Kafka's session timeout for the version and controller."""
         if session_timeout_ms is None:
             kraft = config.mode == "kraft"
             option = "broker_session_timeout_ms" if kraft else "zookeeper_session_timeout_ms"
             session_timeout_ms = int(str(default(option, config.kafka_version)))
-        return cls(config, session_timeout_ms, only_controller)
+        return cls(config, session_timeout_ms, only_controller, preview_elr)
 
     @cached_property
     def rules(self) -> Rules:
         """The replication rules."""
-        return self.config.rules
+        rules = self.config.rules
+        return replace(rules, eligible_leader_replicas=True) if self.preview_elr else rules
 
     @cached_property
     def kraft(self) -> bool:
