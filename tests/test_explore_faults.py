@@ -53,6 +53,7 @@ def test_loss_before_0_11_is_found():
     found = shortest_loss(config("0.10.2", 3, 2), faults=2, kinds=["kill"])
     assert_plays_a_loss(found)
     assert found.faults == 2
+    assert str(found).startswith("an acknowledged record is lost by 2 faults, by fewer none")
 
 
 @pytest.mark.parametrize("version", ["0.11.0", "2.0", "3.9", "4.1"])
@@ -130,6 +131,7 @@ def test_no_faults_lose_nothing():
         none = shortest_loss(config(version, 2, 1), faults=0)
         assert isinstance(none, NoLoss)
         assert (none.faults, none.complete) == (0, True)
+        assert str(none).startswith("no acknowledged record is lost within 0 faults and 1 write:")
 
 
 def test_a_bound_is_admitted():
@@ -138,6 +140,8 @@ def test_a_bound_is_admitted():
     assert isinstance(none, NoLoss)
     assert not none.complete
     assert none.states <= 300
+    assert str(none).startswith("no loss found with")
+    assert str(none).endswith(f"the search ended after {none.states} states")
 
 
 def test_no_shorter_way_without_merging():

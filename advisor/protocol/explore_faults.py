@@ -63,6 +63,12 @@ class Loss:
     faults: int
     states: int
 
+    def __str__(self) -> str:
+        return (
+            f"an acknowledged record is lost by {_counted(self.faults, 'fault')}, by fewer none "
+            f"({self.states:,} states seen)\n{self.scenario}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NoLoss:
@@ -87,6 +93,15 @@ class NoLoss:
     commands: int
     complete: bool
 
+    def __str__(self) -> str:
+        bound = f"{_counted(self.faults, 'fault')} and {_counted(self.writes, 'write')}"
+        if self.complete:
+            return f"no acknowledged record is lost within {bound}: all {self.states:,} states seen"
+        return (
+            f"no loss found with {bound} in up to {self.commands} commands; "
+            f"the search ended after {self.states:,} states"
+        )
+
 
 Left = tuple[int, tuple[int, ...], int]
 """What may still be done: faults, faults of each kind, writes."""
@@ -97,6 +112,14 @@ class Told(NamedTuple):
 
     line: str
     late_ms: int = 0
+
+
+class Rest(NamedTuple):
+    """A state at rest, how long it then waited for a period, and whether anything had to happen."""
+
+    state: State
+    late_ms: int
+    pending: bool
 
 
 class Moment(NamedTuple):
@@ -180,9 +203,9 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self._rest_of: dict[State, tuple[State, int]] = {}
+        self._rest_of: dict[State, Rest] = {}
         self.period_ms = period_of(self.settings)
-        self.initial, self.first_late_ms = self._rested(runner.cluster.state)
+        self.initial, self.first_late_ms, _ = self._rest(runner.cluster.state)
 
     def successors(self, moment: Moment) -> Iterator[Moment]:
         """The moments that one command leads to."""
@@ -197,9 +220,9 @@ class _Search:
         hasty: list[tuple[Told, Moment]] = []
         for line, left, apply in self._commands(moment):
             state = self._same(apply(moment.state))
-            rested, late_ms = self._rested(state)
-            yield Told(line, late_ms), Moment(rested, *left)
-            if self._is_pending(state):
+            rest = self._rest(state)
+            yield Told(line, rest.late_ms), Moment(rest.state, *left)
+            if rest.pending:
                 hasty.append((Told(f"! {line}"), Moment(state, *left, hasty=True)))
         yield from hasty
         if moment.hasty:
@@ -212,7 +235,7 @@ class _Search:
         state = moment.state
         if not lost(state, state.partitions[0]):
             return False
-        rested, _ = self._rested(state)
+        rested = self._rest(state).state
         return bool(lost(rested, rested.partitions[0]))
 
     def scenario(self, told: list[Told]) -> str:
@@ -245,7 +268,8 @@ class _Search:
             if not faults_left or not each_left[position]:
                 continue
             others = (*each_left[:position], each_left[position] - 1, *each_left[position + 1 :])
-            fewer = (faults_left - 1, others, writes_left)
+            most = faults_left - 1
+            fewer = (most, tuple(min(left, most) for left in others), writes_left)
             for body in state.brokers:
                 if _CAN_FAIL[kind](body, state):
                     yield f"{kind} {body.id}", fewer, self._event(_EVENTS[kind](body.id))
@@ -280,13 +304,8 @@ class _Search:
 
         return apply
 
-    def _is_pending(self, state: State) -> bool:
-        if next(enabled(state, self.settings), None) is not None:
-            return True
-        return next_time_ms(state, self.settings) is not None
-
-    def _rested(self, state: State) -> tuple[State, int]:
-        """At rest and at the beginning of a period, and how long that beginning was waited for.
+    def _rest(self, state: State) -> Rest:
+        """What a state comes to at rest, at the beginning of a period.
 
         So two ways to the same facts lead to the same state, whatever time each has taken.
         """
@@ -296,11 +315,21 @@ class _Search:
             late_ms = -rested.now_ms % self.period_ms
             if late_ms:
                 rested, _ = step(rested, ev.Advance(late_ms), self.settings)
-            known = self._rest_of[state] = (self._same(rested), late_ms)
+            known = Rest(self._same(rested), late_ms, self._is_pending(state))
+            self._rest_of[state] = known
         return known
+
+    def _is_pending(self, state: State) -> bool:
+        if next(enabled(state, self.settings), None) is not None:
+            return True
+        return next_time_ms(state, self.settings) is not None
 
     def _same(self, state: State) -> State:
         return same_moment(state, self.settings)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _pause(milliseconds: int) -> str:

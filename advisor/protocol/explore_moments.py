@@ -65,11 +65,11 @@ def _broker(body: Broker, shift_ms: int, settings: Settings) -> Broker:
     """How the last life ended matters to a KRaft controller, until it has registered the next."""
     silent_ms = body.silent_since_ms
     idle = not settings.kraft or (body.running and body.registered)
-    return body._replace(
-        epoch=_CURRENT,
-        clean=body.clean or idle,
-        silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
-    )
+    clean = body.clean or idle
+    since_ms = None if silent_ms is None else silent_ms - shift_ms
+    if (body.epoch, body.clean, silent_ms) == (_CURRENT, clean, since_ms):
+        return body
+    return body._replace(epoch=_CURRENT, clean=clean, silent_since_ms=since_ms)
 
 
 def _partition(state: State, partition: Partition, shift_ms: int, settings: Settings) -> Partition:
@@ -85,10 +85,11 @@ def _partition(state: State, partition: Partition, shift_ms: int, settings: Sett
         if replica.partition_epoch >= 0:
             replica = replica._replace(partition_epoch=_CURRENT if current else _CURRENT - 1)
         replicas.append(replica)
+    isr = _in_any_order(record.isr, settings)
+    if (record.partition_epoch, record.isr) != (_CURRENT, isr):
+        record = replace(record, partition_epoch=_CURRENT, isr=isr)
     return partition._replace(
-        registration=replace(
-            record, partition_epoch=_CURRENT, isr=_in_any_order(record.isr, settings)
-        ),
+        registration=record,
         replicas=tuple(replicas),
         committed=(),
     )
