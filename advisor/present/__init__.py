@@ -1,1 +1,36 @@
-"""."""
+"""Plots, widgets and the report: what a person sees.
+
+The only room that imports matplotlib, ipywidgets and jinja2, all of the extra "notebook".
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from advisor.errors import MissingExtraError
+
+_HOME = {
+    "explorer": "widgets",
+    "plot_curves": "plots",
+    "plot_pareto": "pareto",
+    "plot_recommendation": "comparison",
+    "plot_reliability": "comparison",
+    "write_report": "report",
+}
+
+
+if any(find_spec(package) is None for package in ("ipywidgets", "jinja2", "matplotlib")):
+    raise MissingExtraError("drawing plots and reports", "notebook")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: drawing is slow to import, and few need all of it."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

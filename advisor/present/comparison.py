@@ -1,0 +1,128 @@
+"""A recommendation's candidates in charts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from advisor.advice.choice import Choice
+from advisor.advice.recommendation import Recommendation
+from advisor.present import style
+from advisor.present.outcome import draw_outcomes, outcomes, point_of
+from advisor.present.pareto import draw_pareto
+from advisor.present.plots import Marks, draw_curves, keys
+from advisor.present.points import Point
+from advisor.reliability.result import Reliability
+
+MOST_REPLICAS_WITH_INTERVALS = 3
+
+
+def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
+    """Return whether a candidate is shown with intervals.
+
+    An interval takes 64 evaluations. They are spent on the recommended and the current setting
+    and on their neighbours with the same acks, as long as the chains are small.
+    """
+    config, best = choice.config, recommendation.best
+    if choice in (best, recommendation.current):
+        return True
+    factor = config.replication_factor or 1
+    return config.acks == best.config.acks and factor <= MOST_REPLICAS_WITH_INTERVALS
+
+
+def compared(recommendation: Recommendation) -> tuple[Point, ...]:
+    """Return every candidate as a point; those that differ only in patience are one."""
+    points: dict[tuple[int, int, str | int], Point] = {}
+    for choice in sorted(recommendation.choices, key=_as_listed):
+        point = _point(recommendation, choice)
+        points.setdefault((*point.place, point.acks), point)
+    return tuple(points.values())
+
+
+def curve(recommendation: Recommendation) -> tuple[Point, ...]:
+    """Return the candidates with the recommended acks, one per replication factor and min ISR."""
+    acks = recommendation.best.config.acks
+    return tuple(point for point in compared(recommendation) if point.acks == acks)
+
+
+def marks(recommendation: Recommendation) -> Marks:
+    """Return the recommended setting and the current one, where it is known."""
+    marked = [(style.RECOMMENDED, _point(recommendation, recommendation.best))]
+    if recommendation.current is not None:
+        marked.append((style.CURRENT, _point(recommendation, recommendation.current)))
+    return marked
+
+
+def _point(recommendation: Recommendation, choice: Choice) -> Point:
+    return point_of(choice.reliability, has_interval(recommendation, choice))
+
+
+def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
+    """Draw the candidates of a recommendation, the recommended and the current one marked.
+
+    Parameters
+    ----------
+    recommendation
+        What `advisor.recommend` returned.
+    ax
+        Where to draw durability against write availability. Without it a new figure also gets
+        the curves over replication factor and min ISR.
+
+    Returns
+    -------
+    matplotlib.axes.Axes or list of them
+        What was drawn into.
+    """
+    points, marked = compared(recommendation), marks(recommendation)
+    if ax is not None:
+        with style.look():
+            draw_pareto(ax, points, marked)
+        return ax
+    # The user's own pyplot, so that the figure shows where theirs do.
+    from matplotlib import pyplot
+
+    with style.look():
+        width, height = 12.0, 5.0
+        figure = pyplot.figure(figsize=(width, height), facecolor="white")
+        entries = keys(marked)
+        top = 1 - style.head_inches(len(entries)) / height
+        grid = {"left": 0.13, "right": 0.53, "top": top, "bottom": 0.13, "hspace": 0.17}
+        upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw=grid)
+        draw_curves((upper, lower), curve(recommendation), marked)
+        pareto = figure.add_axes((0.68, 0.13, 0.3, top - 0.13))
+        draw_pareto(pareto, points, marked)
+        style.key(figure, 0.13, entries)
+    return [upper, lower, pareto]
+
+
+def plot_reliability(result: Reliability, ax: Axes | None = None) -> Axes:
+    """Draw the measures of one result in words, and what each comes from as bars.
+
+    Parameters
+    ----------
+    result
+        What `advisor.evaluate` returned.
+    ax
+        Where to draw; a new figure without it.
+    """
+    told = outcomes(result)
+    with style.look():
+        if ax is None:
+            from matplotlib import pyplot
+
+            lines = sum(2.4 + len(outcome.shares) for outcome in told)
+            figure = pyplot.figure(figsize=(7.2, 0.24 * lines + 0.3), facecolor="white")
+            ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+        draw_outcomes(ax, told)
+    return ax
+
+
+def _as_listed(choice: Choice) -> tuple[int, int, bool, bool]:
+    config = choice.config
+    return (
+        config.replication_factor or 0,
+        config.min_insync_replicas or 0,
+        config.acks != "all",
+        "delivery_timeout_ms" in config.explicit,
+    )

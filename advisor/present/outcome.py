@@ -1,0 +1,152 @@
+"""The chart of one result: each measure in words, and which mechanisms make it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from advisor.present import style
+from advisor.present.points import Estimated, Point
+from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
+from advisor.reliability import wording as words_of
+from advisor.reliability.result import Reliability
+
+_MOST_CAUSES = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One measure of a result.
+
+    Attributes
+    ----------
+    title
+        What it measures, in words.
+    value, brief
+        Its value in words, and in fewer.
+    interval
+        Its 95 % interval in words; "" when the card gives no ranges.
+    shares
+        Words for each mechanism and its part of the measure, 0 to 1, largest first.
+    """
+
+    title: str
+    value: str
+    brief: str
+    interval: str
+    shares: tuple[tuple[str, float], ...]
+
+    @property
+    def said(self) -> str:
+        """Value and interval."""
+        return f"{self.value} ({self.interval})" if self.interval else self.value
+
+
+def lost_in_words(value: float) -> str:
+    """Return a loss probability per year both ways: "5.6e-6 / year, once in 180,000 years"."""
+    return per_year(value) if value == 0 else f"{per_year(value)}, {once_in(value)}"
+
+
+def refused_in_words(value: float) -> str:
+    """Return an unavailability both ways: "99.99 %, 53 min/year refused"."""
+    if value == 0:
+        return "none modelled"
+    return f"{availability(value)} available, {time_per_year(value)} not"
+
+
+MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
+    ("loss_probability_per_year", "Acknowledged records lost", lost_in_words, once_in),
+    ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
+    ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
+)
+"""Field of a result, its title, words for the value, words for the ends of the interval."""
+
+
+def outcomes(result: Reliability, ranged: bool = True) -> tuple[Outcome, ...]:
+    """Return the three measures of a result in words, with what makes them up.
+
+    Parameters
+    ----------
+    result
+        What `evaluate` returned.
+    ranged
+        Whether intervals that are not known yet are worth the many evaluations they take.
+    """
+    told = []
+    for measure, title, say, say_end in MEASURES:
+        estimate = estimated(result, measure, ranged)
+        low, high = estimate.low, estimate.high
+        ends = interval(low, high, say_end) if low < high else ""
+        value, brief = say(estimate.value), say_end(estimate.value)
+        told.append(Outcome(title, value, brief, ends, shares(result.causes[measure])))
+    return tuple(told)
+
+
+def point_of(result: Reliability, ranged: bool = True) -> Point:
+    """Return where a result stands in the charts; `ranged` as for `outcomes`."""
+    config = result.config
+    assert config.replication_factor is not None
+    assert config.min_insync_replicas is not None
+    assert config.acks is not None
+    return Point(
+        config.replication_factor,
+        config.min_insync_replicas,
+        config.acks,
+        estimated(result, "loss_probability_per_year", ranged),
+        estimated(result, "write_unavailability", ranged),
+    )
+
+
+def estimated(result: Reliability, measure: str, ranged: bool = True) -> Estimated:
+    """Return a measure with its interval, or with the value twice where that is not known."""
+    value = float(getattr(result, measure))
+    if not ranged and not result.intervals:
+        return Estimated(value, value, value)
+    low, high = result.interval(measure)
+    return Estimated(value, low, high)
+
+
+def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:
+    """Return the largest parts of a whole as shares of it, and the sum of the others.
+
+    Parameters
+    ----------
+    causes
+        Mechanism, by its name in a card, to its part of a measure; the parts add up to it.
+    most
+        How many to name.
+    """
+    whole = sum(causes.values())
+    if whole <= 0:
+        return ()
+    ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
+    named = [(words_of.mechanism(name), part / whole) for name, part in ordered if part > 0]
+    rest = sum(share for _, share in named[most:])
+    return (*named[:most], *([("all others", rest)] if rest > 0 else []))
+
+
+def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
+    """Draw the measures below each other: a line of words, then a bar for each cause."""
+    colours = (style.DURABILITY, style.AVAILABILITY, style.GREY)
+    y = 0.0
+    for outcome, colour in zip(told, colours, strict=True):
+        ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
+        ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
+        y += 1.8
+        for words, share in outcome.shares:
+            ax.barh(y, share, left=0, height=0.62, color=colour, alpha=0.75)
+            ax.text(share + 0.01, y, f"{percent(share)} {words}", va="center", fontsize=8)
+            y += 0.85
+        y += 0.75
+    ax.set_xlim(0, 1.6)
+    ax.set_ylim(y - 0.6, -0.7)
+    ax.axis("off")
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent, and never 0 or 100 for what is not."""
+    if share < 0.005:
+        return "under 1 %"
+    return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"

@@ -1,0 +1,277 @@
+"""The report: one HTML file that needs no network, no kernel and no other file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from advisor import catalog
+from advisor.advice import Audit, Recommendation, TopicAudit
+from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.errors import InputError
+from advisor.present import style
+from advisor.present.comparison import compared, curve, has_interval, marks
+from advisor.present.grid import chart_places, grid
+from advisor.present.outcome import outcomes, percent
+from advisor.present.pareto import plot_pareto
+from advisor.present.plots import plot_curves
+from advisor.present.settings import rack_words, tolerance_words
+from advisor.reliability.model import FailureModel, Quantity
+
+_WIDE = {"width_inches": 8.6}
+_NARROW = {"width_inches": 4.0}
+_CURVES_CAPTION = (
+    "The curves rise and fall against each other: a larger min.insync.replicas loses less and "
+    "refuses more. Ribbons are 95 % intervals from the ranges of the failure model. Grey dots: "
+    "another setting is nowhere worse, at no more replicas."
+)
+_PARETO_CAPTION = (
+    "Each dot is one setting. Up and to the right is better; a larger dot keeps more replicas. "
+    "Crossed lines are 95 % intervals."
+)
+
+
+def write_report(
+    recommendation: Recommendation, path: str | os.PathLike[str], audit: Audit | None = None
+) -> Path:
+    """Write a recommendation as one HTML file; the same inputs give the same bytes.
+
+    Parameters
+    ----------
+    recommendation
+        What `advisor.recommend` returned.
+    path
+        The file to write. It appears complete or not at all; one of that name is replaced.
+    audit
+        What `advisor.audit` returned for the same cluster, to be shown topic by topic.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    target = Path(path)
+    text = render_report(recommendation, audit)
+    try:
+        _write_whole(target, text)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(f"cannot write the report to {target}: {why}.") from error
+    return target
+
+
+def render_report(recommendation: Recommendation, audit: Audit | None = None) -> str:
+    """Return the text of the report; see `write_report`."""
+    environment = Environment(
+        loader=PackageLoader("advisor.present", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    template = environment.get_template("report.html.jinja")
+    return template.render(_context(recommendation, audit))
+
+
+def _context(recommendation: Recommendation, audit: Audit | None) -> dict[str, Any]:
+    best = recommendation.best
+    figures, places = _figures(recommendation)
+    ordered = sorted(recommendation.choices, key=_as_listed)
+    return {
+        "title": f"Replication advice for {_subject(recommendation)}",
+        "verdict": recommendation.verdict,
+        "tolerances": tolerance_words(best.reliability),
+        "worst_event": rack_words(recommendation.cluster, best.config),
+        "figures": figures,
+        "grid": grid(recommendation, places),
+        "candidates": [_candidate(recommendation, choice) for choice in ordered],
+        "why": recommendation.why,
+        "outcomes": [
+            {
+                "title": outcome.title,
+                "said": outcome.said,
+                "shares": [(words, percent(share)) for words, share in outcome.shares],
+            }
+            for outcome in outcomes(best.reliability)
+        ],
+        "rule": recommendation.rack_rule,
+        "blocks": _blocks(recommendation),
+        "sure": _sure(recommendation),
+        "notes": recommendation.notes,
+        "card": _card(recommendation.model),
+        "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
+        "exactly, without drawing lots, except the 95 % intervals, whose seed is fixed.",
+        "audit": None if audit is None else _audited(audit),
+    }
+
+
+def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    everyone, line, marked = compared(recommendation), curve(recommendation), marks(recommendation)
+    drawn = [*line, *(point for _, point in marked)]
+    pareto: dict[str, Any] = {"caption": _PARETO_CAPTION}
+    curves: dict[str, Any] = {"caption": _CURVES_CAPTION}
+    places = []
+    for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
+        figure = plot_pareto(everyone, marked, **inches)
+        words = "Durability against write availability of every setting compared"
+        pareto[size] = Markup(style.svg(figure, f"pareto-{size}", words))
+        figure = plot_curves(line, marked, **inches)
+        words = "Durability and write availability by replication factor and min ISR"
+        curves[size] = Markup(style.svg(figure, f"curves-{size}", words))
+        places.append(chart_places(f"curves-{size}", figure, drawn))
+    return [pareto, curves], places
+
+
+def _subject(recommendation: Recommendation) -> str:
+    cluster = recommendation.cluster
+    brokers, racks = len(cluster.brokers), len(cluster.racks)
+    where = f" in {racks} racks" if racks > 1 else (" in one rack" if racks else "")
+    return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({cluster.source})"
+
+
+def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
+    ranged = has_interval(recommendation, choice)
+    told = outcomes(choice.reliability, ranged)
+    name = choice.name
+    if "delivery_timeout_ms" in choice.config.explicit:
+        name += f", delivery.timeout.ms {choice.config.delivery_timeout_ms}"
+    return {
+        "name": name,
+        "best": choice is recommendation.best,
+        "measures": [(outcome.brief, outcome.interval) for outcome in told],
+        "unmet": _unmet(choice),
+    }
+
+
+def _unmet(choice: Choice) -> str:
+    return "; ".join(GOAL_WORDS[goal] for goal in choice.unmet)
+
+
+def _as_listed(choice: Choice) -> tuple[int, int, str, int]:
+    config = choice.config
+    return (
+        config.replication_factor or 0,
+        config.min_insync_replicas or 0,
+        "" if config.acks == "all" else str(config.acks),
+        config.delivery_timeout_ms or 0,
+    )
+
+
+def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
+    plan = recommendation.plan
+    blocks = [
+        ("Before you begin", "Each line must come back clean.", plan.preflight),
+        ("Make the change", "", plan.steps),
+        ("Check that it took", "", plan.verify),
+        ("The way back", "Undoes the change.", plan.rollback),
+    ]
+    shown = [
+        {"title": title, "note": note, "text": "\n".join(lines)}
+        for title, note, lines in blocks
+        if lines
+    ]
+    for name, content in plan.files.items():
+        shown.append({"title": name, "note": "Save it under this name.", "text": content})
+    return shown
+
+
+def _sure(recommendation: Recommendation) -> str:
+    model = recommendation.model
+    if not model.uncertain:
+        return "The failure model gives no ranges, so that there are no intervals."
+    return (
+        f"The intervals come from the {len(model.uncertain)} numbers of the failure model that "
+        "are known only as a range: each is drawn from its range, independently, and 95 % of the "
+        "results lie in the interval. What the model leaves out is not in it."
+    )
+
+
+def _card(model: FailureModel) -> dict[str, Any]:
+    return {
+        "title": f"{model.title} ({model.name})",
+        "rows": [_card_row(path, quantity) for path, quantity in model.quantities.items()],
+    }
+
+
+def _card_row(path: str, quantity: Quantity) -> dict[str, str]:
+    ranged = quantity.low < quantity.high
+    return {
+        "path": path,
+        "value": f"{quantity.value:g}",
+        "range": f"{quantity.low:g} to {quantity.high:g}" if ranged else "",
+        "evidence": _evidence(quantity.evidence),
+    }
+
+
+def _evidence(name: str) -> str:
+    known = catalog.evidence().get(name)
+    if known is None:
+        return name
+    # A plain address, not a link: the file must not lead anywhere by itself.
+    address = known.url.removeprefix("https://").removeprefix("http://")
+    where = f", {address}" if address else ""
+    source = "our judgement" if known.verified == "assumption" else f"{known.source}, {known.year}"
+    return f"{source}{where}: {known.note}"
+
+
+def _audited(audit: Audit) -> dict[str, Any]:
+    return {
+        "caption": str(audit).splitlines()[0],
+        "rows": [_topic_row(topic) for topic in audit.topics],
+        "findings": [
+            {
+                "code": finding.code,
+                "topic": finding.topic or "the cluster",
+                "what": finding.detail,
+                "why": f"{finding.rule.why} {finding.rule.remedy}",
+            }
+            for finding in audit.findings
+        ],
+    }
+
+
+def _topic_row(topic: TopicAudit) -> dict[str, Any]:
+    # A cluster has hundreds of topics: their intervals would take hours.
+    told = outcomes(topic.choice.reliability, ranged=False)
+    return {
+        "topic": topic.topic.name,
+        "name": topic.choice.name,
+        "measures": [outcome.brief for outcome in told],
+        "unmet": _unmet(topic.choice),
+        "codes": " ".join(dict.fromkeys(finding.code for finding in topic.findings)),
+    }
+
+
+def _version() -> str:
+    try:
+        return version("kafka-replication-advisor")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _write_whole(target: Path, text: str) -> None:
+    """Write beside the target and move it there, so that no reader ever sees half a file."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+        # mkstemp keeps others out; a report has no secrets and follows the umask.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,206 @@
+"""One setting among its neighbours: evaluated, drawn and put in words, as a piece of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from html import escape
+
+from advisor.advice.tolerance import largest_share, survival
+from advisor.cluster.model import Cluster
+from advisor.errors import AdvisorError, NotComputedError
+from advisor.present import style
+from advisor.present.outcome import estimated, outcomes, point_of
+from advisor.present.plots import plot_curves
+from advisor.present.points import Point
+from advisor.present.wording import once_in, time_per_year
+from advisor.protocol.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.model import FailureModel
+from advisor.reliability.result import Reliability
+from advisor.reliability.workload import Workload
+
+MOST_REPLICAS = 5
+# Inside JupyterLab the charts follow its theme; elsewhere the colours drawn stand.
+_THEME = (
+    "--advisor-ink: var(--jp-content-font-color1, #222222); "
+    "--advisor-muted: var(--jp-content-font-color2, #6b6b6b); "
+    "--advisor-faint: var(--jp-border-color2, #d9d9d9); "
+    "--advisor-paper: var(--jp-layout-color0, #fefefe)"
+)
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """A cluster, a card and a load, under which settings are looked at one after another.
+
+    What was evaluated is kept, so that a setting seen before costs only its drawing.
+    """
+
+    cluster: Cluster
+    model: FailureModel
+    load: Workload
+    _known: dict[Config, Reliability] = field(default_factory=dict, compare=False, repr=False)
+    _curves: dict[Config, tuple[Point, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def most_replicas(self) -> int:
+        """The largest replication factor to look at."""
+        return min(len(self.cluster.brokers), MOST_REPLICAS)
+
+    def result(self, config: Config) -> Reliability:
+        """Return what `evaluate` says of a setting.
+
+        Raises
+        ------
+        AdvisorError
+            It cannot be evaluated on this cluster.
+        """
+        if config not in self._known:
+            self._known[config] = evaluate(self.cluster, config, self.model, self.load)
+        return self._known[config]
+
+    def curve(self, config: Config) -> tuple[Point, ...]:
+        """Return all replication factors and min ISRs, the rest as in `config`."""
+        key = config.changed(replication_factor=1, min_insync_replicas=1)
+        if key not in self._curves:
+            self._curves[key] = tuple(self._neighbours(config))
+        return self._curves[key]
+
+    def _neighbours(self, config: Config) -> Iterator[Point]:
+        for factor in range(1, self.most_replicas + 1):
+            for least in range(1, factor + 1):
+                there = config.changed(replication_factor=factor, min_insync_replicas=least)
+                # The exact model has its limits; the curve ends where it does.
+                with suppress(NotComputedError):
+                    yield point_of(self.result(there), ranged=False)
+
+
+def setting_html(around: Neighbourhood, config: Config) -> str:
+    """Return the verdict, the chart, the tolerances and the small sides of one setting.
+
+    Parameters
+    ----------
+    around
+        What it is looked at under.
+    config
+        The setting; a min ISR above the replication factor is drawn as Kafka treats it.
+
+    Raises
+    ------
+    AdvisorError
+        It cannot be evaluated on this cluster.
+    """
+    result = around.result(config)
+    here = point_of(result, ranged=False)
+    figure = plot_curves(
+        around.curve(config), [(style.CHOSEN, here)], width_inches=6.6, height_inches=4.6
+    )
+    chart = style.svg(figure, "explorer", f"Durability and write availability; {here.name}")
+    return (
+        f'<div class="advisor-explorer" style="{_THEME}">'
+        f'<p role="status" style="font-size: 110%"><strong>{escape(verdict(result))}</strong></p>'
+        f"{''.join(f'<p>{escape(note)}</p>' for note in notes(config))}"
+        f"{chart}{_tolerance_html(result)}{_measures_html(result)}</div>"
+    )
+
+
+def refusal_html(error: AdvisorError) -> str:
+    """Return why a setting cannot be: Kafka's own reason, no chart."""
+    return (
+        '<div class="advisor-explorer"><p role="status"><strong>Kafka refuses this: '
+        f"</strong>{escape(str(error))}</p></div>"
+    )
+
+
+def verdict(result: Reliability) -> str:
+    """Return in one sentence what a setting does, without intervals: they take many evaluations."""
+    _, refused, _ = outcomes(result, ranged=False)
+    name = point_of(result, ranged=False).name
+    loss = estimated(result, "loss_probability_per_year", ranged=False).value
+    stopped = estimated(result, "write_unavailability", ranged=False).value
+    loses = (
+        f"you lose an acknowledged record {once_in(loss)}"
+        if loss
+        else "nothing in this failure model loses an acknowledged record"
+    )
+    if not stopped:
+        return f"{name}: {loses}; writes are never refused."
+    return (
+        f"{name}: {loses}; writes stop {time_per_year(stopped)}, "
+        f"mostly from {refused.shares[0][0]}."
+    )
+
+
+def notes(config: Config) -> tuple[str, ...]:
+    """Return what Kafka silently makes of a setting, one sentence each."""
+    said = []
+    least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
+    if least > factor:
+        if config.effective_min_insync_replicas > factor:
+            said.append(
+                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
+                f"{config.kafka_version} refuses every write with acks=all: "
+                "“Messages are rejected since there are fewer in-sync replicas than required.”"
+            )
+        else:
+            said.append(
+                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
+                f"{config.kafka_version} takes it for {factor} (since 3.7)."
+            )
+    if not config.enable_idempotence:
+        said.append("enable.idempotence is off: retries may write duplicates.")
+    return tuple(said)
+
+
+def tolerance_words(result: Reliability) -> tuple[tuple[str, int], ...]:
+    """Return the three tolerance numbers, each with what it counts."""
+    tolerates = result.tolerates
+    return (
+        ("without losing acknowledged records", tolerates.without_loss),
+        ("while writes go on", tolerates.while_writable),
+        ("while reads go on", tolerates.while_readable),
+    )
+
+
+def rack_words(cluster: Cluster, config: Config) -> str:
+    """Return in one sentence what losing one rack does; the worst single event there is."""
+    assert config.replication_factor is not None
+    share = largest_share(cluster.brokers, config.replication_factor, str(config.mode))
+    if share is None:
+        return "The racks are not known, so nothing can be said about losing one."
+    after = survival(share, config)
+    lost = (
+        "no acknowledged record is lost" if after.without_loss else "acknowledged records are lost"
+    )
+    goes_on = "writes go on" if after.writable else "writes stop"
+    replicas = "one replica" if share == 1 else f"{share} replicas"
+    return f"Losing a whole rack takes {replicas} of a partition at worst: {lost}, and {goes_on}."
+
+
+def _tolerance_html(result: Reliability) -> str:
+    rows = "".join(
+        f'<tr><th scope="row" style="text-align: left">{escape(words)}</th><td>{number}</td></tr>'
+        for words, number in tolerance_words(result)
+    )
+    return (
+        f"<table><caption>Brokers that may be lost</caption><tbody>{rows}</tbody></table>"
+        f"<p>{escape(rack_words(result.cluster, result.config))}</p>"
+    )
+
+
+def _measures_html(result: Reliability) -> str:
+    rows = [
+        f'<tr><th scope="row" style="text-align: left">{escape(outcome.title)}</th>'
+        f"<td>{escape(outcome.value)}</td><td>{escape(outcome.interval)}</td>"
+        f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
+        for outcome in outcomes(result, ranged=False)
+    ]
+    return (
+        '<table><thead><tr><th scope="col">measure</th><th scope="col">value</th>'
+        '<th scope="col">interval</th><th scope="col">mostly from</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )

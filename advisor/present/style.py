@@ -1,0 +1,212 @@
+"""How charts look, and how a figure becomes an SVG that is the same bytes every time.
+
+Colours are Okabe and Ito's, told apart by colour-blind readers and in grey print; every meaning
+that a colour carries is carried by a shape or a word too.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+INK = "#222222"
+MUTED = "#6b6b6b"
+FAINT = "#d9d9d9"
+PAPER = "#fefefe"
+NARROW_INCHES = 5.0
+GREY = "#a8a8a8"
+DURABILITY = "#0072b2"
+AVAILABILITY = "#009e73"
+
+Entry = tuple[str, str, str]
+"""A line of a key: marker, colour, words."""
+
+# In a page, what is drawn in these follows the page's own colours, light or dark.
+_VARIABLES = {
+    INK: "--advisor-ink",
+    MUTED: "--advisor-muted",
+    FAINT: "--advisor-faint",
+    PAPER: "--advisor-paper",
+}
+
+_FAMILIES = {
+    "axes",
+    "figure",
+    "font",
+    "grid",
+    "legend",
+    "lines",
+    "markers",
+    "mathtext",
+    "patch",
+    "path",
+    "svg",
+    "text",
+    "xtick",
+    "ytick",
+}  # what may change a drawing
+_LOOK = {
+    "axes.edgecolor": MUTED,
+    "axes.facecolor": "none",
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
+    "font.size": 9,
+    "figure.facecolor": "none",
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": 8,
+}
+
+
+_SETTABLE = [name for name in mpl.rcParamsDefault if name.split(".")[0] in _FAMILIES]
+_NARROW_LOOK = {
+    "axes.labelsize": 7,
+    "axes.titlesize": 9,
+    "font.size": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A hollow marker that names one setting, told from others by word, shape and colour."""
+
+    word: str
+    shape: str
+    colour: str
+    points: float
+
+    def draw(self, ax: Axes, x: float, y: float) -> None:
+        """Draw it around a point, in data coordinates."""
+        ax.plot(
+            [x],
+            [y],
+            marker=self.shape,
+            markersize=self.points,
+            markerfacecolor="none",
+            markeredgecolor=self.colour,
+            markeredgewidth=1.8,
+            clip_on=False,
+            zorder=5,
+        )
+
+
+CURRENT = Mark("current", "s", "#8a3ba5", 11.5)
+RECOMMENDED = Mark("recommended", "D", "#c44e00", 8.5)
+CHOSEN = Mark("chosen", "D", "#c44e00", 8.5)
+
+
+@contextmanager
+def look(narrow: bool = False) -> Iterator[None]:
+    """Draw and save with this project's look, whatever the user's own settings are."""
+    with mpl.rc_context():
+        # Matplotlib's defaults and not the user's, so that the bytes are the same; but a backend
+        # is the user's to choose.
+        ours: dict[Any, Any] = {k: mpl.rcParamsDefault[k] for k in _SETTABLE}
+        mpl.rcParams.update(ours | _LOOK | (_NARROW_LOOK if narrow else {}))
+        yield
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Return whether axes stand in a figure too narrow for full-sized lettering."""
+    figure = ax.get_figure()
+    assert figure is not None
+    return bool(figure.bbox.width / figure.dpi < NARROW_INCHES)
+
+
+def left(width_inches: float) -> float:
+    """Return where axes begin, in parts of a figure's width: the tick labels stand before."""
+    return (1.32 if width_inches < NARROW_INCHES else 1.62) / width_inches
+
+
+def head_inches(lines: int) -> float:
+    """Return the height of a title below a key of so many lines."""
+    return 0.34 + lines / 6
+
+
+def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
+    """Explain markers in lines at the top of a figure, outside every axes.
+
+    Parameters
+    ----------
+    left
+        Where the lines begin, in parts of the figure's width.
+    entries
+        Marker, colour and words of each line.
+    """
+    points_high = figure.get_figheight() * 72
+    points_wide = figure.get_figwidth() * 72
+    for line, (shape, colour, words) in enumerate(entries):
+        y = 1 - (9 + 12 * line) / points_high
+        figure.add_artist(
+            Line2D(
+                [left + 5 / points_wide],
+                [y],
+                marker=shape,
+                markersize=6.5 if shape == "s" else 5.5,
+                markerfacecolor="none",
+                markeredgecolor=colour,
+                markeredgewidth=1.5,
+                linestyle="none",
+            )
+        )
+        figure.text(
+            left + 13 / points_wide, y, words, color=colour, va="center_baseline", fontsize=8
+        )
+
+
+def svg(figure: Figure, name: str, description: str) -> str:
+    """Return a figure as one `<svg>` element for use inside an HTML page, deterministic.
+
+    Parameters
+    ----------
+    figure
+        Drawn under `look`.
+    name
+        Its id and the prefix of every id within, so that several figures can stand in one page;
+        letters, digits and hyphens.
+    description
+        What a reader who cannot see it is told; escaped here.
+    """
+    buffer = io.StringIO()
+    with look(), mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", text)
+    text = re.sub(r'xlink:href="#([^"]+)"', rf'href="#{name}-\1"', text)
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, f"var({variable}, {colour})")
+    points = (72 * float(inches) for inches in figure.get_size_inches())
+    width, height = (f"{size:g}" for size in points)
+    label = html.escape(description, quote=True)
+    head = (
+        f'<svg id="{name}" class="advisor-chart" role="img" aria-label="{label}" '
+        f'viewBox="0 0 {width} {height}" style="width: 100%; max-width: {width}pt; height: auto">'
+    )
+    return head + text[text.index(">") + 1 :].strip() + "\n"

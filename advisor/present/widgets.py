@@ -1,0 +1,146 @@
+"""Controls beside a picture: change a setting, see durability and availability move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+
+from advisor import catalog
+from advisor.cluster.model import Cluster
+from advisor.errors import AdvisorError
+from advisor.present.settings import Neighbourhood, refusal_html, setting_html
+from advisor.protocol.config import Config
+from advisor.protocol.versions import MAX_INT, NEWEST_KNOWN
+from advisor.reliability.model import FailureModel, load_model
+from advisor.reliability.workload import Workload
+
+_LONGEST_DELIVERY_TIMEOUT_MS = 86_400_000
+_IDEMPOTENCE = (("Kafka's default", None), ("true", True), ("false", False))
+_STYLE = {"description_width": "11.5em"}
+_LAYOUT = {"width": "21em"}
+
+
+def explorer(
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload | None = None,
+    config: Config | None = None,
+) -> widgets.Box:
+    """Return controls for the settings of one topic beside what they do.
+
+    Every change is evaluated exactly and drawn anew. A setting that Kafka refuses shows Kafka's
+    reason. Without a kernel the last picture stays.
+
+    Parameters
+    ----------
+    cluster
+        The brokers and racks; replication factors go up to their number, at most 5.
+    model
+        The failure model to begin with; the shipped cards are there to choose from.
+    load
+        What is written; one partition of 1000 records a second unless given.
+    config
+        The settings to begin with; Kafka's newest defaults with replication factor 3 and min ISR 2
+        (or as near as the brokers allow) unless given.
+    """
+    load = load or Workload()
+    start = config or _start(cluster)
+    cards = {model.name: model}
+    around: dict[str, Neighbourhood] = {}
+    controls = _controls(start, model, _most(cluster))
+    picture = widgets.HTML()
+
+    def redraw(_change: object = None) -> None:
+        name = controls["card"].value
+        try:
+            if name not in around:
+                cards.setdefault(name, load_model(name))
+                around[name] = Neighbourhood(cluster, cards[name], load)
+            picture.value = setting_html(around[name], _config(start, controls))
+        except AdvisorError as error:
+            picture.value = refusal_html(error)
+
+    redraw()
+    for control in controls.values():
+        control.observe(redraw, names="value")
+    # Wraps where the two do not fit beside each other.
+    return widgets.HBox(
+        [widgets.VBox(list(controls.values())), picture], layout={"flex_flow": "row wrap"}
+    )
+
+
+def _most(cluster: Cluster) -> int:
+    return Neighbourhood(cluster, FailureModel("", "", "", {}), Workload()).most_replicas
+
+
+def _start(cluster: Cluster) -> Config:
+    factor = min(3, len(cluster.brokers))
+    return Config(
+        kafka_version=cluster.kafka_version or NEWEST_KNOWN,
+        replication_factor=factor,
+        min_insync_replicas=max(1, factor - 1),
+        acks="all",
+    )
+
+
+def _controls(start: Config, model: FailureModel, most: int) -> dict[str, Any]:
+    """Return the controls by the option that they set; "card" is no option.
+
+    Only lists and number fields: the sliders and buttons of ipywidgets 8.1 have no accessible
+    name.
+    """
+    assert start.replication_factor is not None
+    assert start.min_insync_replicas is not None
+    factors = range(1, max(most, start.replication_factor) + 1)
+    least = range(1, max(most, start.min_insync_replicas) + 1)
+    names = sorted({*catalog.model_names(), model.name})
+    return {
+        "replication_factor": _choice("replication factor", factors, start.replication_factor),
+        "min_insync_replicas": _choice("min.insync.replicas", least, start.min_insync_replicas),
+        "acks": _choice("acks", ("all", 1, 0), start.acks),
+        "enable_idempotence": _choice("enable.idempotence", _IDEMPOTENCE, None),
+        "retries": _number("retries", start.retries, MAX_INT, 1),
+        "delivery_timeout_ms": _number(
+            "delivery.timeout.ms", start.delivery_timeout_ms, _LONGEST_DELIVERY_TIMEOUT_MS, 10_000
+        ),
+        "card": _choice("failure model", names, model.name),
+    }
+
+
+def _choice(name: str, options: Any, value: object) -> widgets.Dropdown:
+    return widgets.Dropdown(
+        description=name, options=list(options), value=value, style=_STYLE, layout=_LAYOUT
+    )
+
+
+def _number(name: str, value: int | None, most: int, step: int) -> widgets.BoundedIntText:
+    return widgets.BoundedIntText(
+        description=name,
+        value=most if value is None else value,
+        min=0,
+        max=most,
+        step=step,
+        style=_STYLE,
+        layout=_LAYOUT,
+    )
+
+
+def _config(start: Config, controls: dict[str, Any]) -> Config:
+    """Return the setting that the controls show.
+
+    What they leave at its start stays as it was there, given or Kafka's default.
+    """
+    changes = {}
+    for name, control in controls.items():
+        if name == "card" or control.value is None:
+            continue
+        before = getattr(start, name)
+        if name in ("replication_factor", "min_insync_replicas", "acks") or (
+            name == "enable_idempotence" or control.value != before
+        ):
+            changes[name] = control.value
+    if start.delivery_timeout_ms is None:
+        # Before 2.1 the producer has no such budget.
+        changes.pop("delivery_timeout_ms", None)
+    return start.changed(**changes)

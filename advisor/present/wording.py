@@ -1,0 +1,91 @@
+"""Small numbers in words: "once in 1.2 million years", "99.98 %", "1.8 h/year".
+
+Two significant digits throughout: the assumptions behind the numbers carry no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Context, Decimal
+
+from advisor.advice.wording import significant, years, years_between
+
+HOURS_PER_YEAR = 8760.0
+_SPANS = (
+    (48.0, 24.0, "days"),
+    (1.0, 1.0, "h"),
+    (1.0 / 60.0, 1.0 / 60.0, "min"),
+    (1.0 / 3600.0, 1.0 / 3600.0, "s"),
+    (1.0 / 3.6e6, 1.0 / 3.6e6, "ms"),
+)
+
+
+def per_year(probability: float) -> str:
+    """Return a probability per year: "3.2 % / year", "4.1e-7 / year"; "none modelled" for 0."""
+    if probability == 0:
+        return "none modelled"
+    if probability >= 0.9995e-3:
+        return f"{_percent_below(probability)} % / year"
+    return f"{_scientific(probability)} / year"
+
+
+def once_in(probability: float) -> str:
+    """Return how far apart events of that probability per year are: "once in 8 million years".
+
+    Short at both ends, to fit beside an axis.
+    """
+    if probability == 0:
+        return "never, as modelled"
+    if probability >= 1:
+        return "at least yearly"
+    # Rounded first: 999,999.5 years are a million.
+    between = float(f"{years_between(probability):.1e}")
+    if between < 1:
+        return f"{significant(1 / between)} times a year"
+    return f"once in {_scientific(between) + ' years' if between >= 1e15 else years(between)}"
+
+
+def availability(unavailability: float) -> str:
+    """Return the large side of an unavailability: "99.98 %"; from eleven nines, "11 nines"."""
+    if unavailability == 0:
+        return "100 %, as modelled"
+    if unavailability < 0.995e-9:
+        return f"{significant(-math.log10(unavailability), 3)} nines"
+    digits = 2 if unavailability < 0.9 else 4
+    percent = Context(prec=digits).create_decimal(repr(float(unavailability))) * 100
+    text = f"{Decimal(100) - percent:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def time_per_year(unavailability: float) -> str:
+    """Return the part of a year that an unavailability is: "8.8 h/year"; "none modelled" for 0."""
+    if unavailability == 0:
+        return "none modelled"
+    if unavailability >= 0.995:
+        return "all year"
+    hours = unavailability * HOURS_PER_YEAR
+    for least, unit_hours, unit in _SPANS:
+        # 59.7 s would round to 60 s: give it to the larger unit.
+        if float(significant(hours / unit_hours).replace(",", "")) * unit_hours >= least:
+            return f"{significant(hours / unit_hours)} {unit}/year"
+    return "under 1 ms/year"
+
+
+def interval(low: float, high: float, say: Callable[[float], str]) -> str:
+    """Return "95 %: a to b" in the words of `say`."""
+    return f"95 %: {say(low)} to {say(high)}"
+
+
+def _scientific(value: float) -> str:
+    rounded = Context(prec=2).create_decimal(repr(float(value)))
+    mantissa = f"{rounded.scaleb(-rounded.adjusted()):f}"
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{mantissa}e{rounded.adjusted()}"
+
+
+def _percent_below(probability: float) -> str:
+    """Return percent with two digits, and never 100 for what is below 1."""
+    if 0.995 <= probability < 1:
+        return "over 99"
+    return significant(probability * 100)
