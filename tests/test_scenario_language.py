@@ -6,6 +6,8 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.errors import AdvisorError, InputError
 from advisor.protocol.play import Play, play, rewrite
@@ -197,3 +199,37 @@ def test_odd_text_is_a_sentence_never_a_traceback(text):
     """Whatever is wrong, it is an error for a person."""
     with pytest.raises(AdvisorError, match=r"^line "):
         play(text + "\n")
+
+
+COMMANDS = """\
+kill 1;kill 2;kill 3;stop 1;stop 2;start 1;start 2;start 3;power-off 1;power-off 2 keep=1;destroy 3
+isolate 1;isolate 2;heal 1;heal 2;lag 1;lag 2;lag 3;catch-up 1;catch-up 2;catch-up 3;flush 1
+kill-controller;wait 1s;wait 20s;wait 6m;check;consume t-0;log 1 t-0;log 2 t-1;describe t;state t-0
+produce t-0 3 acks=all;produce t-0 2 acks=1;produce t-1 1 acks=0;produce t-1 2 acks=all retries=0
+produce t-0 1 acks=1 via=2;produce t-0 1 acks=all via=1;elect preferred t-0;elect unclean t-1
+reassign t-0 2,1,3;reassign t-0 3,2;reassign t-0 1;reassign t-0 cancel;alter t partitions=3
+alter t min_insync_replicas=2;alter t unclean_leader_election_enable=true;delete t
+topic u replicas=1;topic u partitions=2 replication_factor=2;state u-0;registration t-0;kill 9
+reassign t-0 3,1,2 throttle=1;fence 1;unfence 1
+""".replace("\n", ";").strip(";")
+LINES = st.lists(
+    st.tuples(st.sampled_from(["", "!"]), st.sampled_from(COMMANDS.split(";"))).map("".join),
+    max_size=14,
+)
+CLUSTERS = st.sampled_from(["kafka=0.8.0", "kafka=0.10.2", "kafka=2.4", "kafka=3.9", "kafka=4.2"])
+
+
+@given(cluster=CLUSTERS, lines=LINES)
+def test_any_commands_are_played_or_refused_with_their_line(cluster, lines):
+    """However commands are put together: a transcript that plays again, or the wrong line."""
+    text = "\n".join([f"cluster brokers=3 {cluster}", "topic t replicas=1,2,3;2,3,1", *lines])
+    complaint = ""
+    try:
+        transcript = rewrite(text)
+    except InputError as error:
+        complaint = str(error)
+    if complaint:
+        assert complaint.startswith("line ")
+    else:
+        assert rewrite(transcript) == transcript
+        assert play(transcript).ok

@@ -135,6 +135,7 @@ def reassign(state: State, asked: Reassign, settings: Settings) -> Outcome:
     old = partition.registration
     active = active_brokers(state)
     if asked.replicas is not None:
+        state = with_partition(state, position, partition._replace(throttle=asked.throttle))
         return write(
             state,
             position,

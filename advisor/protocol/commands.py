@@ -204,7 +204,10 @@ def _reassign(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     partition = run.partition(cluster, command.words[0])
     target = command.words[1]
     replicas = None if target == "cancel" else run.brokers(cluster, target)
-    return _refusals(cluster.apply(ev.Reassign(partition.topic, partition.number, replicas)))
+    given = command.options.get("throttle", "0")
+    throttle = options.whole_number(given, "throttle= records a second", 0)
+    asked = ev.Reassign(partition.topic, partition.number, replicas, throttle)
+    return _refusals(cluster.apply(asked))
 
 
 def _wait(_run: Runner, cluster: Simulation, command: Command) -> list[str]:

@@ -146,11 +146,15 @@ class Elect(NamedTuple):
 
 
 class Reassign(NamedTuple):
-    """New replicas for a partition; None calls a running reassignment off."""
+    """New replicas for a partition; None calls a running reassignment off.
+
+    ``throttle`` is how many records a second each new replica may copy, 0: as many as there are.
+    """
 
     topic: str
     partition: int
     replicas: Replicas | None
+    throttle: int = 0
 
 
 class AlterIsr(NamedTuple):

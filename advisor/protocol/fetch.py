@@ -56,12 +56,33 @@ def accepts(leader: Replica, follower: Replica, settings: Settings) -> bool:
     return any(f.broker == follower.broker for f in leader.followers)
 
 
+def throttled_until_ms(partition: Partition, leader: Replica, follower: Replica) -> int | None:
+    """When a new replica may copy again; None if nothing holds it back.
+
+    The throttle of a reassignment concerns replicas that are not in sync yet (KIP-73): each may
+    copy so many records, and again a second later.
+    """
+    if not partition.throttle or follower.broker not in partition.registration.adding:
+        return None
+    if follower.broker in leader.isr or follower.log.leo >= leader.log.leo:
+        return None
+    known = next(f for f in leader.followers if f.broker == follower.broker)
+    return known.fetch_ms + 1_000
+
+
+def _held_back(state: State, partition: Partition, leader: Replica, follower: Replica) -> bool:
+    until_ms = throttled_until_ms(partition, leader, follower)
+    return until_ms is not None and until_ms > state.now_ms
+
+
 def changes_something(
     state: State, partition: Partition, follower: Replica, settings: Settings
 ) -> bool:
     """Whether a fetch now would move anything but the clock."""
     leader = source_of(state, partition, follower)
     if leader is None or not accepts(leader, follower, settings):
+        return False
+    if _held_back(state, partition, leader, follower):
         return False
     known = next(f for f in leader.followers if f.broker == follower.broker)
     if (
@@ -89,6 +110,8 @@ def fetch(
         return partition, ()
     leader = source_of(state, partition, follower)
     if leader is None or not accepts(leader, follower, settings):
+        return partition, ()
+    if _held_back(state, partition, leader, follower):
         return partition, ()
     if not answered and (follower.truncating or _diverges(leader, follower, settings)):
         return partition, ()
@@ -236,7 +259,10 @@ def _copy(
     """The follower appends the answer; its high watermark is the leader's of before this fetch."""
     log = follower.log
     if log.leo < leader.log.leo:
-        new = logs.records(leader.log, log.leo, leader.log.leo)
+        end = leader.log.leo
+        if throttled_until_ms(partition, leader, follower) is not None:
+            end = min(end, log.leo + partition.throttle)
+        new = logs.records(leader.log, log.leo, end)
         log = logs.append(log, new, settings.with_epochs)
     hw = min(high_watermark, log.leo)
     if log is follower.log and hw == follower.hw:

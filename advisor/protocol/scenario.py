@@ -32,7 +32,7 @@ GRAMMAR: dict[str, tuple[str, tuple[int, int], tuple[str, ...] | None]] = {
     "kill-controller": ("kill-controller", (0, 0), ()),
     "flush": ("flush BROKER", (1, 1), ()),
     "elect": ("elect preferred|unclean TOPIC-PARTITION", (2, 2), ()),
-    "reassign": ("reassign TOPIC-PARTITION 1,2,3 (or: cancel)", (2, 2), ()),
+    "reassign": ("reassign TOPIC-PARTITION 1,2,3 (or: cancel)", (2, 2), ("throttle",)),
     "wait": ("wait 5s", (1, 1), ()),
     "state": ("state TOPIC-PARTITION", (1, 1), ()),
     "log": ("log BROKER TOPIC-PARTITION", (2, 2), ()),

@@ -14,7 +14,12 @@ from advisor.errors import ModelError
 from advisor.protocol import events as ev
 from advisor.protocol import lag
 from advisor.protocol.events import Effect
-from advisor.protocol.fetch import changes_something, unable_to_join
+from advisor.protocol.fetch import (
+    changes_something,
+    source_of,
+    throttled_until_ms,
+    unable_to_join,
+)
 from advisor.protocol.membership import Outcome
 from advisor.protocol.partition import NO_LEADER
 from advisor.protocol.replica import joins_soon, raise_high_watermark
@@ -177,6 +182,7 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
         if look is not None:
             times.append(look)
         times.extend(w.deadline_ms for w in leader.waiting)
+        times.extend(_throttled_ms(state, partition, leader))
         if leader.hw < leader.log.leo and settings.rules.high_watermark_waits_for_caught_up:
             members = maximal_isr(leader)
             times.extend(
@@ -187,6 +193,17 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
                 and joins_soon(f, leader, state.now_ms, settings, dead)
             )
     return min((t for t in times if t > state.now_ms), default=None)
+
+
+def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterator[int]:
+    """When new replicas of a throttled reassignment may copy again."""
+    if not partition.throttle:
+        return
+    for follower in partition.replicas:
+        if source_of(state, partition, follower) is leader:
+            until_ms = throttled_until_ms(partition, leader, follower)
+            if until_ms is not None:
+                yield until_ms
 
 
 def next_sweep_ms(state: State, settings: Settings) -> int | None:

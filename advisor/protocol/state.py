@@ -120,7 +120,8 @@ class Partition(NamedTuple):
     """A partition: its settings, the controller's record, its copies, and the books of the checks.
 
     ``acked`` are the values whose producer got its success, ``committed`` those that were below
-    the high watermark of the leader that the controller knew.
+    the high watermark of the leader that the controller knew. ``throttle`` holds back the copying
+    of a reassignment, in records a second for each new replica (0: not).
     """
 
     topic: str
@@ -131,6 +132,7 @@ class Partition(NamedTuple):
     replicas: tuple[Replica, ...]
     acked: Spans = ()
     committed: Spans = ()
+    throttle: int = 0
 
 
 class State(NamedTuple):
