@@ -214,9 +214,10 @@ def test_twenty_thousand_states_a_second():
     assert states / (time.process_time() - start) > 20_000
 
 
-def test_the_modules_own_names_are_understood():
-    """KafkaTruncateToHighWatermark is the module's name and means the same."""
-    assert check("KafkaTruncateToHighWatermark", 2, 1, 1, 1).distinct_states == 353
+@pytest.mark.parametrize("name", ["KafkaTruncateToHighWatermark", "TruncateToHW"])
+def test_other_names_are_understood(name):
+    """The module's own name and the short one mean the same."""
+    assert check(name, 2, 1, 1, 1).distinct_states == 353
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def check(
     ----------
     variant : str
         ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
-        ``"Kip320"``; the modules' own names with ``Kafka`` in front are understood too.
+        ``"Kip320"``; ``"TruncateToHW"`` and the module's own name ``"KafkaTruncate..."`` mean
+        the first.
     replicas, log_size, max_records, max_leader_epoch : int
         The specification's constants: replicas, offsets in a log, records ever written, and the
         highest leader epoch (epochs count from 0).
@@ -165,8 +166,14 @@ def _space(
     return Space(_variant(variant), constants)
 
 
+_ALIASES = {
+    "KafkaTruncateToHighWatermark": "TruncateToHighWatermark",
+    "TruncateToHW": "TruncateToHighWatermark",
+}
+
+
 def _variant(name: str) -> Variant:
-    known = VARIANTS.get(name) or VARIANTS.get(name.removeprefix("Kafka"))
+    known = VARIANTS.get(_ALIASES.get(name, name))
     if known is None:
         raise InputError(f"unknown variant {name!r}; one of {', '.join(VARIANTS)}")
     return known
