@@ -111,3 +111,21 @@ def test_rough_is_within_what_it_promises():
     rough = solve.first_loss(flow, 8760.0, solve.ROUGH)
     assert rough.mean_hours == pytest.approx(exact.mean_hours, rel=10 * solve.ROUGH)
     assert rough.probability == pytest.approx(exact.probability, rel=100 * solve.ROUGH)
+
+
+def test_elimination_keeps_its_digits_where_excursions_are_endless():
+    """Brokers that fail as fast as they are repaired: the mean is still the exact rational."""
+    found = solve.first_loss(replicas(8, 1.0, 1.0), 8760.0)
+    assert found.mean_hours == pytest.approx(
+        float(exact_mean_hours(8, Fraction(1), Fraction(1))), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_elimination_and_paths_agree(forward):
+    """The two ways through the same chain give the same hours and the same gains."""
+    flow = replicas(6, 1 / 300, 1 / 12)
+    hours = solve.Excursions(flow)
+    given = np.arange(6.0)
+    summed = hours.forward(given) if forward else hours.backward(given)
+    assert summed[1:] == pytest.approx(hours._eliminated(given[1:], forward), rel=1e-13)

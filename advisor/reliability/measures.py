@@ -264,7 +264,9 @@ class _Solution:
         carried = sparse.csr_array((np.concatenate(values), where), shape=size)
         grown = np.zeros((states, width))
         grown[:, 0] = self.pi * self.chain.growing
-        flows = solve.sum_of_paths(carried, grown.ravel(), self.precision).reshape(states, width)
+        flows = solve.sum_of_paths(carried, grown.ravel(), self.precision)
+        assert flows is not None
+        flows = flows.reshape(states, width)
         hours: Vector = flows / np.maximum(out, 1e-300)[:, None]
         return hours
 

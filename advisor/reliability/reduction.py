@@ -183,6 +183,7 @@ class _Work:
         self.moved = False
 
     def active(self) -> frozenset[int]:
+        """Slots whose brokers the controller believes alive."""
         return frozenset(s for s, c in enumerate(self.condition) if c in _RUNNING)
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
@@ -197,6 +198,7 @@ class _Work:
             CAUGHT_UP: UP,
             COPIED: UP,
         }
+        self.were_active = self.active()
         self.returned_unclean = {s: self.condition[s] != DOWN_CLEAN for s in slots}
         for slot in slots:
             back = COPYING if self._must_copy(slot) else UP
@@ -213,21 +215,14 @@ class _Work:
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
         """Let the controller (or, for lag, the leader) react, slot by slot."""
-        policy, active = self.setup.policy, self.active()
+        final = self.active()
         leader = self.registration.leader
-        for slot in slots:
-            if event == STOP:
-                self._record(controller.broker_stopping(self.registration, slot, active, policy))
-            elif event in (CRASH, POWER, ISOLATE, DESTROY):
-                self._record(controller.broker_gone(self.registration, slot, active, policy))
-            elif event in (BACK, REPLACED):
-                unclean = event == REPLACED or self.returned_unclean[slot]
-                self._record(
-                    controller.broker_back(self.registration, slot, active, unclean, policy)
-                )
-            elif event == LAG and leader != NO_LEADER and slot in self.registration.isr:
-                rest = tuple(r for r in self.registration.isr if r != slot)
-                self._record(controller.isr_proposed(self.registration, rest, active, policy))
+        for position, slot in enumerate(slots):
+            # Brokers that fall together are noticed one after the other.
+            unnoticed = frozenset(slots[position + 1 :]) & self.were_active
+            active = final | unnoticed
+            self.registration = self._decision(event, slot, active)
+        self._follow(leader)
         if leader in slots and self.registration.leader != leader:
             self.moved = event == STOP
             self.failed = not self.moved
@@ -235,6 +230,21 @@ class _Work:
             handed_over = self.registration.leader != NO_LEADER
             if handed_over and self.setup.acks != "all" and self.written:
                 self.losses |= TAIL
+
+    def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
+        registration, policy = self.registration, self.setup.policy
+        if event == STOP:
+            return controller.broker_stopping(registration, slot, active, policy)
+        if event in (CRASH, POWER, ISOLATE, DESTROY):
+            return controller.broker_gone(registration, slot, active, policy)
+        if event in (BACK, REPLACED):
+            unclean = event == REPLACED or self.returned_unclean[slot]
+            return controller.broker_back(registration, slot, active, unclean, policy)
+        followed = registration.leader != NO_LEADER and slot in registration.isr
+        if event == LAG and followed:
+            rest = tuple(r for r in registration.isr if r != slot)
+            return controller.isr_proposed(registration, rest, active, policy)
+        return registration
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
@@ -309,10 +319,10 @@ class _Work:
         elif isr & dark:
             self.pushed = isr - dark
 
-    def _record(self, registration: Registration) -> None:
-        previous, self.registration = self.registration, registration
-        leader = registration.leader
-        if leader in (NO_LEADER, previous.leader):
+    def _follow(self, previous: int) -> None:
+        """A new leader's log becomes the history; what is beyond it is lost."""
+        leader = self.registration.leader
+        if leader in (NO_LEADER, previous):
             return
         kept = self.holds[leader]
         first = min((h for h in self.holds if h != EMPTY), default=EMPTY)
@@ -343,11 +353,10 @@ class _Work:
         waiting = any(h != EMPTY for s, h in enumerate(self.holds) if s not in active)
         if self.holds[best] == EMPTY and waiting:
             return
-        self._record(
-            controller.elected_by_operator(
-                registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
-            )
+        self.registration = controller.elected_by_operator(
+            registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
         )
+        self._follow(NO_LEADER)
 
     def _new_gap(self, gap: int, finite: list[int]) -> int:
         if gap < self.lost_below or not finite or gap < finite[0]:

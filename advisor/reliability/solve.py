@@ -30,6 +30,9 @@ Vector = NDArray[np.float64]
 EXACT = 1e-16
 ROUGH = 1e-4
 _MOST_SWEEPS = 200_000
+# A chain this small is solved by elimination if the sum has not settled by then.
+_LARGEST_ELIMINATED = 1500
+_SWEEPS = 2000
 # exp(-40) is below the rounding of what it is added to.
 _FORGOTTEN = 40.0
 
@@ -72,37 +75,88 @@ class Excursions:
             raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
         self.start: Vector = flow.rates[[0], :].toarray().ravel()
         self.back: Vector = flow.rates[:, [0]].toarray().ravel()
-        inner = flow.rates[1:, 1:]
+        self._inner = flow.rates[1:, 1:]
         share = sparse.diags_array(1.0 / self.out[1:])
-        self._rows = sparse.csr_array(share @ inner)
-        self._columns = sparse.csr_array(inner.T @ share)
+        self._rows = sparse.csr_array(share @ self._inner)
+        self._columns = sparse.csr_array(self._inner.T @ share)
 
     def forward(self, source: Vector) -> Vector:
         """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""
-        arrivals = sum_of_paths(self._columns, source[1:], self.precision)
+        arrivals = sum_of_paths(self._columns, source[1:], self.precision, self._patience)
+        if arrivals is None:
+            return np.concatenate([[0.0], self._eliminated(source[1:], True)])
         return np.concatenate([[0.0], arrivals / self.out[1:]])
 
     def backward(self, gain: Vector) -> Vector:
         """Mean total of ``gain`` per hour collected from each other state until the end."""
-        value = sum_of_paths(self._rows, gain[1:] / self.out[1:], self.precision)
+        first = gain[1:] / self.out[1:]
+        value = sum_of_paths(self._rows, first, self.precision, self._patience)
+        if value is None:
+            return np.concatenate([[0.0], self._eliminated(gain[1:], False)])
         return np.concatenate([[0.0], value])
 
+    @property
+    def _patience(self) -> int:
+        return _SWEEPS if len(self.out) <= _LARGEST_ELIMINATED else _MOST_SWEEPS
 
-def sum_of_paths(jumps: sparse.csr_array, first: Vector, precision: float = EXACT) -> Vector:
+    def _eliminated(self, given: Vector, forward: bool) -> Vector:
+        """The same by elimination, where excursions are too long to be followed."""
+        leak = self.back[1:] + self.flow.absorbed[1:]
+        return eliminate(self._inner.toarray(), leak, given, forward)
+
+
+def eliminate(rates: Vector, leak: Vector, given: Vector, forward: bool) -> Vector:
+    """Solve ``x (D - A) = given`` (forward) or ``(D - A) x = given`` without subtraction.
+
+    Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed by itself;
+    a state's total rate is the sum of what leads to the states that are left, and of its leak.
+
+    Parameters
+    ----------
+    rates : array, shape (n, n)
+        A, off-diagonal rates.
+    leak : array, shape (n,)
+        Rate out of the system from each state.
+    given : array, shape (n,)
+    forward : bool
+    """
+    rates, leak, given = rates.copy(), leak.copy(), given.copy()
+    np.fill_diagonal(rates, 0.0)
+    count = len(leak)
+    total = np.zeros(count)
+    for last in range(count - 1, -1, -1):
+        onward = rates[last, :last]
+        total[last] = onward.sum() + leak[last]
+        if total[last] == 0:
+            raise AdvisorError("a part of the chain cannot be left: give every outage a duration")
+        arriving = rates[:last, last] / total[last]
+        leak[:last] += arriving * leak[last]
+        given[:last] += onward / total[last] * given[last] if forward else arriving * given[last]
+        rates[:last, :last] += np.outer(arriving, onward)
+        np.fill_diagonal(rates[:last, :last], 0.0)
+    solved = np.zeros(count)
+    for state in range(count):
+        row = rates[:state, state] if forward else rates[state, :state]
+        solved[state] = (given[state] + solved[:state] @ row) / total[state]
+    return solved
+
+
+def sum_of_paths(
+    jumps: sparse.csr_array,
+    first: Vector,
+    precision: float = EXACT,
+    patience: int = _MOST_SWEEPS,
+) -> Vector | None:
     """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
 
-    Stops once what is left can change no entry by more than ``precision`` of itself.
-
-    Raises
-    ------
-    AdvisorError
-        If the sum does not settle.
+    Stops once what is left can change no entry by more than ``precision`` of itself; None if
+    that takes more than ``patience`` terms.
     """
     total = first.copy()
     term = first
     nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
     previous = math.inf
-    for sweep in range(_MOST_SWEEPS):
+    for sweep in range(patience):
         term = jumps @ term
         total += term
         size = float(term.max(initial=0.0))
@@ -111,9 +165,11 @@ def sum_of_paths(jumps: sparse.csr_array, first: Vector, precision: float = EXAC
         left = term / (1.0 - ratio)
         if size <= nothing or bool(np.all(left <= precision * total)):
             return np.asarray(total)
+    if patience < _MOST_SWEEPS:
+        return None
     raise AdvisorError(
-        f"the chain did not settle within {_MOST_SWEEPS} sweeps: outages so frequent and long that "
-        "a healthy cluster is hardly ever seen are outside this model"
+        f"the chain did not settle within {patience} sweeps: outages so frequent and long that "
+        "a healthy cluster is hardly ever seen are too much for a chain of this size"
     )
 
 
