@@ -29,13 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Without the program's name; those of the process unless given.
     """
     try:
-        code = advisor.main(
-            args=None if arguments is None else list(arguments),
-            prog_name="advisor",
-            standalone_mode=False,
-        )
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        # Not `advisor.main`: for click a closed pipe is exit code 1, which means something here.
+        with advisor.make_context("advisor", given) as context:
+            code = advisor.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return FAILED

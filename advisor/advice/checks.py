@@ -51,7 +51,7 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
         names = listed([str(broker) for broker in unknown])
         plural = "brokers" if len(unknown) > 1 else "broker"
         yield finding("KRA309", f"the rack of {plural} {names} is not known.")
-    if len(sizes) == 2:
+    if len(sizes) == 2 and not unknown:
         yield finding("KRA301", f"the only racks are {listed(cluster.racks)}.")
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]

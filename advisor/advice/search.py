@@ -14,7 +14,7 @@ from advisor.advice.tolerance import largest_share
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError
 from advisor.protocol.config import Config
-from advisor.protocol.versions import default, parse_version
+from advisor.protocol.versions import MAX_INT, default, parse_version
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
@@ -129,7 +129,8 @@ def _all_choices(
 def candidates(kafka_version: str, replication_factor: int) -> Iterator[Config]:
     """Yield the settings to compare, everything else at Kafka's defaults for the version.
 
-    Unclean election is off wherever it can be (0.8.2). Beyond three replicas a min ISR of 1 or of
+    Unclean election is off wherever it can be (0.8.2), and the producer retries where its default
+    is not to (before 2.1). Beyond three replicas a min ISR of 1 or of
     all of them, and acks=1, are left out: fewer replicas do the same or better.
     """
     version = parse_version(kafka_version)
@@ -137,6 +138,7 @@ def candidates(kafka_version: str, replication_factor: int) -> Iterator[Config]:
         kafka_version=kafka_version,
         replication_factor=replication_factor,
         unclean_leader_election_enable=False if version >= (0, 8, 2) else None,
+        retries=MAX_INT if default("retries", kafka_version) == 0 else None,
     )
     settings: list[tuple[int, str | int]] = [(1, "all"), (1, 1)]
     if base.rules.min_isr_supported:

@@ -188,9 +188,11 @@ def rack_rule(brokers: Mapping[int, str | None], mode: str = "kraft") -> str:
     racks = {rack for rack in brokers.values() if rack is not None}
     unknown = sorted(broker for broker, rack in brokers.items() if rack is None)
     if unknown:
-        names = "of no broker" if not racks else f"of broker {', '.join(map(str, unknown))} not"
-        known = "is known" if not racks else "known"
-        return f"The rack {names} {known}, so nothing can be said about losing one."
+        if racks:
+            who = f"broker{'s' if len(unknown) > 1 else ''} {', '.join(map(str, unknown))} is not"
+        else:
+            who = "no broker is"
+        return f"The rack of {who} known, so nothing can be said about losing one."
     least = least_replication_factor(brokers, mode)
     if len(racks) == 1:
         return "All brokers are in one rack: losing it takes every replica, whatever the settings."

@@ -29,7 +29,7 @@ def significant(value: float, digits: int = 2) -> str:
 def years(value: float) -> str:
     """Return a span of years: "0.5 years", "12,000 years", "3.4 million years", "2.1e+16 years"."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if size <= value < 1e15:
+        if size <= float(f"{value:.1e}") < 1e15:
             return f"{significant(value / size)} {word} years"
     return f"{significant(value)} year" + ("" if significant(value) == "1" else "s")
 

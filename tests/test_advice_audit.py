@@ -1,0 +1,152 @@
+"""Audits of described clusters: each topic with its own settings on its own brokers."""
+
+import json
+
+import pytest
+
+from advisor.advice import Goals, audit
+from advisor.advice.audit import config_of, load_of
+from advisor.advice.wording import count, dominant, how_often, listed, significant
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.model import FailureModel
+from advisor.reliability.workload import Workload
+
+CARD = FailureModel.from_dict(
+    {"broker": {"destroyed": {"per_year": 1, "hours": 12}}, "rack": {"destroyed": {"per_year": 1}}}
+)
+SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+EASY = Goals(loss_probability_per_year=1e-2, write_unavailability=1e-2)
+
+
+def topic(name: str, *replicas: tuple[int, ...], **configs: str) -> Topic:
+    partitions = tuple(Partition(i, r[0], r, r) for i, r in enumerate(replicas))
+    return Topic(name, partitions, {k.replace("_", "."): v for k, v in configs.items()})
+
+
+GOOD = topic("good", (1, 2, 3), (4, 5, 6), min_insync_replicas="2")
+SINGLE = topic("single", (1,), min_insync_replicas="1")
+ONE_RACK = topic("one-rack", (1, 4), min_insync_replicas="1")
+TWO_RACKS = topic("two-racks", (1, 2), min_insync_replicas="1")
+
+
+def test_worst_first() -> None:
+    """Topics stand in the order of the records they lose."""
+    found = audit(Cluster(SIX, (GOOD, TWO_RACKS, SINGLE, ONE_RACK)), CARD, goals=EASY)
+    lost = [t.choice.reliability.acked_records_lost_per_year for t in found.topics]
+    assert lost == sorted(lost, reverse=True)
+    assert [t.topic.name for t in found.topics] == ["single", "one-rack", "two-racks", "good"]
+
+
+def test_the_real_placement_is_judged() -> None:
+    """Two replicas in one rack lose more than two in two racks, with the same settings."""
+    found = {t.topic.name: t for t in audit(Cluster(SIX, (ONE_RACK, TWO_RACKS)), CARD).topics}
+    together = found["one-rack"].choice.reliability.loss_probability_per_year
+    apart = found["two-racks"].choice.reliability.loss_probability_per_year
+    assert together > 2 * apart
+
+
+def test_a_topic_has_the_numbers_that_evaluate_gives() -> None:
+    """The audit's measures are those of evaluate with the topic's settings and replicas."""
+    load = Workload(records_per_second=10)
+    found = audit(Cluster(SIX, (GOOD,)), CARD, load, kafka_version="4.1")
+    (judged,) = found.topics
+    config = config_of(GOOD, "4.1", {"acks": "all"})
+    r = evaluate(Cluster(SIX), config, CARD, load_of(GOOD, load), placement=((1, 2, 3), (4, 5, 6)))
+    ours = judged.choice.reliability
+    assert ours.loss_probability_per_year == r.loss_probability_per_year
+    assert ours.write_unavailability == r.write_unavailability
+    assert ours.acked_records_lost_per_year == r.acked_records_lost_per_year
+
+
+def test_ok_is_about_goals_and_the_present() -> None:
+    """A topic is well when it meets the goals and nothing of it is broken at the moment."""
+    assert audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).ok
+    assert not audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY).ok
+    dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
+    found = audit(Cluster(SIX, (dead,)), CARD, goals=EASY)
+    assert found.topics[0].choice.meets_all
+    assert not found.ok
+
+
+def test_a_topic_half_way_between_two_factors_is_judged_in_parts() -> None:
+    """Partitions with unlike replicas get a line each, and share the topic's load."""
+    mixed = topic("mixed", (1, 2, 3), (4, 5, 6), (1,), min_insync_replicas="1")
+    found = audit(Cluster(SIX, (mixed,)), CARD, Workload(records_per_second=30.0))
+    parts = {t.partitions: t.choice for t in found.topics}
+    assert parts.keys() == {(0, 1), (2,)}
+    assert parts[2,].config.replication_factor == 1
+    assert parts[2,].reliability.load.records_per_second == pytest.approx(10.0)
+    assert parts[0, 1].reliability.load.records_per_second == pytest.approx(20.0)
+
+
+def test_retention_is_the_topics_own() -> None:
+    """retention.ms of a topic counts; without it, unlimited or compacted, the load's does."""
+    base = Workload(retention_hours=50.0)
+    assert load_of(topic("t", (1,), retention_ms="7200000"), base).retention_hours == 2.0
+    assert load_of(topic("t", (1,)), base).retention_hours == 50.0
+    assert load_of(topic("t", (1,), retention_ms="-1"), base).retention_hours == 50.0
+    compacted = topic("t", (1,), retention_ms="7200000", cleanup_policy="compact")
+    assert load_of(compacted, base).retention_hours == 50.0
+
+
+def test_a_rack_is_survived_by_the_real_placement_only() -> None:
+    """survive="rack" looks at where the replicas are, not where Kafka would put them."""
+    bad = topic("bad", (1, 4, 2), min_insync_replicas="2")
+    goals = Goals(loss_probability_per_year=None, write_unavailability=None, survive="rack")
+    found = {t.topic.name: t.ok for t in audit(Cluster(SIX, (GOOD, bad)), CARD, goals=goals).topics}
+    assert found == {"good": True, "bad": False}
+
+
+def test_assumptions_are_said() -> None:
+    """Without load, version and acks the notes say what was assumed; with them they do not."""
+    notes = " ".join(audit(Cluster(SIX, (GOOD,)), CARD).notes)
+    assert "version" in notes
+    assert "No load was given" in notes
+    assert "acks=all" in notes
+    told = audit(
+        Cluster(SIX, (GOOD,)), CARD, Workload(), kafka_version="4.1", producer={"acks": "all"}
+    )
+    assert told.notes == ()
+
+
+def test_what_is_printed() -> None:
+    """Verdict first, one sentence a topic, every finding, and HTML that escapes names."""
+    found = audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY)
+    assert found.verdict == "1 of two topics falls short of the goals: single."
+    assert repr(found).splitlines()[0] == found.verdict
+    assert "KRA204 single" in found.explain()
+    assert "<strong>1 of two topics" in found._repr_html_()
+    table = found.table()
+    assert table["topic"].tolist() == ["single", "good"]
+    assert table["ok"].tolist() == [False, True]
+    assert json.loads(json.dumps(found.to_dict()))["ok"] is False
+    assert audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).verdict == "All one topic meet the goals."
+
+
+def test_words() -> None:
+    """Small parts of sentences read as they should at their edges."""
+    assert [count(1, "broker"), count(6, "broker"), count(12, "rack")] == [
+        "one broker",
+        "six brokers",
+        "12 racks",
+    ]
+    assert [listed([]), listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
+    assert how_often(0.0) == "never"
+    assert how_often(1e-6) == "once in 1 million years"
+    assert how_often(1.0) == "all the time"
+    assert how_often(0.95) == "3 times a year"
+    assert dominant({}) == ""
+    assert dominant({"broker.crash": 3.0, "x": 1.0}).startswith("most of it from")
+    assert dominant({"a": 1.0, "b": 1.0, "c": 1.1}).startswith("the largest part, 35%")
+    assert [significant(x) for x in (0, 178487.06, 5.591e-6, 3.0)] == [
+        "0",
+        "180,000",
+        "5.6e-06",
+        "3",
+    ]
