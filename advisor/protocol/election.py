@@ -146,39 +146,65 @@ def kraft_change(
     )
     settled = _complete_reassignment(proposed, rules)
     elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
-    asked = replace(registration, replicas=settled.replicas)
-    leader, unclean = choose(asked, settled.isr, elr, active, kind, rules)
-    new_isr = settled.isr
-    in_recovery = registration.recovering if recovering is None else recovering
-    if leader != registration.leader and unclean:
-        new_isr, elr = (leader,), ()
-        in_recovery = in_recovery or rules.leader_recovery_state
-    elif leader != registration.leader and leader in elr:
-        new_isr, elr = (leader,), tuple(r for r in elr if r != leader)
-    if not new_isr and not rules.eligible_leader_replicas:
-        new_isr = registration.isr
-    epoch_moves = (
-        leader != registration.leader
-        or not set(settled.replicas) >= set(registration.replicas)
-        or (rules.epoch_bump_on_isr_shrink and not set(new_isr) >= set(registration.isr))
-    )
-    changed = replace(
+    moved = replace(
         registration,
         replicas=settled.replicas,
         adding=settled.adding,
         removing=settled.removing,
+    )
+    leader, unclean = choose(moved, settled.isr, elr, active, kind, rules)
+    new_isr, elr = _under(leader, unclean, settled.isr, elr, registration, rules)
+    stranger = unclean and leader != registration.leader and rules.leader_recovery_state
+    said = registration.recovering if recovering is None else recovering
+    changed = replace(
+        moved,
         isr=new_isr,
         elr=elr,
         leader=leader,
         last_known_elr=_next_last_known(registration, new_isr, leader, rules),
-        recovering=in_recovery,
+        recovering=said or stranger,
     )
-    if changed == registration:
-        return registration
+    return _numbered(registration, changed, rules)
+
+
+def _under(
+    leader: int,
+    unclean: bool,
+    isr: Replicas,
+    elr: Replicas,
+    registration: Registration,
+    rules: Rules,
+) -> tuple[Replicas, Replicas]:
+    """The ISR and ELR under a leader: one elected uncleanly or from the ELR begins alone.
+
+    Without ELR an empty ISR is never written: its last member stays.
+    """
+    if leader != registration.leader and unclean:
+        return (leader,), ()
+    if leader != registration.leader and leader in elr:
+        return (leader,), tuple(r for r in elr if r != leader)
+    if not isr and not rules.eligible_leader_replicas:
+        return registration.isr, elr
+    return isr, elr
+
+
+def _numbered(before: Registration, after: Registration, rules: Rules) -> Registration:
+    """A change with its epochs; the record of before where nothing changed.
+
+    Any change raises the partition epoch. The leader epoch rises with a new leader, with a
+    replica that leaves, and in older versions with an ISR that shrinks (KAFKA-15021).
+    """
+    if after == before:
+        return before
+    leads_anew = (
+        after.leader != before.leader
+        or not set(after.replicas) >= set(before.replicas)
+        or (rules.epoch_bump_on_isr_shrink and not set(after.isr) >= set(before.isr))
+    )
     return replace(
-        changed,
-        leader_epoch=registration.leader_epoch + epoch_moves,
-        partition_epoch=registration.partition_epoch + 1,
+        after,
+        leader_epoch=before.leader_epoch + leads_anew,
+        partition_epoch=before.partition_epoch + 1,
     )
 
 
