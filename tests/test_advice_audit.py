@@ -5,7 +5,7 @@ import json
 import pytest
 
 from advisor.advice import Goals, audit
-from advisor.advice.audit import config_of, load_of
+from advisor.advice.auditing import config_of, load_of
 from advisor.advice.wording import count, dominant, how_often, listed, significant
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.reliability.evaluate import evaluate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.advice.audit import config_of
+from advisor.advice.auditing import config_of
 from advisor.advice.checks import check_cluster, check_producer, check_topic
 from advisor.advice.findings import RULES
 from advisor.cluster import Cluster, Partition, Topic
