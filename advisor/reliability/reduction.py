@@ -335,23 +335,21 @@ class _Work:
     def _elect_what_is_left(self) -> None:
         """The operator's unclean election once no electable replica can come back with its log.
 
-        Kafka waits for them for ever; people do not. The operator takes the active replica that
-        holds most, a well one first, then the first in the assignment.
+        Kafka waits for them for ever; people do not. The operator waits only for brokers that are
+        down and hold more than any active one, then takes the active replica that holds most, a
+        well one first, then the first in the assignment.
         """
         registration = self.registration
         electable = registration.isr or registration.elr or registration.last_known_elr
         if any(self.condition[slot] in _DOWN for slot in electable):
             return
-        active = self.active()
         best = min(
-            active,
+            self.active(),
             key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
             default=None,
         )
-        if best is None:
-            return
-        waiting = any(h != EMPTY for s, h in enumerate(self.holds) if s not in active)
-        if self.holds[best] == EMPTY and waiting:
+        down = [h for h, c in zip(self.holds, self.condition, strict=True) if c in _DOWN]
+        if best is None or min(down, default=EMPTY) < self.holds[best]:
             return
         self.registration = controller.elected_by_operator(
             registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
