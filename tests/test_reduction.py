@@ -92,7 +92,7 @@ def test_elr_elects_a_replica_that_has_everything():
 
 
 def test_the_operator_waits_for_who_holds_more():
-    """3.9: the stale replica is back first; the complete one is only down, and worth waiting for."""
+    """3.9: the stale replica is back first; the complete one is only down, so it is waited for."""
     waiting, losses = run(setup("3.9", min_isr=2), (CRASH, 1), (CRASH, 2), (DESTROY, 0), (BACK, 1))
     assert not red.is_readable(waiting)
     assert losses == 0

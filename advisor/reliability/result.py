@@ -155,7 +155,8 @@ class Reliability:
 
         Every uncertain number of the card is drawn from its distribution, all at once, and the
         measure computed anew, for 32 quasi-random draws (8 for chains of over 10,000 states); a
-        log-normal distribution fitted to them gives the interval. A card without ranges gives the value itself twice.
+        log-normal distribution fitted to them gives the interval. A card without ranges gives the
+        value itself twice.
 
         Raises
         ------
