@@ -147,22 +147,18 @@ def kraft_change(
     settled = _complete_reassignment(proposed, rules)
     elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
     moved = replace(
-        registration,
-        replicas=settled.replicas,
-        adding=settled.adding,
-        removing=settled.removing,
+        registration, replicas=settled.replicas, adding=settled.adding, removing=settled.removing
     )
     leader, unclean = choose(moved, settled.isr, elr, active, kind, rules)
     new_isr, elr = _under(leader, unclean, settled.isr, elr, registration, rules)
     stranger = unclean and leader != registration.leader and rules.leader_recovery_state
-    said = registration.recovering if recovering is None else recovering
     changed = replace(
         moved,
         isr=new_isr,
         elr=elr,
         leader=leader,
         last_known_elr=_next_last_known(registration, new_isr, leader, rules),
-        recovering=said or stranger,
+        recovering=stranger or (moved.recovering if recovering is None else recovering),
     )
     return _numbered(registration, changed, rules)
 
