@@ -138,12 +138,7 @@ def kraft_change(
     Registration
         The very same object if nothing changes; then no epoch moves either.
     """
-    proposed = _Proposal(
-        registration.isr if isr is None else isr,
-        registration.replicas if replicas is None else replicas,
-        registration.adding if adding is None else adding,
-        registration.removing if removing is None else removing,
-    )
+    proposed = _asked_for(registration, isr, replicas, adding, removing)
     settled = _complete_reassignment(proposed, rules)
     elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
     moved = replace(
@@ -213,6 +208,22 @@ class _Proposal:
         self, isr: Replicas, replicas: Replicas, adding: Replicas, removing: Replicas
     ) -> None:
         self.isr, self.replicas, self.adding, self.removing = isr, replicas, adding, removing
+
+
+def _asked_for(
+    registration: Registration,
+    isr: Replicas | None,
+    replicas: Replicas | None,
+    adding: Replicas | None,
+    removing: Replicas | None,
+) -> _Proposal:
+    """What is asked for, and the record's own where nothing is."""
+    return _Proposal(
+        registration.isr if isr is None else isr,
+        registration.replicas if replicas is None else replicas,
+        registration.adding if adding is None else adding,
+        registration.removing if removing is None else removing,
+    )
 
 
 def _complete_reassignment(asked: _Proposal, rules: Rules) -> _Proposal:
