@@ -88,32 +88,17 @@ def respread(
     most = least_share(brokers, replication_factor) if known else replication_factor
     held: Counter[str | None] = Counter()
     kept: list[int] = []
-    for broker in _to_keep_first(replicas, brokers, known):
+    for broker in replicas:
         rack = brokers[broker]
         if len(kept) < replication_factor and (not known or held[rack] < most):
             kept.append(broker)
             held[rack] += 1
-    kept.sort(key=replicas.index)
     while len(kept) < replication_factor:
         free = [broker for broker in brokers if broker not in kept]
         chosen = min(free, key=lambda b: (held[brokers[b]] if known else 0, load.get(b, 0), b))
         kept.append(chosen)
         held[brokers[chosen]] += 1
     return tuple(kept)
-
-
-def _to_keep_first(
-    replicas: tuple[int, ...], brokers: Mapping[int, str | None], known: bool
-) -> list[int]:
-    """Order replicas so that those kept first stand in as many racks as they can."""
-    if not known:
-        return list(replicas)
-    seen: Counter[str | None] = Counter()
-    turns = []
-    for position, broker in enumerate(replicas):
-        turns.append((seen[brokers[broker]], position, broker))
-        seen[brokers[broker]] += 1
-    return [broker for _, _, broker in sorted(turns)]
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:
