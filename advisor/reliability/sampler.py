@@ -25,6 +25,7 @@ from advisor.reliability.sampler_board import (
     BROKER,
     CAUSES,
     CLOCK,
+    COLUMNS,
     DESK,
     ENTRIES,
     FINISHED,
@@ -67,7 +68,7 @@ class Row(NamedTuple):
         Steps.
     causes : tuple of float
         Loss events, records lost, unwritable and unreadable hours, and records refused, summed
-        over partitions, each by the mechanisms of a card and "configuration".
+        over partitions: for each of them the columns of `Board.book`.
     """
 
     block: int
@@ -163,9 +164,9 @@ def _new_board(plan: Plan) -> Board:
         slots=np.array(plan.sets, dtype=np.int64),
         gaps=np.zeros((sets, gaps)),
         moved=np.zeros(gaps),
-        blame=np.zeros((sets, CAUSES + 1)),
+        blame=np.zeros((sets, COLUMNS)),
         touched=np.zeros(sets, dtype=np.int64),
-        book=np.zeros((ENTRIES, CAUSES + 1)),
+        book=np.zeros((ENTRIES, COLUMNS)),
     )
     board.brokers["rack"] = plan.racks
     board.clocks["place"] = -1

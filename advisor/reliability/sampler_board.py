@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from advisor.reliability.model import MECHANISMS
 
 # How the kernel comes back.
-FINISHED, MISSING, WELL_AGAIN = range(3)
+FINISHED, MISSING, WELL_AGAIN, NEVER_WELL = range(4)
 
-# Rows of `Board.book`; its columns are the mechanisms, then "configuration".
+# Rows of `Board.book`; its columns are the mechanisms, then these two.
 LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED = range(5)
 ENTRIES = 5
 CAUSES = len(MECHANISMS)
-NO_CAUSE = CAUSES
+NO_CAUSE, NO_DISK = CAUSES, CAUSES + 1
+COLUMNS = CAUSES + 2
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
@@ -76,12 +77,13 @@ class Board(NamedTuple):
     gaps : array of float, shape (sets, gaps)
         Records in each gap.
     moved : array of float, shape (gaps,)
-    blame : array of float, shape (sets, mechanisms + 1)
+    blame : array of float, shape (sets, COLUMNS)
         Shares of what keeps replicas away, kept while a set cannot be written.
     touched : array of int, shape (sets,)
         The sets that notice the event, ``desk.touched`` of them.
-    book : array of float, shape (ENTRIES, mechanisms + 1)
-        What happened to partitions, by cause.
+    book : array of float, shape (ENTRIES, COLUMNS)
+        What happened to partitions, by cause: a mechanism, NO_CAUSE (the configuration itself) or
+        NO_DISK (a replica that is gone or still copies, whichever mechanism destroyed it).
     """
 
     desk: NDArray[Any]

@@ -6,29 +6,25 @@ it is called again with the entry filled in.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from numba import njit
 from numpy.random import Generator
 
 from advisor.reliability.model import HOURS_PER_YEAR
-from advisor.reliability.sampler_board import FINISHED, MISSING, WELL_AGAIN, Board
+from advisor.reliability.sampler_board import FINISHED, MISSING, NEVER_WELL, WELL_AGAIN, Board
+from advisor.reliability.sampler_compiler import called, entry, inlined
 from advisor.reliability.sampler_machines import happen
 from advisor.reliability.sampler_partitions import account, all_known, live_through
 from advisor.reliability.sampler_tables import Table
 
-_compiled = njit(nogil=True, error_model="numpy", forceinline=True)
 _YEAR = HOURS_PER_YEAR
 # Where all is well less often, the measures that start from there mean little.
 _LONGEST_WAIT = 10.0 * _YEAR
 
 
-@_compiled
+@inlined
 def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) -> int:
     """Let time pass until an hour, or with ``well`` until all is well again."""
     desk = board.desk[0]
@@ -44,7 +40,7 @@ def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) 
         for i in range(desk.touched):
             live_through(rng, table, board, board.touched[i])
         desk.touched = 0
-        desk.events += 1.0
+        desk.events += 1
         if desk.new_losses > 0:
             _count_moment(board)
         if desk.waiting == 1 and _is_well(board):
@@ -53,24 +49,24 @@ def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) 
     return WELL_AGAIN
 
 
-@_compiled
+@inlined
 def _is_well(board: Board) -> bool:
     return bool(board.desk[0].unwell == 0 and board.desk[0].broken == 0)
 
 
-@_compiled
+@called
 def _count_moment(board: Board) -> None:
     """Count a moment at which one or more partitions lost something."""
     desk = board.desk[0]
-    desk.loss_moments += 1.0
+    desk.loss_moments += 1
     desk.lost_this_year = 1
     if desk.waiting == 0:
         desk.at_risk += desk.now - desk.risk_since
-        desk.first_losses += 1.0
+        desk.first_losses += 1
         desk.waiting = 1
 
 
-@_compiled
+@inlined
 def _years(rng: Generator, table: Table, board: Board) -> int:
     """Live years that each begin when all is well, and the time between them."""
     desk = board.desk[0]
@@ -79,16 +75,19 @@ def _years(rng: Generator, table: Table, board: Board) -> int:
             desk.year_end = desk.now + _YEAR
             desk.lost_this_year = 0
             desk.phase = 1
-        if desk.phase == 1:
-            if _live(rng, table, board, desk.year_end, False) == MISSING:
-                return MISSING
+        resting = desk.phase == 2
+        until = desk.year_end + _LONGEST_WAIT if resting else desk.year_end
+        code = _live(rng, table, board, until, resting)
+        if code == MISSING:
+            return MISSING
+        if not resting:
             desk.lost_years += desk.lost_this_year
             desk.phase = 2
-        code = _live(rng, table, board, desk.year_end + _LONGEST_WAIT, True)
-        if code != WELL_AGAIN:
-            return code
-        desk.phase = 0
-        desk.years_left -= 1
+        elif code == FINISHED:
+            return NEVER_WELL
+        else:
+            desk.phase = 0
+            desk.years_left -= 1
     for s in range(len(board.sets)):
         account(table, board, s)
     if desk.waiting == 0:
@@ -96,33 +95,26 @@ def _years(rng: Generator, table: Table, board: Board) -> int:
     return FINISHED
 
 
-def _entry(sources: str) -> Callable[..., int]:
-    """Compile the way in, with a cache.
+def _way_in(sources: str) -> Callable[..., int]:
+    """Compile what Python calls.
 
     Numba's cache compares the age of this file and the values that a function closes over. What
     is called from here stands in other files, so their contents are closed over.
     """
 
     def run(rng: Generator, table: Table, board: Board) -> int:
-        if len(sources) == 0:
-            return FINISHED
-        return _years(rng, table, board)
+        return int(_years(rng, table, board)) if len(sources) > 0 else FINISHED
 
-    options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-    try:
-        compiled: Callable[..., int] = njit(**options)(run)
-    except RuntimeError:
-        # Neither beside this file nor in the user's cache may anything be written.
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="advisor-numba-")
-        compiled = njit(**options)(run)
-    return compiled
+    return entry(run)
 
 
 def _digest() -> str:
-    parts = ("board", "machines", "partitions")
-    here = Path(__file__)
-    files = [here.with_name(f"sampler_{part}.py").read_bytes() for part in parts]
-    return sha256(b"".join(files)).hexdigest()
+    here = Path(__file__).parent
+    parts = ("board", "compiler", "machines", "partitions", "tables")
+    names = ["card", "faults", "reduction", *(f"sampler_{part}" for part in parts)]
+    return sha256(b"".join((here / f"{name}.py").read_bytes() for name in names)).hexdigest()
 
 
-run = _entry(_digest())
+run = _way_in(_digest())
+"""Live the years that ``board.desk`` asks for. Returns FINISHED; MISSING, with the entry of the
+table that it lacks in ``board.desk``; or NEVER_WELL after ten years of waiting for health."""

@@ -9,16 +9,14 @@ whose brokers come back together.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.random import Generator
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.model import MECHANISMS
 from advisor.reliability.sampler_board import CAUSES, Board
+from advisor.reliability.sampler_compiler import called, inlined
 from advisor.reliability.sampler_tables import Table
-
-_compiled = njit(nogil=True, error_model="numpy", forceinline=True)
 
 (
     _CRASH, _POWER, _DESTROYED, _LAG, _RESTART,
@@ -39,7 +37,7 @@ _E_BACK, _E_REPLACED, _E_COPIED, _E_LAG, _E_CAUGHT_UP = (
 )  # fmt: skip
 
 
-@_compiled
+@inlined
 def happen(rng: Generator, table: Table, board: Board, until: float) -> bool:
     """Find what happens next, change the machines, and mark the sets that notice."""
     desk = board.desk[0]
@@ -71,12 +69,12 @@ def happen(rng: Generator, table: Table, board: Board, until: float) -> bool:
     return True
 
 
-@_compiled
+@inlined
 def _wait(rng: Generator, per_hour: float) -> float:
     return rng.standard_exponential() / per_hour if per_hour > 0.0 else np.inf
 
 
-@_compiled
+@inlined
 def _strike(rng: Generator, board: Board) -> None:
     desk = board.desk[0]
     x = rng.random() * desk.strikes
@@ -100,27 +98,27 @@ def _strike(rng: Generator, board: Board) -> None:
         _strike_broker(rng, board, cause, target)
 
 
-@_compiled
+@inlined
 def _strike_broker(rng: Generator, board: Board, cause: int, b: int) -> None:
-    desk = board.desk[0]
-    own = board.brokers[b].own
+    desk, own = board.desk[0], board.brokers[b].own
+    running = own in (_WELL, _LAGGING)
     if cause == _DESTROYED:
-        if own != _GONE:
-            desk.event = _E_DESTROY
-            _suffer(rng, board, b, _GONE, True)
-        return
-    if cause in (_CRASH, _POWER):
-        if own in (_WELL, _LAGGING):
-            desk.event = _E_CRASH if cause == _CRASH else _E_POWER
-            _suffer(rng, board, b, _CRASHED if cause == _CRASH else _DARK, True)
-        return
-    if own != _WELL or (cause == _RESTART and desk.restarting >= 0):
-        return
-    desk.event = _E_LAG if cause == _LAG else _E_STOP
-    _suffer(rng, board, b, _LAGGING if cause == _LAG else _RESTARTED, True)
+        strikes, event, after = own != _GONE, _E_DESTROY, _GONE
+    elif cause == _CRASH:
+        strikes, event, after = running, _E_CRASH, _CRASHED
+    elif cause == _POWER:
+        strikes, event, after = running, _E_POWER, _DARK
+    elif cause == _LAG:
+        strikes, event, after = own == _WELL, _E_LAG, _LAGGING
+    else:
+        # One restart at a time in the whole cluster.
+        strikes, event, after = own == _WELL and desk.restarting < 0, _E_STOP, _RESTARTED
+    if strikes:
+        desk.event = event
+        _suffer(rng, board, b, after, True)
 
 
-@_compiled
+@called
 def _strike_rack(rng: Generator, board: Board, cause: int, rack: int) -> None:
     desk = board.desk[0]
     if cause == _RACK_NETWORK:
@@ -138,7 +136,7 @@ def _strike_rack(rng: Generator, board: Board, cause: int, rack: int) -> None:
             _suffer(rng, board, b, after, True)
 
 
-@_compiled
+@called
 def _cluster_power(rng: Generator, board: Board) -> None:
     """Everything that runs goes dark; of everything that stands, some never returns."""
     desk = board.desk[0]
@@ -157,7 +155,7 @@ def _cluster_power(rng: Generator, board: Board) -> None:
             _suffer(rng, board, b, _DARK_ALL, False)
 
 
-@_compiled
+@inlined
 def _suffer(rng: Generator, board: Board, b: int, condition: int, mark: bool) -> None:
     """Give a broker a new condition, and its repair a clock."""
     desk = board.desk[0]
@@ -181,7 +179,7 @@ def _suffer(rng: Generator, board: Board, b: int, condition: int, mark: bool) ->
         _mark(board, b, False)
 
 
-@_compiled
+@inlined
 def _duration(rng: Generator, board: Board, condition: int) -> float:
     mean, shape = board.spells[condition].hours, board.spells[condition].shape
     if shape == 1.0:
@@ -189,7 +187,7 @@ def _duration(rng: Generator, board: Board, condition: int) -> float:
     return float(mean / shape * rng.standard_gamma(shape))
 
 
-@_compiled
+@inlined
 def _leave(board: Board, b: int) -> None:
     """End what a broker suffers; it is well afterwards."""
     desk = board.desk[0]
@@ -209,7 +207,7 @@ def _leave(board: Board, b: int) -> None:
         _stop_clock(board, b)
 
 
-@_compiled
+@called
 def _stop_clock(board: Board, clock: int) -> None:
     desk = board.desk[0]
     desk.running -= 1
@@ -219,7 +217,7 @@ def _stop_clock(board: Board, clock: int) -> None:
     board.clocks[clock].place = -1
 
 
-@_compiled
+@inlined
 def _repair(board: Board, clock: int) -> None:
     desk = board.desk[0]
     brokers = len(board.brokers)
@@ -245,7 +243,7 @@ def _repair(board: Board, clock: int) -> None:
             _leave(board, b)
 
 
-@_compiled
+@called
 def _copy_ends(rng: Generator, table: Table, board: Board) -> None:
     """One of all replicas that copy has its log, each as likely."""
     desk = board.desk[0]
@@ -265,7 +263,7 @@ def _copy_ends(rng: Generator, table: Table, board: Board) -> None:
             left -= 1
 
 
-@_compiled
+@inlined
 def _mark(board: Board, b: int, afterwards: bool) -> None:
     """Note that a broker's slot is struck in every set that it serves."""
     desk = board.desk[0]

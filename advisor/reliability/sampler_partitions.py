@@ -7,31 +7,29 @@ each of them.
 
 from __future__ import annotations
 
-from numba import njit
 from numpy.random import Generator
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
-from advisor.reliability.model import MECHANISMS
 from advisor.reliability.sampler_board import (
+    COLUMNS,
     LOSS_EVENTS,
     NO_CAUSE,
+    NO_DISK,
     RECORDS_LOST,
     REFUSED,
     UNREADABLE,
     UNWRITABLE,
     Board,
 )
+from advisor.reliability.sampler_compiler import called, inlined
 from advisor.reliability.sampler_tables import UNKNOWN, Table
 
-_compiled = njit(nogil=True, error_model="numpy", forceinline=True)
-
-_WELL = faults.WELL
-_DESTROYED = MECHANISMS.index("broker.destroyed")
+_WELL, _GONE = faults.WELL, faults.GONE
 _PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
 
 
-@_compiled
+@inlined
 def all_known(table: Table, board: Board) -> bool:
     """Whether the table holds what the sets are about to become; else name what it lacks."""
     desk = board.desk[0]
@@ -53,7 +51,7 @@ def all_known(table: Table, board: Board) -> bool:
     return True
 
 
-@_compiled
+@inlined
 def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     """Take one set through the event, and the one after it if there is one."""
     desk, one = board.desk[0], board.sets[s]
@@ -94,7 +92,7 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
         _lay_blame(table, board, s)
 
 
-@_compiled
+@called
 def account(table: Table, board: Board, s: int) -> None:
     """Add the time since a set was last looked at to the books."""
     desk, one = board.desk[0], board.sets[s]
@@ -108,7 +106,7 @@ def account(table: Table, board: Board, s: int) -> None:
     else:
         given_up = one.down + desk.budget_hours
         beyond = max(desk.now - max(given_up, one.since), 0.0)
-        for cause in range(NO_CAUSE + 1):
+        for cause in range(COLUMNS):
             share = board.blame[s, cause] * one.weight
             if share > 0.0:
                 board.book[UNWRITABLE, cause] += share * passed
@@ -118,7 +116,7 @@ def account(table: Table, board: Board, s: int) -> None:
     one.since = desk.now
 
 
-@_compiled
+@inlined
 def _bits(mask: int) -> int:
     count = 0
     while mask != 0:
@@ -127,7 +125,7 @@ def _bits(mask: int) -> int:
     return count
 
 
-@_compiled
+@inlined
 def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
     """Move every gap to its new place; return the records that were lost with them."""
     desk, one = board.desk[0], board.sets[s]
@@ -153,7 +151,7 @@ def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
     return lost
 
 
-@_compiled
+@called
 def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) -> None:
     """Count the partitions that lost something, and the records."""
     desk, weight = board.desk[0], board.sets[s].weight
@@ -172,7 +170,7 @@ def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) 
     board.book[RECORDS_LOST, desk.cause] += weight * min(records, desk.retained)
 
 
-@_compiled
+@called
 def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> None:
     """Count the moments until a new leader serves, which is quicker than any repair."""
     desk, weight = board.desk[0], board.sets[s].weight
@@ -183,21 +181,23 @@ def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> 
         board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
 
 
-@_compiled
+@called
 def _lay_blame(table: Table, board: Board, s: int) -> None:
     """Share a set's outage equally among the spells and copies that keep replicas away."""
-    copies = _bits(table.states[board.sets[s].state].absent)
-    total = copies
-    for cause in range(NO_CAUSE + 1):
+    copies, total = _bits(table.states[board.sets[s].state].absent), 0
+    for cause in range(COLUMNS):
         board.blame[s, cause] = 0.0
     for slot in range(board.slots.shape[1]):
         own = board.brokers[board.slots[s, slot]].own
-        if own != _WELL:
+        if own == _GONE:
+            copies += 1
+        elif own != _WELL:
             board.blame[s, board.spells[own].cause] += 1.0
             total += 1
-    board.blame[s, _DESTROYED] += copies
+    total += copies
+    board.blame[s, NO_DISK] = copies
     if total == 0:
         board.blame[s, NO_CAUSE] = 1.0
         return
-    for cause in range(NO_CAUSE + 1):
+    for cause in range(COLUMNS):
         board.blame[s, cause] /= total

@@ -22,8 +22,8 @@ from advisor.reliability.reduction import Setup
 from advisor.reliability.workload import Workload
 
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
-_SECONDS_PER_EVENT = 60e-9
-_SECONDS_PER_EVENT_AND_SET = 12e-9
+_SECONDS_PER_EVENT = 70e-9
+_SECONDS_PER_EVENT_AND_SET = 15e-9
 _SECONDS_PER_BLOCK = 1.0
 _FEWEST_BLOCKS = 32
 

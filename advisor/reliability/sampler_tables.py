@@ -112,8 +112,10 @@ class Tables:
     def _longer(self, states: int = 0, rows: int = 0) -> Table:
         old = self.table
         new = _empty(max(states, len(old.states)), max(rows, len(old.steps)), self.replicas)
-        for there, here in zip(new, old, strict=True):
-            there[: len(here)] = here
+        new.entry[: len(old.entry)] = old.entry
+        new.steps[: len(old.steps)] = old.steps
+        new.gap_map[: len(old.gap_map)] = old.gap_map
+        new.states[: len(old.states)] = old.states
         return new
 
 

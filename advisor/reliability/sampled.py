@@ -1,0 +1,216 @@
+"""What `simulate` returns: every measure as an estimate with its interval."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import InputError, MissingExtraError
+from advisor.protocol.config import Config
+from advisor.reliability import wording
+from advisor.reliability.model import FailureModel
+from advisor.reliability.result import MEASURES, UNITS, Interval, Tolerance, painters
+from advisor.reliability.workload import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measure as sampled.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; where nothing was seen, the bound: the upper one of a rate, the lower one of
+        ``mean_years_to_loss``. Never 0 for want of luck.
+    low, high : float
+        95 % interval.
+    n : float
+        Years simulated.
+    method : str
+        How the interval was made, and whether anything was seen.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: float
+    method: str
+
+    @property
+    def seen(self) -> bool:
+        """Whether it happened at all; if not, only a bound is known."""
+        return self.low > 0.0 and self.high != float("inf")
+
+    def __str__(self) -> str:
+        low, high = wording.digits(self.low), wording.digits(self.high)
+        if self.seen:
+            return f"{wording.digits(self.value)} (95 %: {low} to {high})"
+        return f"below {high}" if self.low == 0.0 else f"above {low}"
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled:
+    """What a Kafka configuration lost and refused in simulated years.
+
+    The measures bear the names of `Reliability` and mean the same; each is an `Estimate`.
+
+    Attributes
+    ----------
+    tolerates : Tolerance
+    causes : mapping of measure to mapping of mechanism to float
+        What the sample's events are due to; the parts add up to what was seen.
+    years, seed, blocks
+        What was simulated.
+    versions : mapping of str to str
+        Of this package, numpy and numba: the same draws need the same versions.
+    """
+
+    loss_probability_per_year: Estimate
+    loss_events_per_year: Estimate
+    mean_years_to_loss: Estimate
+    acked_records_lost_per_year: Estimate
+    write_unavailability: Estimate
+    read_unavailability: Estimate
+    records_refused_per_year: Estimate
+    tolerates: Tolerance
+    causes: Mapping[str, Mapping[str, float]]
+    years: int
+    seed: int
+    blocks: int
+    versions: Mapping[str, str]
+    config: Config
+    model: FailureModel
+    load: Workload
+    cluster: Any
+
+    def estimate(self, measure: str) -> Estimate:
+        """A measure by name.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        if measure not in MEASURES:
+            raise InputError(f"{measure!r} is no measure; there are: {', '.join(MEASURES)}")
+        found: Estimate = getattr(self, measure)
+        return found
+
+    def interval(self, measure: str) -> Interval:
+        """95 % interval of a measure, for the chance of the sample alone."""
+        found = self.estimate(measure)
+        return found.low, found.high
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what was lost, and what was refused."""
+        settings = (
+            f"RF {self.config.replication_factor}, min.insync.replicas "
+            f"{self.config.min_insync_replicas}, acks={self.config.acks}"
+        )
+        return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
+
+    def _loss_words(self) -> str:
+        first = self.mean_years_to_loss
+        if not first.seen:
+            return (
+                f"no acknowledged record was lost in {self.years:,} simulated years, so less than "
+                f"once in {wording.years(first.low)} (95 %)"
+            )
+        return (
+            f"you lose an acknowledged record about once in {wording.years(first.value)} "
+            f"(95 %: {wording.years(first.low)} to {wording.years(first.high)})"
+        )
+
+    def _refusal_words(self) -> str:
+        stops = self.write_unavailability
+        if not stops.seen:
+            return f"writes were never refused in {self.years:,} simulated years"
+        low, high = wording.time_per_year(stops.low), wording.time_per_year(stops.high)
+        return f"writes stop {wording.time_per_year(stops.value)} ({low} to {high})"
+
+    def explain(self) -> str:
+        """The verdict, every measure with its interval, the causes, and how it was sampled."""
+        lines = [self.verdict, f"{self.tolerates}.", ""]
+        for name in MEASURES:
+            found = self.estimate(name)
+            lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
+            parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
+            whole = sum(part for _, part in parts)
+            lines += [
+                f"  {part / whole:6.1%}  {wording.mechanism(cause)} ({cause})"
+                for cause, part in parts
+                if part > 0.0005 * whole
+            ]
+        made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        lines += [
+            "",
+            f"Card: {self.model.name}, its values taken as exact. {self.years:,} years in "
+            f"{self.blocks} blocks, seed {self.seed}; {made}.",
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Measures, causes and inputs as plain data; the same for the same seed and inputs."""
+        return {
+            "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
+            "tolerates": asdict(self.tolerates),
+            "causes": {name: dict(parts) for name, parts in self.causes.items()},
+            "years": self.years,
+            "seed": self.seed,
+            "blocks": self.blocks,
+            "versions": dict(self.versions),
+            "config": self.config.to_dict(),
+            "load": self.load.to_dict(),
+            "model": self.model.name,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a measure: value, low, high, unit, years, method.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("to_frame()", "notebook") from None
+        found = [(name, self.estimate(name)) for name in MEASURES]
+        rows = [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
+        return pd.DataFrame(
+            rows, columns=["measure", "value", "low", "high", "unit", "years", "method"]
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the measures with their intervals on matplotlib axes; returns the axes."""
+        painter: Callable[..., Any] | None = painters.get("sampled")
+        if painter is None:
+            raise MissingExtraError("plot()", "notebook")
+        return painter(self, ax)
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}\n{self.tolerates}."
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{name}</th>"
+            f"<td>{self.estimate(name)}</td><td>{UNITS[name]}</td>"
+            f"<td>{html.escape(self.estimate(name).method)}</td></tr>"
+            for name in MEASURES
+        )
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
+            f"<p>{html.escape(str(self.tolerates))}.</p>"
+            "<table><thead><tr><th>measure</th><th>sampled</th><th>unit</th><th>method</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
+        )
