@@ -1,0 +1,71 @@
+"""Where a topic's partitions stand, and the load they bear."""
+
+import pytest
+
+from advisor.cluster import Cluster
+from advisor.errors import InputError
+from advisor.protocol.assignment import assign
+from advisor.protocol.config import Config
+from advisor.reliability.placement import place
+from advisor.reliability.workload import Workload
+
+CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
+
+
+@pytest.mark.parametrize(("version", "algorithm"), [("4.2", "striped"), ("2.0", "rack_alternated")])
+def test_placed_as_kafka_places(version, algorithm):
+    """A new topic lies as that version's controller would lay it."""
+    config = Config(kafka_version=version, replication_factor=3)
+    found = place(CLUSTER, config, partitions=10)
+    expected = assign(CLUSTER.brokers, partitions=10, replication_factor=3, algorithm=algorithm)
+    assert found.partitions == 10
+    assert {r for r, _ in found.sets} == {tuple(r) for r in expected.values()}
+
+
+def test_patterns_count_racks():
+    """A pattern numbers the racks; without an order to keep, the fullest comes first."""
+    found = place(CLUSTER, Config(replication_factor=3), 1, placement=((5, 1, 2),))
+    assert found.pattern((5, 1, 2), ordered=False) == (0, 0, 1)
+    assert found.pattern((5, 1, 2), ordered=True) == (0, 1, 1)
+
+
+def test_brokers_without_a_rack_stand_alone():
+    """Two brokers of unknown rack are not taken to share one."""
+    cluster = Cluster(brokers={1: None, 2: None, 3: "a"})
+    found = place(cluster, Config(replication_factor=3), 1, placement=((1, 2, 3),))
+    assert found.pattern((1, 2, 3), ordered=True) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "sentence"),
+    [((1, 9), "broker 9 is not in the cluster"), ((1, 1), "two replicas"), ((1,), "1 replicas")],
+)
+def test_impossible_placements_are_refused(replicas, sentence):
+    """Unknown brokers, a broker twice, and another number of replicas than asked for."""
+    with pytest.raises(InputError, match=sentence):
+        place(CLUSTER, Config(replication_factor=2), 1, placement=(replicas,))
+
+
+@pytest.mark.parametrize(
+    "field", ["records_per_second", "record_bytes", "retention_hours", "replication_delay_ms"]
+)
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "many", True])
+def test_impossible_loads_are_refused(field, value):
+    """Negative, endless or wordy amounts name the field."""
+    with pytest.raises(InputError, match=field):
+        Workload(**{field: value})
+
+
+@pytest.mark.parametrize("partitions", [0, -3, 1.5, True])
+def test_a_topic_has_partitions(partitions):
+    """Zero, negative or broken partitions are refused."""
+    with pytest.raises(InputError, match="partitions"):
+        Workload(partitions=partitions)
+
+
+def test_the_load_is_spread_over_the_partitions():
+    """Two partitions take half each and keep a week of it."""
+    load = Workload(partitions=2, records_per_second=10.0, record_bytes=100)
+    assert load.records_per_hour_per_partition == 18_000
+    assert load.retained_records_per_partition == 18_000 * 168
+    assert load.retained_bytes == 2 * 18_000 * 168 * 100
