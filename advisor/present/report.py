@@ -137,13 +137,14 @@ def _subject(recommendation: Recommendation) -> str:
     cluster = recommendation.cluster
     brokers, racks = len(cluster.brokers), len(cluster.racks)
     where = f" in {racks} racks" if racks > 1 else (" in one rack" if racks else "")
-    return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({cluster.source})"
+    return f"{brokers} broker{'s' if brokers > 1 else ''}{where} ({Path(cluster.source).name})"
 
 
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
     ranged = has_interval(recommendation, choice)
     told = outcomes(choice.reliability, ranged)
-    name = choice.name
+    c = choice.config
+    name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
         name += f", delivery.timeout.ms {choice.config.delivery_timeout_ms}"
     return {

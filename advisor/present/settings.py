@@ -21,7 +21,7 @@ from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
 from advisor.reliability.workload import Workload
 
-MOST_REPLICAS = 5
+MOST_REPLICAS, SMALL_REPLICAS = 5, 3
 # Inside JupyterLab the charts follow its theme; elsewhere the colours drawn stand.
 _THEME = (
     "--advisor-ink: var(--jp-content-font-color1, #222222); "
@@ -64,14 +64,29 @@ class Neighbourhood:
         return self._known[config]
 
     def curve(self, config: Config) -> tuple[Point, ...]:
-        """Return all replication factors and min ISRs, the rest as in `config`."""
+        """Return the settings to draw around one: other replication factors and min ISRs.
+
+        Chains grow steeply with the replication factor. Above `SMALL_REPLICAS` only what was
+        asked for before is drawn, so that looking at one setting does not work out all the others.
+        """
         key = config.changed(replication_factor=1, min_insync_replicas=1)
         if key not in self._curves:
             self._curves[key] = tuple(self._neighbours(config))
-        return self._curves[key]
+        seen = {
+            (c.replication_factor, c.min_insync_replicas): point_of(result, ranged=False)
+            for c, result in self._known.items()
+            if (c.replication_factor or 0) > SMALL_REPLICAS
+            and (c.min_insync_replicas or 0) <= (c.replication_factor or 0)
+            and c.changed(replication_factor=1, min_insync_replicas=1) == key
+        }
+        return (*self._curves[key], *(seen[place] for place in sorted(seen, key=str)))
+
+    def is_slow(self, config: Config) -> bool:
+        """Return whether a setting takes seconds to evaluate because it was never asked for."""
+        return (config.replication_factor or 0) > SMALL_REPLICAS and config not in self._known
 
     def _neighbours(self, config: Config) -> Iterator[Point]:
-        for factor in range(1, self.most_replicas + 1):
+        for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
             for least in range(1, factor + 1):
                 there = config.changed(replication_factor=factor, min_insync_replicas=least)
                 # The exact model has its limits; the curve ends where it does.
@@ -113,6 +128,15 @@ def refusal_html(error: AdvisorError) -> str:
     return (
         '<div class="advisor-explorer"><p role="status"><strong>Kafka refuses this: '
         f"</strong>{escape(str(error))}</p></div>"
+    )
+
+
+def waiting_html(config: Config) -> str:
+    """Return what to show while a large chain is worked out."""
+    return (
+        f'<div class="advisor-explorer"><p role="status">Replication factor '
+        f"{config.replication_factor} is worked out for the first time; this takes some "
+        "seconds.</p></div>"
     )
 
 

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from advisor import catalog
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
-from advisor.present.settings import Neighbourhood, refusal_html, setting_html
+from advisor.present.settings import Neighbourhood, refusal_html, setting_html, waiting_html
 from advisor.protocol.config import Config
 from advisor.protocol.versions import MAX_INT, NEWEST_KNOWN
 from advisor.reliability.model import FailureModel, load_model
@@ -57,7 +57,10 @@ def explorer(
             if name not in around:
                 cards.setdefault(name, load_model(name))
                 around[name] = Neighbourhood(cluster, cards[name], load)
-            picture.value = setting_html(around[name], _config(start, controls))
+            chosen = _config(start, controls)
+            if around[name].is_slow(chosen):
+                picture.value = waiting_html(chosen)
+            picture.value = setting_html(around[name], chosen)
         except AdvisorError as error:
             picture.value = refusal_html(error)
 

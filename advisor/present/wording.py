@@ -74,7 +74,11 @@ def time_per_year(unavailability: float) -> str:
 
 def interval(low: float, high: float, say: Callable[[float], str]) -> str:
     """Return "95 %: a to b" in the words of `say`."""
-    return f"95 %: {say(low)} to {say(high)}"
+    first, second = say(low), say(high)
+    repeated = "once in "
+    if first.startswith(repeated):
+        second = second.removeprefix(repeated)
+    return f"95 %: {first} to {second}"
 
 
 def _scientific(value: float) -> str:
