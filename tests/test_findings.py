@@ -76,6 +76,15 @@ def test_a_topic_that_has_it(code: str, topic: Topic) -> None:
     assert all((RULES[code].title, RULES[code].why, RULES[code].remedy))
 
 
+def test_neighbouring_findings_do_not_mix() -> None:
+    """Min ISR 1, equal to RF, and above RF each give their own finding and not the others'."""
+    assert codes(with_min_isr(1)) == {"KRA101"}
+    assert codes(with_min_isr(3)) == {"KRA102"}
+    assert codes(with_min_isr(4), version="3.6") == {"KRA103", "KRA106"}
+    assert codes(with_min_isr(1, ONE)) == {"KRA204"}
+    assert codes(with_min_isr(1, partition(replicas=(1, 4)))) == {"KRA101", "KRA307"}
+
+
 def test_as_many_replicas_as_brokers() -> None:
     """RF 3 on three brokers leaves nowhere to make a new replica; on six it does not."""
     assert "KRA304" in codes(with_min_isr(2), {1: "a", 2: "b", 3: "c"})
