@@ -36,11 +36,16 @@ def solved(pattern, config, card=CARD):
     )
 
 
+def forget():
+    chain.structure.cache_clear()
+    measures.measure.cache_clear()
+
+
 @pytest.fixture
 def _fresh():
-    chain.structure.cache_clear()
+    forget()
     yield
-    chain.structure.cache_clear()
+    forget()
 
 
 @pytest.mark.usefixtures("_fresh")
@@ -56,7 +61,7 @@ def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, ac
         acks=acks,
     )
     merged = solved(pattern, config)
-    chain.structure.cache_clear()
+    forget()
     monkeypatch.setattr(symmetry, "_exchanges", lambda racks, _: [tuple(range(len(racks)))])
     monkeypatch.setattr(chain, "_lump", lambda structure: structure)
     assert merged == pytest.approx(solved(pattern, config), rel=1e-9)
@@ -67,7 +72,7 @@ def test_unequal_racks_are_merged_within_a_hair(monkeypatch):
     """Two replicas in one rack and one in another: who leads first hardly matters."""
     config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
     merged = solved((0, 0, 1), config)
-    chain.structure.cache_clear()
+    forget()
     monkeypatch.setattr(symmetry, "_exchanges", lambda racks, _: [tuple(range(len(racks)))])
     assert merged == pytest.approx(solved((0, 0, 1), config), rel=1e-6)
 
@@ -80,7 +85,7 @@ def test_merging_equal_states_changes_nothing(monkeypatch):
     smaller = chain.structure(
         measures.setup_for(config, CARD, LOAD, 3), measures.setting_for((0, 1, 2), CARD)
     ).states
-    chain.structure.cache_clear()
+    forget()
     monkeypatch.setattr(chain, "_lump", lambda structure: structure)
     assert merged == pytest.approx(solved((0, 1, 2), config), rel=1e-11)
     whole = chain.structure(

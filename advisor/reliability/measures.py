@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,7 @@ def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting
     return faults.Setting(pattern, mechanisms, 2)
 
 
+@lru_cache(maxsize=4096)
 def measure(
     pattern: tuple[int, ...],
     config: Config,
@@ -91,7 +93,7 @@ def measure(
     brokers: int,
     precision: float = solve.EXACT,
 ) -> SetMeasures:
-    """Solve the chain of one replica set.
+    """Solve the chain of one replica set; the same question is answered once.
 
     Parameters
     ----------
