@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from advisor.advice.choice import Choice
 from advisor.advice.recommendation import Recommendation
@@ -79,12 +80,9 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
         with style.look():
             draw_pareto(ax, points, marked)
         return ax
-    # The user's own pyplot, so that the figure shows where theirs do.
-    from matplotlib import pyplot
-
+    width, height = 12.0, 5.0
+    figure = _shown_figure(width, height)
     with style.look():
-        width, height = 12.0, 5.0
-        figure = pyplot.figure(figsize=(width, height), facecolor="white")
         entries = keys(marked)
         top = 1 - style.head_inches(len(entries)) / height
         grid = {"left": 0.13, "right": 0.53, "top": top, "bottom": 0.13, "hspace": 0.17}
@@ -107,15 +105,23 @@ def plot_reliability(result: Reliability, ax: Axes | None = None) -> Axes:
         Where to draw; a new figure without it.
     """
     told = outcomes(result)
+    if ax is None:
+        lines = sum(2.4 + len(outcome.shares) for outcome in told)
+        ax = _shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
     with style.look():
-        if ax is None:
-            from matplotlib import pyplot
-
-            lines = sum(2.4 + len(outcome.shares) for outcome in told)
-            figure = pyplot.figure(figsize=(7.2, 0.24 * lines + 0.3), facecolor="white")
-            ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
         draw_outcomes(ax, told)
     return ax
+
+
+def _shown_figure(width_inches: float, height_inches: float) -> Figure:
+    """Return a figure of the user's own pyplot, so that it shows where theirs do.
+
+    To be called outside `style.look`: with its first figure pyplot becomes interactive in a
+    notebook, and must stay so.
+    """
+    from matplotlib import pyplot
+
+    return pyplot.figure(figsize=(width_inches, height_inches), facecolor="white")
 
 
 def _as_listed(choice: Choice) -> tuple[int, int, bool, bool]:

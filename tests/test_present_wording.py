@@ -1,0 +1,87 @@
+"""Small numbers in words, and axes that carry them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.present.axis import loss_label, nines_axis, refused_label
+from advisor.present.points import Estimated
+from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
+
+SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
+
+
+@pytest.mark.parametrize(
+    ("small_side", "words"),
+    [
+        (1.0, ("100 % / year", "at least yearly", "0 %", "all year")),
+        (0.1, ("10 % / year", "once in 9.5 years", "90 %", "36 days/year")),
+        (1e-3, ("0.1 % / year", "once in 1,000 years", "99.9 %", "8.8 h/year")),
+        (1e-4, ("1e-4 / year", "once in 10,000 years", "99.99 %", "53 min/year")),
+        (1e-6, ("1e-6 / year", "once in 1 million years", "99.9999 %", "32 s/year")),
+        (1e-9, ("1e-9 / year", "once in 1 billion years", "99.9999999 %", "32 ms/year")),
+        (1e-16, ("1e-16 / year", "once in 1e16 years", "16 nines", "under 1 ms/year")),
+        (0.0, ("none modelled", "never, as modelled", "100 %, as modelled", "none modelled")),
+    ],
+)
+def test_a_small_side_has_these_words(small_side: float, words: tuple[str, ...]) -> None:
+    """Decades read as people say them, from every year to never."""
+    said = (per_year, once_in, availability, time_per_year)
+    assert tuple(say(small_side) for say in said) == words
+
+
+def test_an_interval_does_not_repeat_itself() -> None:
+    """The second end leaves out the words that the first began with."""
+    assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1 million years to 1,000 years"
+
+
+@given(SMALL_SIDES)
+def test_what_is_not_certain_is_never_said_to_be(small_side: float) -> None:
+    """Rounding makes neither 100 % of less, nor "none modelled" of more than nothing."""
+    assert (per_year(small_side) == "100 % / year") == (small_side >= 1)
+    assert (per_year(small_side) == "none modelled") == (small_side == 0)
+    assert (availability(small_side) == "100 %, as modelled") == (small_side == 0)
+    assert not availability(small_side).startswith("100 %") or small_side == 0
+
+
+@given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
+def test_an_axis_shows_everything_in_order(values: list[float], most: int) -> None:
+    """Every value lies within the limits, better ones higher, zeros in a lane above all others."""
+    axis = nines_axis([Estimated(v, v, v) for v in values], loss_label, most)
+    positions = [axis.at(v) for v in sorted(values, reverse=True)]
+    assert positions == sorted(positions)
+    assert all(axis.bottom <= at <= axis.top for at in positions)
+    if 0.0 in values:
+        assert axis.border is not None
+        assert all(axis.at(v) < axis.border for v in values if v > 0)
+    else:
+        assert axis.zero is None
+
+
+@given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
+def test_ticks_are_few_distinct_and_within_the_axis(values: list[float], most: int) -> None:
+    """At most so many ticks and the lane's, ascending, each on the axis and never above 100 %."""
+    axis = nines_axis([Estimated(v, v, v) for v in values], refused_label, most)
+    at = [position for position, _ in axis.ticks]
+    assert at == sorted(set(at))
+    assert at, "an axis without a tick says nothing"
+    assert len(at) <= most + 1
+    assert all(axis.bottom <= position <= axis.top for position in at)
+    assert all(position >= -1e-9 for position in at)
+
+
+def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
+    """The label of the last decade does not run into the label of the lane."""
+    axis = nines_axis([Estimated(q, q, q) for q in (1e-6, 1e-2, 0.0)], loss_label)
+    *others, lane = (position for position, _ in axis.ticks)
+    assert lane == axis.zero
+    assert lane - max(others) >= 0.1 * (axis.top - axis.bottom)
+
+
+def test_an_interval_widens_the_axis() -> None:
+    """The ends of an interval are on the axis too, not only its value."""
+    axis = nines_axis([Estimated(1e-6, 1e-9, 1e-3)], loss_label)
+    assert axis.bottom < -math.log10(1e-3)
+    assert axis.top > -math.log10(1e-9)
