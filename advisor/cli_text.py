@@ -30,7 +30,7 @@ def recommendation(answer: Recommendation) -> str:
 
 def audit(found: Audit) -> str:
     """Return the verdict, a table of the topics, worst first, and the findings."""
-    from advisor.advice.wording import how_often
+    from advisor.advice.wording import every
     from advisor.reliability.wording import time_per_year
 
     header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused", "goals")
@@ -43,7 +43,7 @@ def audit(found: Audit) -> str:
                 str(len(topic.partitions)),
                 str(config.replication_factor),
                 str(config.min_insync_replicas),
-                how_often(r.loss_probability_per_year),
+                every(r.mean_years_to_loss),
                 time_per_year(r.write_unavailability),
                 "met" if topic.ok else "missed",
             )

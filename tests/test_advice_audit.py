@@ -18,6 +18,8 @@ CARD = FailureModel.from_dict(
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 EASY = Goals(loss_probability_per_year=1e-2, write_unavailability=1e-2)
 
+LOOSE = Goals(loss_probability_per_year=1.0, write_unavailability=1.0)
+
 
 def topic(name: str, *replicas: tuple[int, ...], **configs: str) -> Topic:
     partitions = tuple(Partition(i, r[0], r, r) for i, r in enumerate(replicas))
@@ -113,15 +115,23 @@ def test_assumptions_are_said() -> None:
 def test_what_is_printed() -> None:
     """Verdict first, one sentence a topic, every finding, and HTML that escapes names."""
     found = audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY)
-    assert found.verdict == "1 of two topics falls short of the goals: single."
+    assert found.verdict == "1 of 2 topics falls short of the goals: single."
     assert repr(found).splitlines()[0] == found.verdict
     assert "KRA204 single" in found.explain()
-    assert "<strong>1 of two topics" in found._repr_html_()
+    assert "<strong>1 of 2 topics" in found._repr_html_()
     table = found.table()
     assert table["topic"].tolist() == ["single", "good"]
     assert table["ok"].tolist() == [False, True]
     assert json.loads(json.dumps(found.to_dict()))["ok"] is False
-    assert audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).verdict == "All one topic meet the goals."
+    assert (
+        audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).verdict == "The only topic meets the goals."
+    )
+    assert audit(Cluster(SIX, (GOOD, TWO_RACKS)), CARD, goals=LOOSE).verdict == (
+        "All 2 topics meet the goals."
+    )
+    assert audit(Cluster(SIX, (SINGLE,)), CARD, goals=EASY).verdict == (
+        "The only topic falls short of the goals: single."
+    )
 
 
 def test_words() -> None:

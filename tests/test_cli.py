@@ -84,7 +84,7 @@ def test_audit_says_by_its_exit_code(
     """0 when every topic meets the goals, 1 when one falls short, with text and JSON alike."""
     line = ["audit", good(tmp_path), "--model", card]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
-    assert capsys.readouterr().out.startswith("All one topic meet the goals.")
+    assert capsys.readouterr().out.startswith("The only topic meets the goals.")
     assert main([*line, "--loss-probability-per-year", "1e-12", "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is False

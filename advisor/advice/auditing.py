@@ -15,7 +15,7 @@ from advisor.advice.findings import BROKEN, Finding
 from advisor.advice.goals import Goals
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
-from advisor.advice.wording import count, how_often, listed
+from advisor.advice.wording import every, listed
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
@@ -62,7 +62,7 @@ class TopicAudit:
         r = self.choice.reliability
         text = (
             f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
-            f"{how_often(r.loss_probability_per_year)}, writes are refused "
+            f"{every(r.mean_years_to_loss)}, writes are refused "
             f"{time_per_year(r.write_unavailability)}"
         )
         if self.choice.unmet:
@@ -116,11 +116,15 @@ class Audit:
         """The answer in one or two sentences."""
         short = list(dict.fromkeys(t.topic.name for t in self.topics if not t.ok))
         total = len({t.topic.name for t in self.topics})
+        topics = "the only topic" if total == 1 else f"{total:,} topics"
         if not short:
-            return f"All {count(total, 'topic')} meet the goals."
+            text = f"{'' if total == 1 else 'all '}{topics} meet{'s' if total == 1 else ''}"
+            return f"{text[0].upper()}{text[1:]} the goals."
         names = listed(short[:5]) + (f" and {len(short) - 5} more" if len(short) > 5 else "")
-        what = "falls" if len(short) == 1 else "fall"
-        return f"{len(short)} of {count(total, 'topic')} {what} short of the goals: {names}."
+        if total == 1:
+            return f"The only topic falls short of the goals: {names}."
+        falls = "falls" if len(short) == 1 else "fall"
+        return f"{len(short):,} of {topics} {falls} short of the goals: {names}."
 
     def rows(self, intervals: bool = False) -> list[dict[str, object]]:
         """Return one row of plain values per topic, worst first.
@@ -178,7 +182,7 @@ class Audit:
                 "topic": t.topic.name,
                 "partitions": len(t.partitions),
                 "setting": t.choice.name,
-                "a record is lost": how_often(t.choice.reliability.loss_probability_per_year),
+                "a record is lost": every(t.choice.reliability.mean_years_to_loss),
                 "refused a year": time_per_year(t.choice.reliability.write_unavailability),
                 "goals": "met" if t.choice.meets_all else f"{len(t.choice.unmet)} missed",
                 "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),

@@ -128,7 +128,9 @@ _RULES = (
         "KRA107",
         NOTE,
         "min.insync.replicas is not stated",
-        "The description does not tell the value; Kafka's default of 1 was assumed.",
+        "Kafka's default of 1 was assumed. kafka-topics.sh lists every value that is not the "
+        "default since 2.2, the brokers' own included; an older one, or a file written by hand, "
+        "may leave it out.",
         "Ask kafka-configs.sh --describe --all, and set it on the topic.",
     ),
     Rule(

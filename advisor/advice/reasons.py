@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import dominant, how_often, listed, significant, years_between
+from advisor.advice.wording import dominant, every, listed, significant
 from advisor.reliability.wording import time_per_year
 
 _BEYOND_BELIEF_YEARS = 1e6
@@ -79,8 +79,8 @@ def reasons(
     found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
-        often = how_often(leader_only.reliability.loss_probability_per_year)
-        found.append(f"With acks=1 an acknowledged record would be lost about {often}.")
+        often = every(leader_only.reliability.mean_years_to_loss)
+        found.append(f"With acks=1 an acknowledged record would be lost {often}.")
     return tuple(found)
 
 
@@ -123,15 +123,17 @@ def _against_factor(
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
-    theirs, own = r.loss_probability_per_year, ours.loss_probability_per_year
+    theirs, own = every(r.mean_years_to_loss), every(ours.mean_years_to_loss)
     least = other.config.min_insync_replicas
     # Beyond a million years nobody should compare: what no card knows comes first.
-    if min(years_between(theirs), years_between(own)) > _BEYOND_BELIEF_YEARS:
+    if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _BEYOND_BELIEF_YEARS:
         lost = f"With min.insync.replicas {least} losses stay rarer than once in a million years"
+    elif theirs == own:
+        lost = f"With min.insync.replicas {least} losses are as frequent"
     else:
         lost = (
-            f"With min.insync.replicas {least} an acknowledged record would be lost "
-            f"{how_often(theirs)} instead of {how_often(own)}"
+            f"With min.insync.replicas {least} an acknowledged record would be lost {theirs} "
+            f"instead of {own}"
         )
     refused, now = r.write_unavailability, ours.write_unavailability
     return f"{lost}, and writes refused {time_per_year(refused)} instead of {time_per_year(now)}."

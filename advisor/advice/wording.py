@@ -43,12 +43,16 @@ def years_between(probability: float) -> float:
 
 def how_often(probability: float) -> str:
     """Return "once in N years" or "N times a year" for a probability per year."""
-    between = years_between(probability)
-    if math.isinf(between):
+    return every(years_between(probability))
+
+
+def every(mean_years: float) -> str:
+    """Return "once in N years" or "N times a year" for the mean years between events."""
+    if math.isinf(mean_years):
         return "never"
-    if between >= 1:
-        return f"once in {years(between)}"
-    return f"{significant(1 / between)} times a year" if between > 0 else "all the time"
+    if mean_years >= 1:
+        return f"once in {years(mean_years)}"
+    return f"{significant(1 / mean_years)} times a year" if mean_years > 0 else "all the time"
 
 
 def count(number: int, noun: str) -> str:
