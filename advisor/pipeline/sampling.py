@@ -1,0 +1,208 @@
+"""Where the blocks of a sampling run are computed: on Spark or in this process.
+
+A block's row depends on the plan and the block alone, so that both engines, any number of
+partitions and any interruption give the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import AdvisorError, InputError, MissingExtraError
+from advisor.reliability.sampler import Row, mark, run_block
+from advisor.reliability.sampler_plan import Block, Plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+Advance = Callable[[int], Any]
+Runner = Callable[[Plan, Block], Row]
+
+_ROW = (
+    "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
+    "first_losses long, loss_moments long, events long, causes array<double>"
+)
+# Spark tells of a wave when all of it is done: enough blocks for every core to stay busy.
+_BLOCKS_PER_CORE_AND_WAVE = 8
+
+
+def here(
+    plan: Plan, blocks: Sequence[Block], checkpoint: str | None, advance: Advance
+) -> list[Row]:
+    """Compute the blocks in this process, one after the other."""
+    done = _kept(checkpoint, plan, blocks) if checkpoint else {}
+    for block in blocks:
+        if block.index not in done:
+            row = done[block.index] = run_block(plan, block)
+            if checkpoint:
+                _keep(checkpoint, row)
+        advance(block.years)
+    return [done[block.index] for block in blocks]
+
+
+def on_spark(
+    plan: Plan, blocks: Sequence[Block], checkpoint: str | None, advance: Advance
+) -> list[Row]:
+    """Compute the blocks on this process's Spark session."""
+    from advisor.pipeline.session import spark_session
+
+    return sample(spark_session(), plan, blocks, checkpoint, advance)
+
+
+def sample(
+    session: SparkSession,
+    plan: Plan,
+    blocks: Sequence[Block],
+    checkpoint: str | None,
+    advance: Advance,
+    *,
+    partitions: int | None = None,
+    runner: Runner = run_block,
+) -> list[Row]:
+    """Compute the blocks on a Spark session, wave by wave.
+
+    Parameters
+    ----------
+    session : SparkSession
+    plan : Plan
+    blocks : sequence of Block
+    checkpoint : str or None
+        Directory of finished blocks; what is there is not computed again.
+    advance : callable
+        Told the years that are done.
+    partitions : int, optional
+        Of each wave; by default as many as it has blocks.
+    runner : callable
+        Computes one block.
+    """
+    done = _kept_by_spark(session, checkpoint, plan, blocks) if checkpoint else {}
+    advance(sum(block.years for block in blocks if block.index in done))
+    left = [block for block in blocks if block.index not in done]
+    size = _BLOCKS_PER_CORE_AND_WAVE * session.sparkContext.defaultParallelism
+    for wave in (left[start : start + size] for start in range(0, len(left), size)):
+        rows = _wave(session, plan, wave, checkpoint, partitions or len(wave), runner)
+        done |= {row.block: row for row in rows}
+        advance(sum(block.years for block in wave))
+    return [done[block.index] for block in blocks]
+
+
+def _wave(
+    session: SparkSession,
+    plan: Plan,
+    wave: Sequence[Block],
+    checkpoint: str | None,
+    partitions: int,
+    runner: Runner,
+) -> list[Row]:
+    from pyspark.errors import PySparkException
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as arrow
+
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                row = runner(plan, wave[place])._asdict()
+                yield arrow.RecordBatch.from_pylist([row])
+
+    frame = session.range(0, len(wave), 1, partitions).mapInArrow(work, _ROW)
+    try:
+        if checkpoint is None:
+            return [_row(found.asDict()) for found in frame.collect()]
+        frame.write.mode("append").parquet(checkpoint)
+    except PySparkException as error:
+        said = re.search(r"advisor\.errors\.\w+: (.+)", str(error))
+        if said is None:
+            raise
+        raise AdvisorError(said[1]) from error
+    written = _kept_by_spark(session, checkpoint, plan, wave)
+    return list(written.values())
+
+
+def _kept_by_spark(
+    session: SparkSession, checkpoint: str, plan: Plan, blocks: Sequence[Block]
+) -> dict[int, Row]:
+    """Read the rows of a checkpoint with Spark, wherever it lies."""
+    from pyspark.errors import PySparkException
+
+    if "://" not in checkpoint and not Path(checkpoint).is_dir():
+        _refuse_file(checkpoint)
+        return {}
+    try:
+        found = session.read.schema(_ROW).parquet(checkpoint).collect()
+    except PySparkException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return {}
+        raise InputError(_NO_CHECKPOINT.format(checkpoint)) from error
+    return _checked([row.asDict() for row in found], checkpoint, plan, blocks)
+
+
+def _kept(checkpoint: str, plan: Plan, blocks: Sequence[Block]) -> dict[int, Row]:
+    """Read the rows of a checkpoint without Spark."""
+    parquet = _parquet()
+    if not Path(checkpoint).is_dir():
+        _refuse_file(checkpoint)
+        return {}
+    found: list[dict[str, Any]] = []
+    for path in sorted(Path(checkpoint).glob("[!._]*.parquet")):
+        try:
+            found += parquet.read_table(path).to_pylist()
+        except (OSError, ValueError) as error:
+            raise InputError(_NO_CHECKPOINT.format(checkpoint)) from error
+    return _checked(found, checkpoint, plan, blocks)
+
+
+def _keep(checkpoint: str, row: Row) -> None:
+    """Write one row; the file appears under its name only when it is whole."""
+    import pyarrow as arrow
+
+    directory = Path(checkpoint)
+    directory.mkdir(parents=True, exist_ok=True)
+    draft = directory / f".block-{row.block:08d}.{os.getpid()}"
+    _parquet().write_table(arrow.Table.from_pylist([row._asdict()]), draft)
+    draft.replace(directory / f"block-{row.block:08d}.parquet")
+
+
+_NO_CHECKPOINT = "{} is not a directory of finished blocks; name an empty or new one as checkpoint"
+
+
+def _checked(
+    found: Sequence[dict[str, Any]], checkpoint: str, plan: Plan, blocks: Sequence[Block]
+) -> dict[int, Row]:
+    """Take the rows of the blocks asked for; refuse those of another run."""
+    wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
+    run = mark(plan, blocks[0].seed)
+    rows = {}
+    for fields in found:
+        if fields.keys() != set(Row._fields) or None in fields.values():
+            raise InputError(_NO_CHECKPOINT.format(checkpoint))
+        row = _row(fields)
+        if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
+            raise InputError(
+                f"{checkpoint} keeps blocks of other inputs, years or another seed; give those, "
+                "or name another directory as checkpoint"
+            )
+        if row.block in wanted:
+            rows[row.block] = row
+    return rows
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    return Row(**{**fields, "causes": tuple(fields["causes"])})
+
+
+def _refuse_file(checkpoint: str) -> None:
+    if Path(checkpoint).exists():
+        raise InputError(_NO_CHECKPOINT.format(checkpoint))
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("a checkpoint", "spark") from None
+    return parquet

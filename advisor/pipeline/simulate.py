@@ -1,0 +1,89 @@
+"""`simulate`: the sampled reliability of a configuration on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from advisor.cluster.model import Cluster
+from advisor.errors import InputError
+from advisor.pipeline import sampling
+from advisor.pipeline.progress import progress_bar
+from advisor.protocol.config import Config
+from advisor.reliability.model import FailureModel
+from advisor.reliability.placement import Replicas
+from advisor.reliability.sampled import Sampled
+from advisor.reliability.sampler import Row
+from advisor.reliability.sampler_merge import merge
+from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
+from advisor.reliability.workload import Workload
+
+Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], list[Row]]
+
+ENGINES: dict[str, Engine] = {"spark": sampling.on_spark, "local": sampling.here}
+
+
+def simulate(
+    cluster: Cluster,
+    config: Config,
+    model: FailureModel,
+    load: Workload | None = None,
+    years: float = 1e6,
+    seed: int = 7,
+    engine: str = "spark",
+    *,
+    placement: Sequence[Replicas] | None = None,
+    checkpoint: str | Path | None = None,
+) -> Sampled:
+    """What a configuration loses and refuses on a cluster, sampled event by event.
+
+    Lives through broker, rack and cluster failures of the whole cluster, with every replica set of
+    the topic at once, so that partitions that fail together are seen to fail together. Repairs
+    may have any gamma shape. A loss so rare that it does not happen in ``years`` is given as an
+    upper bound; `evaluate` tells how rare it is.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Brokers and their racks. A broker whose rack is unknown counts as a rack of its own.
+    config : Config
+    model : FailureModel
+        Its values are taken as exact.
+    load : Workload, optional
+    years : float
+        A whole number of years to simulate.
+    seed : int
+        0 to 2**64 - 1. The same seed and inputs give the same bytes, whatever the engine.
+    engine : {"spark", "local"}
+        "local" runs the same blocks in this process, without Spark.
+    placement : sequence of tuple of int, optional
+        Replicas of each partition; by default as Kafka places a new topic.
+    checkpoint : path, optional
+        A directory that keeps finished blocks as Parquet. Called again with the same inputs, only
+        the missing blocks are computed.
+
+    Returns
+    -------
+    Sampled
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be, or the checkpoint belongs to other inputs.
+    MissingExtraError
+        If pyspark (or for a checkpoint, pyarrow) is not installed.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"engine={engine!r}: there are {', '.join(map(repr, ENGINES))}")
+    load = Workload() if load is None else load
+    where = None if placement is None else tuple(tuple(replicas) for replicas in placement)
+    if where:
+        load = replace(load, partitions=len(where))
+    plan = plan_for(cluster, config, model, load, where)
+    blocks = cut_into_blocks(plan, years, seed)
+    kept = None if checkpoint is None else str(checkpoint)
+    with progress_bar(sum(block.years for block in blocks), "years") as advance:
+        rows = ENGINES[engine](plan, blocks, kept, advance)
+    return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
