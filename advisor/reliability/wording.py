@@ -42,6 +42,8 @@ def years(value: float) -> str:
 def time_per_year(fraction: float) -> str:
     """A fraction of time as its yearly total: ``8.8 hours a year``, ``32 seconds a year``."""
     minutes = fraction * _YEAR_MINUTES
+    if fraction > 0.995:
+        return "all the time"
     if minutes >= 48 * 60:
         return f"{digits(minutes / 1440)} days a year"
     if minutes >= 120:
