@@ -88,9 +88,9 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
 
 @advisor.command()
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
-@click.option("--years", type=float, default=1e5, show_default=True, help="Years to sample.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed, the same run.")
-@click.option("--engine", default="local", show_default=True, help="local or spark.")
+@click.option("--years", type=float, default=1e6, show_default=True, help="Years to sample.")
+@click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
+@click.option("--engine", default="spark", show_default=True, help="spark or local.")
 def simulate(
     cluster: str, as_json: bool, years: float, seed: int, engine: str, **given: Any
 ) -> None:

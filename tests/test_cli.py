@@ -91,6 +91,21 @@ def test_audit_says_by_its_exit_code(
     assert data["topics"][0]["topic"] == "t"
 
 
+def test_simulate_samples_here_too(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without Spark the same sampling runs in this process, and the same seed says the same."""
+    line = ["simulate", good(tmp_path), "--model", card, "--engine", "local", "--years", "200"]
+    said = []
+    for _ in range(2):
+        assert main(line) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert said[0].startswith("RF 3, min.insync.replicas 2, acks=all: ")
+    assert main([*line[:-1], "nan"]) == 2
+    one_sentence(capsys)
+
+
 def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a name all cards, with one its numbers."""
     assert main(["cards"]) == 0
