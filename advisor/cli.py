@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from advisor import __version__, cli_files, cli_text
+from advisor import __version__, cli_files, cli_play, cli_text
 from advisor.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ def advisor() -> None:
     CLUSTER is what you have at hand: the output of kafka-topics.sh --describe in a file, or TOML,
     JSON or Strimzi YAML. A failure-model card says what breaks and how often: see advisor cards.
     """
+
+
+advisor.add_command(cli_play.play)
+advisor.add_command(cli_play.explore)
 
 
 @advisor.command()

@@ -1,0 +1,76 @@
+"""The commands that play with replication itself: `advisor play` and `advisor explore`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from advisor.errors import InputError
+
+DIFFERS = 1
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--rewrite", is_flag=True, help="Fill the file's expectations in.")
+def play(scenario: str, rewrite: bool) -> int:
+    """Run a scenario file and print its transcript; exit code 1 where an expectation differs."""
+    from advisor.protocol import play as playing
+
+    path = Path(scenario)
+    if not path.is_file():
+        raise InputError(f"{scenario}: there is no such scenario file.")
+    if rewrite:
+        _replace(path, playing.rewrite(path))
+        return 0
+    played = playing.play(path)
+    click.echo(played.transcript, nl=False)
+    for line, expected, printed in played.differences:
+        click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
+    return 0 if played.ok else DIFFERS
+
+
+@click.command()
+@click.option("--rf", type=int, default=3, show_default=True, help="replication.factor.")
+@click.option("--min-isr", type=int, default=2, show_default=True, help="min.insync.replicas.")
+@click.option("--acks", default="all", show_default=True, help="all, 1 or 0.")
+@click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable.")
+@click.option("--kafka-version", default="4.2", show_default=True)
+@click.option("--faults", type=int, default=2, show_default=True, help="Faults to try at most.")
+@click.option("--kind", "kinds", multiple=True, help="A fault that may happen; repeatable.")
+@click.option("--writes", type=int, help="Records to write at most.")
+def explore(faults: int, kinds: tuple[str, ...], writes: int | None, **given: Any) -> int:
+    """Search for the fewest faults that lose an acknowledged record.
+
+    Prints a scenario that `advisor play` runs, or how far the search looked without finding one.
+    """
+    from advisor.protocol.config import Config
+    from advisor.protocol.explore_faults import FAULTS, Loss, shortest_loss
+
+    config = Config(
+        kafka_version=given["kafka_version"],
+        replication_factor=given["rf"],
+        min_insync_replicas=given["min_isr"],
+        acks=given["acks"],
+        unclean_leader_election_enable=given["unclean"],
+    )
+    found = shortest_loss(config, faults=faults, kinds=kinds or FAULTS, writes=writes)
+    if isinstance(found, Loss):
+        click.echo(found.scenario, nl=False)
+    else:
+        click.echo(str(found))
+    return 0
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then put it in its place: it is whole at every moment."""
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=".advisor-", delete=False, encoding="utf-8", newline=""
+    ) as file:
+        file.write(text)
+    os.chmod(file.name, path.stat().st_mode)
+    os.replace(file.name, path)

@@ -1,0 +1,79 @@
+"""`advisor play` and `advisor explore`, as typed."""
+
+import pytest
+
+from advisor.__main__ import main
+
+SCENARIO = """\
+cluster brokers=3 kafka=3.9
+topic t1 replicas=1,2,3 min_insync_replicas=2
+produce t1-0 10 acks=all
+> acked 10
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "story.txt"
+    path.write_text(SCENARIO)
+    return path
+
+
+def test_a_story_that_holds(scenario, capsys):
+    """The transcript is printed and the exit code is 0."""
+    assert main(["play", str(scenario)]) == 0
+    assert capsys.readouterr().out == SCENARIO
+
+
+def test_a_story_that_differs(scenario, capsys):
+    """Exit 1, naming the line, what was expected and what was printed."""
+    scenario.write_text(SCENARIO.replace("acked 10", "acked 9"))
+    assert main(["play", str(scenario)]) == 1
+    found = capsys.readouterr()
+    assert "> acked 10" in found.out
+    assert f"{scenario}:4: expected" in found.err
+    assert "acked 9" in found.err
+    assert "acked 10" in found.err
+
+
+def test_rewrite_fills_in(scenario):
+    """--rewrite puts what is printed in place of what was expected."""
+    scenario.write_text(SCENARIO.replace("acked 10", "acked 9"))
+    assert main(["play", str(scenario), "--rewrite"]) == 0
+    assert scenario.read_text() == SCENARIO
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("produce t1-0", "prodce t1-0"), ("t1-0 10", "t9-0 10"), ("replicas=1,2,3", "replicas=1,2,7")],
+)
+def test_a_broken_story_names_its_line(scenario, capsys, old, new):
+    """Unknown verbs, topics and brokers: one sentence with the line, exit 2, file untouched."""
+    broken = SCENARIO.replace(old, new)
+    scenario.write_text(broken)
+    for arguments in (["play", str(scenario)], ["play", str(scenario), "--rewrite"]):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "line " in error
+    assert scenario.read_text() == broken
+
+
+def test_no_such_file(capsys):
+    """A path that leads nowhere is one sentence."""
+    assert main(["play", "nowhere.txt"]) == 2
+    assert "nowhere.txt" in capsys.readouterr().err
+
+
+def test_explore_tells_a_story_that_plays(tmp_path, capsys):
+    """0.10 loses with two kills; the printed scenario runs as printed."""
+    assert main(["explore", "--kafka-version", "0.10.2", "--kind", "kill"]) == 0
+    story = tmp_path / "found.txt"
+    story.write_text(capsys.readouterr().out)
+    assert main(["play", str(story)]) == 0
+
+
+def test_explore_says_how_far_it_looked(capsys):
+    """Where nothing is found the answer says so and how many states were seen."""
+    assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
+    assert "state" in capsys.readouterr().out
