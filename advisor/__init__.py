@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from advisor.reliability import drawing
 
 if TYPE_CHECKING:
     from advisor.advice import Goals, audit, recommend
@@ -53,6 +56,21 @@ __all__ = [
     "recommend",
     "simulate",
 ]
+
+
+def _present(name: str) -> Callable[..., Any]:
+    def drawn(*arguments: Any, **options: Any) -> Any:
+        return getattr(import_module("advisor.present"), name)(*arguments, **options)
+
+    return drawn
+
+
+drawing.painters.update(
+    reliability=_present("plot_reliability"),
+    sampled=_present("plot_reliability"),
+    recommendation=_present("plot_recommendation"),
+    report=_present("write_report"),
+)
 
 
 def __getattr__(name: str) -> Any:

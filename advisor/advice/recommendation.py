@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from advisor.advice import reasons, rendering
+from advisor.advice import reasons
 from advisor.advice.checks import check_cluster, check_producer
 from advisor.advice.choice import Choice, measures_of
 from advisor.advice.findings import Finding
@@ -19,6 +19,7 @@ from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.advice.wording import count
 from advisor.cluster import Cluster
+from advisor.reliability import drawing
 from advisor.reliability.model import FailureModel
 from advisor.reliability.workload import Workload
 
@@ -176,7 +177,7 @@ class Recommendation:
         MissingExtraError
             The libraries that draw are not installed.
         """
-        return rendering.render(self, path)
+        return drawing.draw("report", self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw durability against availability, with the current and recommended settings.
@@ -186,7 +187,7 @@ class Recommendation:
         MissingExtraError
             The libraries that draw are not installed.
         """
-        return rendering.draw(self, ax)
+        return drawing.draw("recommendation", self, ax)
 
     def explain(self) -> str:
         """Return the whole reasoning as text."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import InputError, MissingExtraError
 from advisor.protocol.config import Config
-from advisor.reliability import wording
+from advisor.reliability import drawing, wording
 from advisor.reliability.model import FailureModel
 from advisor.reliability.workload import Workload
 
@@ -43,9 +43,6 @@ Interval = tuple[float, float]
 
 # Rarer than this, what the card leaves out matters more than what it holds.
 _BEYOND_BELIEF_YEARS = 1e6
-
-# Set by the package: draws a result on matplotlib axes. This room knows no plotting.
-painters: dict[str, Callable[..., Any]] = {}
 
 
 _DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 10_000
@@ -274,9 +271,7 @@ class Reliability:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""
-        if "reliability" not in painters:
-            raise MissingExtraError("plot()", "notebook")
-        return painters["reliability"](self, ax)
+        return drawing.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
         return f"{self.verdict}\n{self.tolerates}."

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import InputError, MissingExtraError
 from advisor.protocol.config import Config
-from advisor.reliability import wording
+from advisor.reliability import drawing, wording
 from advisor.reliability.model import FailureModel
-from advisor.reliability.result import MEASURES, UNITS, Interval, Tolerance, painters
+from advisor.reliability.result import MEASURES, UNITS, Interval, Tolerance
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
@@ -193,10 +193,7 @@ class Sampled:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""
-        painter: Callable[..., Any] | None = painters.get("sampled")
-        if painter is None:
-            raise MissingExtraError("plot()", "notebook")
-        return painter(self, ax)
+        return drawing.draw("sampled", self, ax)
 
     def __repr__(self) -> str:
         return f"{self.verdict}\n{self.tolerates}."
