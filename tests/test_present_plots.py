@@ -38,6 +38,10 @@ def settings(first: float, step: float, most: int = 5, zero: bool = False) -> li
 SETS = {
     "usual": settings(2e-2, 2.3),
     "zeros": settings(1e-3, 2.5, zero=True),
+    "a decade below zero": [
+        Point(rf, least, "all", Estimated(q, q, q), Estimated(q, q, q))
+        for (rf, least), q in {(1, 1): 1e-1, (2, 1): 1e-6, (2, 2): 0.0}.items()
+    ],
     "huge": settings(0.9, 6.0),
     "flat": settings(1.1e-4, 0.05, most=3),
     "two brokers": settings(1e-2, 1.0, most=2),

@@ -77,7 +77,7 @@ def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
     axis = nines_axis([Estimated(q, q, q) for q in (1e-6, 1e-2, 0.0)], loss_label)
     *others, lane = (position for position, _ in axis.ticks)
     assert lane == axis.zero
-    assert lane - max(others) >= 0.1 * (axis.top - axis.bottom)
+    assert lane - max(others) >= 0.15 * (axis.top - axis.bottom)
 
 
 def test_an_interval_widens_the_axis() -> None:

@@ -9,7 +9,7 @@ from html import escape
 
 from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
-from advisor.errors import AdvisorError, NotComputedError
+from advisor.errors import AdvisorError, ConfigError, NotComputedError
 from advisor.present import style
 from advisor.present.outcome import estimated, outcomes, point_of
 from advisor.present.plots import plot_curves
@@ -124,10 +124,12 @@ def setting_html(around: Neighbourhood, config: Config) -> str:
 
 
 def refusal_html(error: AdvisorError) -> str:
-    """Return why a setting cannot be: Kafka's own reason, no chart."""
+    """Return why a setting cannot be, or cannot be worked out; no chart."""
+    refused = isinstance(error, ConfigError)
+    says = "Kafka refuses this:" if refused else "This cannot be worked out:"
     return (
-        '<div class="advisor-explorer"><p role="status"><strong>Kafka refuses this: '
-        f"</strong>{escape(str(error))}</p></div>"
+        f'<div class="advisor-explorer"><p role="status"><strong>{says}</strong> '
+        f"{escape(str(error))}</p></div>"
     )
 
 

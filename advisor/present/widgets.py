@@ -46,7 +46,6 @@ def explorer(
     """
     load = load or Workload()
     start = config or _start(cluster)
-    cards = {model.name: model}
     around: dict[str, Neighbourhood] = {}
     controls = _controls(start, model, _most(cluster))
     picture = widgets.HTML()
@@ -55,8 +54,8 @@ def explorer(
         name = controls["card"].value
         try:
             if name not in around:
-                cards.setdefault(name, load_model(name))
-                around[name] = Neighbourhood(cluster, cards[name], load)
+                card = model if name == model.name else load_model(name)
+                around[name] = Neighbourhood(cluster, card, load)
             chosen = _config(start, controls)
             if around[name].is_slow(chosen):
                 picture.value = waiting_html(chosen)
