@@ -229,3 +229,14 @@ def test_unknown_racks_are_said():
     found = evaluate(Cluster(brokers={1: None, 2: "a"}), Config(replication_factor=2), card, ONE)
     assert "brokers 1" in found.assumptions[0]
     assert not evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE).assumptions
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_a_card_where_nothing_happens(replicas):
+    """Rates of zero: nothing is lost or refused, ever, and the verdict says so."""
+    card = FailureModel.from_dict({"broker": {"crash": {"per_year": 0.0, "minutes": 1.0}}})
+    found = evaluate(cluster("a", "b", "c"), Config(replication_factor=replicas), card, ONE)
+    assert found.mean_years_to_loss == math.inf
+    assert found.loss_probability_per_year == 0.0
+    assert found.write_unavailability == 0.0
+    assert "nothing in this failure model" in found.verdict

@@ -80,7 +80,7 @@ def outcomes(result: Reliability, ranged: bool = True) -> tuple[Outcome, ...]:
         low, high = estimate.low, estimate.high
         ends = interval(low, high, say_end) if low < high else ""
         value, brief = say(estimate.value), say_end(estimate.value)
-        told.append(Outcome(title, value, brief, ends, shares(result.causes[measure])))
+        told.append(Outcome(title, value, brief, ends, shares(result.causes.get(measure, {}))))
     return tuple(told)
 
 

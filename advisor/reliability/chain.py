@@ -165,7 +165,7 @@ def _arrays(
         rate=moves[:, 2],
         weight=np.ones(len(rows)),
         flags=moves[:, 3:].astype(bool),
-        gap_map=np.array(gap_rows, dtype=np.int64).reshape(len(rows), -1),
+        gap_map=np.array(gap_rows, dtype=np.int64).reshape(len(rows), max(table.replicas - 1, 1)),
         rate_names=tuple(names),
         writable=np.array(table.writable)[partitions],
         readable=np.array(table.readable)[partitions],
