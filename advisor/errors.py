@@ -2,7 +2,7 @@
 
 
 class AdvisorError(Exception):
-    """Base of every error this project raises on purpose; its text is for the person who reads it."""
+    """Base of every error raised on purpose here; its text is for the person who reads it."""
 
 
 class InputError(AdvisorError):

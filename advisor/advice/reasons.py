@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import dominant, every, listed, significant
-from advisor.reliability.wording import time_per_year
+from advisor.advice.wording import dominant, every, listed
+from advisor.reliability.wording import significant, time_per_year
 
 _BEYOND_BELIEF_YEARS = 1e6
 

@@ -5,33 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.reliability.wording import mechanism
+from advisor.reliability.wording import mechanism, significant, years
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
-def significant(value: float, digits: int = 2) -> str:
-    """Return a number with so many significant digits, without an exponent where it is readable.
-
-    >>> significant(178487.06), significant(5.591e-6), significant(3.0)
-    ('180,000', '5.6e-06', '3')
-    """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    rounded = float(f"{value:.{digits - 1}e}")
-    if 1e-3 <= abs(rounded) < 1e15:
-        decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-        text = f"{rounded:,.{decimals}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{rounded:.{digits - 1}e}"
-
-
-def years(value: float) -> str:
-    """Return a span of years: "0.5 years", "12,000 years", "3.4 million years", "2.1e+16 years"."""
-    for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if size <= float(f"{value:.1e}") < 1e15:
-            return f"{significant(value / size)} {word} years"
-    return f"{significant(value)} year" + ("" if significant(value) == "1" else "s")
 
 
 def years_between(probability: float) -> float:

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable
 from decimal import Context, Decimal
 
-from advisor.advice.wording import significant, years, years_between
+from advisor.advice.wording import years_between
+from advisor.reliability.wording import significant, years
 
 HOURS_PER_YEAR = 8760.0
 _SPANS = (

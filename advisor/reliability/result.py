@@ -223,7 +223,7 @@ class Reliability:
         for measure in ("loss_events_per_year", "write_unavailability"):
             parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
-            lines.append(f"{measure} = {wording.digits(getattr(self, measure))}, because of:")
+            lines.append(f"{measure} = {wording.significant(getattr(self, measure))}, because of:")
             lines += [
                 f"  {part / whole:6.1%}  {wording.mechanism(name)} ({name})"
                 for name, part in parts
@@ -233,7 +233,7 @@ class Reliability:
         if self.neglected_per_year:
             lines.append(
                 "Neglected: states with three or more brief outages at once, entered "
-                f"{wording.digits(self.neglected_per_year)} times a year."
+                f"{wording.significant(self.neglected_per_year)} times a year."
             )
         lines += [f"Assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
@@ -279,8 +279,8 @@ class Reliability:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th scope='row' style='text-align:left'>{name}</th>"
-            f"<td>{wording.digits(getattr(self, name))}</td>"
-            f"<td>{' to '.join(wording.digits(end) for end in self.interval(name))}</td>"
+            f"<td>{wording.significant(getattr(self, name))}</td>"
+            f"<td>{' to '.join(wording.significant(end) for end in self.interval(name))}</td>"
             f"<td>{UNITS[name]}</td></tr>"
             for name in MEASURES
         )

@@ -47,9 +47,9 @@ class Estimate:
         return self.low > 0.0 and self.high != float("inf")
 
     def __str__(self) -> str:
-        low, high = wording.digits(self.low), wording.digits(self.high)
+        low, high = wording.significant(self.low), wording.significant(self.high)
         if self.seen:
-            return f"{wording.digits(self.value)} (95 %: {low} to {high})"
+            return f"{wording.significant(self.value)} (95 %: {low} to {high})"
         return f"below {high}" if self.low == 0.0 else f"above {low}"
 
     def __float__(self) -> float:

@@ -5,38 +5,45 @@ from __future__ import annotations
 import math
 
 _YEAR_MINUTES = 8760.0 * 60.0
+_SPANS = (
+    (1e12, 1e12, "trillion years"),
+    (1e9, 1e9, "billion years"),
+    (1e6, 1e6, "million years"),
+    (1.0, 1.0, "years"),
+    (1 / 12, 1 / 12, "months"),
+    (0.0, 1 / 365, "days"),
+)
 
 
-def digits(value: float, significant: int = 2) -> str:
-    """A number with few digits: ``1,200``, ``3.4``, ``0.00012``, ``4.2e-09``."""
+def significant(value: float, digits: int = 2) -> str:
+    """A number with few digits, without an exponent where it is readable.
+
+    >>> significant(178487.06), significant(5.591e-6), significant(3.0)
+    ('180,000', '5.6e-06', '3')
+    """
     if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    exponent = math.floor(math.log10(abs(value)))
-    rounded = round(value, significant - 1 - exponent)
-    if -4 <= exponent < 7:
-        places = max(significant - 1 - exponent, 0)
-        return f"{rounded:,.{places}f}"
-    return f"{value:.{significant - 1}e}"
+        return f"{value:g}"
+    rounded = float(f"{value:.{digits - 1}e}")
+    if 1e-3 <= abs(rounded) < 1e15:
+        decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+        text = f"{rounded:,.{decimals}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{rounded:.{digits - 1}e}"
 
 
 def years(value: float) -> str:
-    """A span of years: ``4 months``, ``12 years``, ``3.4 million years``."""
+    """A span of years: ``4 months``, ``12 years``, ``3.4 million years``, ``2.1e+16 years``."""
     if math.isinf(value):
         return "never"
-    for least, unit, size in (
-        (1e15, "", 0.0),
-        (1e12, "trillion years", 1e12),
-        (1e9, "billion years", 1e9),
-        (1e6, "million years", 1e6),
-        (1.0, "years", 1.0),
-        (1 / 12, "months", 1 / 12),
-        (1 / 365, "days", 1 / 365),
-    ):
-        if value >= least and size:
-            return f"{digits(value / size)} {unit}"
-        if value >= least:
-            return f"{value:.0e} years"
-    return f"{digits(value * 8760)} hours"
+    if value < 1 / 365:
+        return f"{significant(value * 8760)} hours"
+    for least, size, unit in _SPANS:
+        # Rounded first: 999,999.5 years are a million.
+        if least <= float(f"{value:.1e}") < 1e15:
+            number = significant(value / size)
+            single = number == "1" and " " not in unit
+            return f"{number} {unit.removesuffix('s') if single else unit}"
+    return f"{significant(value)} years"
 
 
 def time_per_year(fraction: float) -> str:
@@ -45,13 +52,13 @@ def time_per_year(fraction: float) -> str:
     if fraction > 0.995:
         return "all the time"
     if minutes >= 48 * 60:
-        return f"{digits(minutes / 1440)} days a year"
+        return f"{significant(minutes / 1440)} days a year"
     if minutes >= 120:
-        return f"{digits(minutes / 60)} hours a year"
+        return f"{significant(minutes / 60)} hours a year"
     if minutes >= 1:
-        return f"{digits(minutes)} minutes a year"
+        return f"{significant(minutes)} minutes a year"
     if minutes * 60 >= 1:
-        return f"{digits(minutes * 60)} seconds a year"
+        return f"{significant(minutes * 60)} seconds a year"
     return "less than a second a year"
 
 

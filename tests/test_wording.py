@@ -1,0 +1,64 @@
+"""Numbers as they are said."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.reliability.wording import significant, time_per_year, years
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.0, "0"),
+        (3.0, "3"),
+        (178487.06, "180,000"),
+        (5.591e-6, "5.6e-06"),
+        (0.0456, "0.046"),
+        (999_999.0, "1,000,000"),
+    ],
+)
+def test_two_digits(value, said):
+    """Two significant digits, thousands apart, an exponent only where zeros would pile up."""
+    assert significant(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (math.inf, "never"),
+        (6 / 8760, "6 hours"),
+        (3.5 / 365, "3.5 days"),
+        (4 / 12, "4 months"),
+        (1.0, "1 year"),
+        (999_999.9, "1 million years"),
+        (3.4e9, "3.4 billion years"),
+        (2.1e16, "2.1e+16 years"),
+    ],
+)
+def test_spans_of_years(value, said):
+    """From hours to beyond trillions."""
+    assert years(value) == said
+
+
+@pytest.mark.parametrize(
+    ("fraction", "said"),
+    [
+        (1.0, "all the time"),
+        (0.001, "8.8 hours a year"),
+        (1e-4, "53 minutes a year"),
+        (1e-6, "32 seconds a year"),
+        (1e-9, "less than a second a year"),
+    ],
+)
+def test_time_in_a_year(fraction, said):
+    """The yearly total of a fraction of time."""
+    assert time_per_year(fraction) == said
+
+
+@given(st.floats(1e-300, 1e300))
+def test_what_is_said_is_near(value):
+    """Two digits are never off by more than half of the second one."""
+    assert float(significant(value).replace(",", "")) == pytest.approx(value, rel=0.0501)
