@@ -42,6 +42,8 @@ class Config:
     linger_ms, replica_lag_time_max_ms : int, optional
     enable_idempotence : bool, optional
         Given and impossible is an error; merely defaulted and impossible, it is silently off.
+        Given, it brings the acks and retries that it needs where these are not given, and in 0.11
+        the one request in flight.
     unclean_leader_election_enable : bool, optional
 
     Attributes
@@ -78,6 +80,7 @@ class Config:
             f.name for f in fields(self) if f.init and getattr(self, f.name) is not None
         )
         self._put("explicit", given)
+        self._refuse_unknown()
         self._put("acks", _acks(self._value("acks")))
         for name, least, most in _INTEGERS:
             self._put(name, _integer(name, self._value(name), least, most))
@@ -122,8 +125,32 @@ class Config:
         return f"Config({shown})"
 
     def _value(self, name: str) -> object:
+        """What is given; else what the producer takes if asked for idempotence; else the default.
+
+        Source: ``KafkaProducer.configureAcks``, ``configureRetries``, ``configureInflightRequests``
+        (0.11 to 2.8).
+        """
         given = getattr(self, name)
-        return default(name, self.kafka_version) if given is None else given
+        if given is not None:
+            return given
+        if self.enable_idempotence is True and self._was_asked_for():
+            if name in ("acks", "retries"):
+                return {"acks": "all", "retries": MAX_INT}[name]
+            if name == "max_in_flight_requests_per_connection" and not self._is_at_least("1.0"):
+                return 1
+        return default(name, self.kafka_version)
+
+    def _was_asked_for(self) -> bool:
+        return "enable_idempotence" in self.explicit
+
+    def _refuse_unknown(self) -> None:
+        """A producer option that this version does not know would be ignored: better say so."""
+        for name, since in _PRODUCER_OPTIONS_SINCE:
+            if getattr(self, name) and not self._is_at_least(since):
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} needs Kafka {since} or newer; "
+                    f"{self.kafka_version} does not know it"
+                )
 
     def _put(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -161,7 +188,7 @@ class Config:
         ]
         against = [text for applies, text in reasons if applies]
         always = in_flight > most and self._is_at_least("4.0")
-        if against and ("enable_idempotence" in self.explicit or always):
+        if against and (self._was_asked_for() or always):
             raise ConfigError(f"enable_idempotence=True conflicts with {' and '.join(against)}")
         return not against
 
@@ -193,6 +220,14 @@ _INTEGERS: tuple[tuple[str, int, int], ...] = (
     ("linger_ms", 0, 2**63 - 1),
     ("max_in_flight_requests_per_connection", 1, MAX_INT),
     ("replica_lag_time_max_ms", 1, 2**63 - 1),
+)
+
+
+# A producer option, and the version that brought it.
+_PRODUCER_OPTIONS_SINCE: tuple[tuple[str, str], ...] = (
+    ("enable_idempotence", "0.11"),
+    ("delivery_timeout_ms", "2.1"),
+    ("retry_backoff_max_ms", "3.7"),
 )
 
 
