@@ -7,8 +7,6 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -36,12 +34,11 @@ called: Callable[[_Function], _Function] = njit(**_INSIDE)
 def entry(function: Callable[..., int]) -> Callable[..., int]:
     """Compile the way in from Python, and keep what was compiled for the next process.
 
-    It is kept beside the source, else in the user's cache; where neither can be written, in a
-    directory of this process.
+    It is kept beside the source, else in the user's cache; where neither can be written, every
+    process compiles for itself, which takes some seconds.
     """
     try:
         compiled: Callable[..., int] = njit(**_OPTIONS, cache=True)(function)
     except RuntimeError:
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="advisor-numba-")
-        compiled = njit(**_OPTIONS, cache=True)(function)
+        compiled = njit(**_OPTIONS)(function)
     return compiled

@@ -153,20 +153,21 @@ def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
 
 @called
 def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) -> None:
-    """Count the partitions that lost something, and the records."""
+    """Count the loss events of a set's partitions, and the records."""
     desk, weight = board.desk[0], board.sets[s].weight
-    partitions, records = weight, lost
+    events, records = weight, lost
     if losses & ~_TAIL != 0:
         if losses & _PAGE_CACHE != 0:
             records += desk.unflushed
     else:
-        # Each partition has lost something only if its leader's tail was not empty.
-        records += desk.tail
-        partitions = 0.0
-        for _ in range(int(weight)):
-            partitions += 1.0 if rng.random() < desk.tail_chance else 0.0
-    desk.new_losses += int(partitions)
-    board.book[LOSS_EVENTS, desk.cause] += partitions
+        # A leader that goes will lead again. Each of the two changes drops what its leader alone
+        # had acknowledged, and loses something only if there was any.
+        records += 2.0 * desk.tail
+        events = 0.0
+        for _ in range(2 * int(weight)):
+            events += 1.0 if rng.random() < desk.tail_chance else 0.0
+    desk.new_losses += int(events)
+    board.book[LOSS_EVENTS, desk.cause] += events
     board.book[RECORDS_LOST, desk.cause] += weight * min(records, desk.retained)
 
 

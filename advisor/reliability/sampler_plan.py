@@ -15,7 +15,6 @@ from advisor.errors import InputError
 from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import rates
-from advisor.reliability.measures import setup_for
 from advisor.reliability.model import HOURS_PER_YEAR, MECHANISMS, FailureModel
 from advisor.reliability.placement import Brokers, Replicas, place
 from advisor.reliability.reduction import Setup
@@ -150,6 +149,9 @@ def plan_for(
     InputError
         If Kafka could not place the topic.
     """
+    # Workers read plans and make none; they shall not wait for scipy.
+    from advisor.reliability.measures import setup_for
+
     where = place(cluster, config, load.partitions, placement)
     if placement is not None:
         load = replace(load, partitions=where.partitions)
