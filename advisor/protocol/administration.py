@@ -76,14 +76,14 @@ def delete_topic(state: State, asked: DeleteTopic) -> Outcome:
 
 
 def alter_topic(state: State, asked: AlterTopic, settings: Settings) -> Outcome:
-    """Change topic settings; with ELR a change of min.insync.replicas empties the ELR.
+    """Change topic settings; with ELR a new value of min.insync.replicas empties the ELR (4.0).
 
     Enabling unclean elections acts at once under ZooKeeper; KRaft waits for its next sweep.
     """
     changed = []
     for partition in state.partitions:
         if partition.topic == asked.topic:
-            partition = _altered(partition, asked)
+            partition = _altered(partition, asked, settings)
         changed.append(partition)
     state = state._replace(partitions=tuple(changed))
     if asked.unclean and not settings.kraft:
@@ -91,15 +91,16 @@ def alter_topic(state: State, asked: AlterTopic, settings: Settings) -> Outcome:
     return state, ()
 
 
-def _altered(partition: Partition, asked: AlterTopic) -> Partition:
+def _altered(partition: Partition, asked: AlterTopic, settings: Settings) -> Partition:
     if asked.unclean is not None:
         partition = partition._replace(unclean=asked.unclean)
-    if asked.min_insync_replicas is not None:
-        partition = partition._replace(
-            min_insync_replicas=asked.min_insync_replicas,
-            registration=reassignment.without_eligible(partition.registration),
-        )
-    return partition
+    if asked.min_insync_replicas in (None, partition.min_insync_replicas):
+        return partition
+    assert asked.min_insync_replicas is not None
+    record = partition.registration
+    if not settings.preview_elr:
+        record = reassignment.without_eligible(record)
+    return partition._replace(min_insync_replicas=asked.min_insync_replicas, registration=record)
 
 
 def elect(state: State, asked: Elect, settings: Settings) -> Outcome:

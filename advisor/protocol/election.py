@@ -245,14 +245,21 @@ def _complete_reassignment(asked: _Proposal, rules: Rules) -> _Proposal:
 def _next_last_known(
     registration: Registration, isr: Replicas, leader: int, rules: Rules
 ) -> Replicas:
-    """The last known leader: stored when the ISR empties, cleared by the next leader."""
+    """The last known leader: stored when the ISR empties, cleared by the next leader.
+
+    Since 4.1 it is stored whenever a partition loses its leader (KAFKA-19522); the two differ
+    where a fenced member stays in the ISR.
+    """
     known = registration.last_known_elr
     if not rules.eligible_leader_replicas:
         return known
-    emptied = not isr and isr != registration.isr
-    if emptied and known != (registration.leader,):
-        return (registration.leader,)
-    return () if leader != NO_LEADER else known
+    if leader != NO_LEADER:
+        return ()
+    if rules.last_known_leader_must_be_active:
+        stores = registration.leader != NO_LEADER and not known
+    else:
+        stores = not isr and isr != registration.isr and known != (registration.leader,)
+    return (registration.leader,) if stores else known
 
 
 def zookeeper_offline(

@@ -105,8 +105,10 @@ def leave(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def expire(state: State, broker: int, settings: Settings) -> Outcome:
-    """The session of a broker is over: it is fenced, its leaderships move."""
+    """The session of a broker is over: it is fenced, its leaderships move; once only."""
     body = broker_of(state, broker)
+    if body.session == FENCED:
+        return state, ()
     keeps = settings.kraft and body.registered
     state = with_broker(
         state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
@@ -161,8 +163,13 @@ def report_last_life(state: State, broker: int, clean: bool, settings: Settings)
 
 
 def unfence(state: State, broker: int, settings: Settings) -> Outcome:
-    """The controller counts a broker in again; leaderless partitions may elect."""
+    """The controller counts a broker in again; leaderless partitions may elect.
+
+    Of a broker that it already counts in it hears nothing new.
+    """
     body = broker_of(state, broker)
+    if body.session == ACTIVE:
+        return state, ()
     state = with_broker(state, body._replace(session=ACTIVE, silent_since_ms=None))
     return elect_leaderless(state, settings, broker)
 

@@ -208,19 +208,24 @@ def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterat
 
 def next_sweep_ms(state: State, settings: Settings) -> int | None:
     """When KRaft looks for leaderless partitions that may elect uncleanly; None: it would not."""
-    if not settings.rules.sweeps_for_unclean_election or not _sweepable(state):
+    if not settings.rules.sweeps_for_unclean_election or not _sweepable(state, settings):
         return None
     return (state.now_ms // SWEEP_MS + 1) * SWEEP_MS
 
 
-def _sweepable(state: State) -> list[int]:
+def _sweepable(state: State, settings: Settings) -> list[int]:
+    """Where a sweep may elect: with an active replica or, before 4.1, any last known leader."""
     active = {b.id for b in state.brokers if b.session == ACTIVE}
+    fenced_will_do = not settings.rules.last_known_leader_must_be_active
     return [
         position
         for position, p in enumerate(state.partitions)
         if p.unclean
         and p.registration.leader == NO_LEADER
-        and active.intersection(p.registration.replicas)
+        and (
+            active.intersection(p.registration.replicas)
+            or (fenced_will_do and p.registration.last_known_elr)
+        )
     ]
 
 
@@ -262,7 +267,7 @@ def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
         now_ms = min((t for t in due if t is not None and t <= end_ms), default=end_ms)
         state, _ = step(state, ev.Advance(now_ms - state.now_ms), settings)
         if now_ms % SWEEP_MS == 0 and settings.rules.sweeps_for_unclean_election:
-            for position in _sweepable(state):
+            for position in _sweepable(state, settings):
                 state, effects = step(state, ev.SweepUnclean(position), settings)
                 seen.extend(effects)
         state, effects = run_now(state, settings)
