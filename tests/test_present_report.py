@@ -12,8 +12,9 @@ import pytest
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
+from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
-from advisor.present.outcome import shares
+from advisor.present.outcome import outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.settings import notes
 from advisor.protocol.config import Config
@@ -268,6 +269,25 @@ def test_results_draw_on_axes_given_to_them(advice: Recommendation) -> None:
     assert len(plot_recommendation(advice)) == 3
     assert plot_reliability(advice.best.reliability).patches
     pyplot.close("all")
+
+
+def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
+    """A sample without a loss says "at most", one with a loss gives its interval."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    safe = simulate(described(), config, MODEL, years=2000, engine="local")
+    lost, refused, _ = outcomes(safe)
+    assert lost.brief.startswith("not seen; at most once in")
+    assert lost.interval == ""
+    assert refused.interval.startswith("95 %: ")
+    weak = simulate(
+        described(),
+        config.changed(min_insync_replicas=1, replication_factor=1),
+        MODEL,
+        years=2000,
+        engine="local",
+    )
+    assert outcomes(weak)[0].interval
+    assert plot_reliability(weak).patches
 
 
 def test_a_shipped_card_shows_its_evidence() -> None:

@@ -15,6 +15,7 @@ from advisor.present.pareto import draw_pareto
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
 from advisor.reliability.result import Reliability
+from advisor.reliability.sampled import Sampled
 
 MOST_REPLICAS_WITH_INTERVALS = 3
 
@@ -94,13 +95,13 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
     return [upper, lower, pareto]
 
 
-def plot_reliability(result: Reliability, ax: Axes | None = None) -> Axes:
+def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> Axes:
     """Draw the measures of one result in words, and what each comes from as bars.
 
     Parameters
     ----------
     result
-        What `advisor.evaluate` returned.
+        What `advisor.evaluate` or `advisor.simulate` returned.
     ax
         Where to draw; a new figure without it.
     """

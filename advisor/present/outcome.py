@@ -12,6 +12,7 @@ from advisor.present.points import Estimated, Point
 from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
 from advisor.reliability import wording as words_of
 from advisor.reliability.result import Reliability
+from advisor.reliability.sampled import Sampled
 
 _MOST_CAUSES = 4
 
@@ -64,13 +65,13 @@ MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]],
 """Field of a result, its title, words for the value, words for the ends of the interval."""
 
 
-def outcomes(result: Reliability, ranged: bool = True) -> tuple[Outcome, ...]:
+def outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcome, ...]:
     """Return the three measures of a result in words, with what makes them up.
 
     Parameters
     ----------
     result
-        What `evaluate` returned.
+        What `evaluate` or `simulate` returned.
     ranged
         Whether intervals that are not known yet are worth the many evaluations they take.
     """
@@ -80,11 +81,15 @@ def outcomes(result: Reliability, ranged: bool = True) -> tuple[Outcome, ...]:
         low, high = estimate.low, estimate.high
         ends = interval(low, high, say_end) if low < high else ""
         value, brief = say(estimate.value), say_end(estimate.value)
+        if isinstance(result, Sampled) and not result.estimate(measure).seen:
+            # The estimate of what did not happen in the simulated years is only a bound.
+            value, brief = (f"not seen; at most {words}" for words in (value, brief))
+            ends = ""
         told.append(Outcome(title, value, brief, ends, shares(result.causes.get(measure, {}))))
     return tuple(told)
 
 
-def point_of(result: Reliability, ranged: bool = True) -> Point:
+def point_of(result: Reliability | Sampled, ranged: bool = True) -> Point:
     """Return where a result stands in the charts; `ranged` as for `outcomes`."""
     config = result.config
     assert config.replication_factor is not None
@@ -99,8 +104,11 @@ def point_of(result: Reliability, ranged: bool = True) -> Point:
     )
 
 
-def estimated(result: Reliability, measure: str, ranged: bool = True) -> Estimated:
+def estimated(result: Reliability | Sampled, measure: str, ranged: bool = True) -> Estimated:
     """Return a measure with its interval, or with the value twice where that is not known."""
+    if isinstance(result, Sampled):
+        sampled = result.estimate(measure)
+        return Estimated(sampled.value, sampled.low, sampled.high)
     value = float(getattr(result, measure))
     if not ranged and not result.intervals:
         return Estimated(value, value, value)
