@@ -88,6 +88,7 @@ def explore(
     violates: Callable[[S], bool],
     max_depth: int | None = None,
     max_states: int | None = None,
+    enough: Callable[[], bool] | None = None,
     canonical: Callable[[S], S] | None = None,
 ) -> Found[S] | Exhausted:
     """Look for the shortest way into a state that must not be.
@@ -102,6 +103,8 @@ def explore(
         True for a state that must not be. It must not distinguish states that ``canonical`` merges.
     max_depth, max_states : int, optional
         Stop after so many transitions, or once so many states have been seen.
+    enough : callable, optional
+        Asked after each transition; True stops the search, as a bound does.
     canonical : callable, optional
         The representative of a state's symmetry class.
 
@@ -111,7 +114,7 @@ def explore(
         ``Exhausted`` says how far the search came and whether anything was left.
     """
     walk = _Walk(initial, successors, canonical)
-    for _ in walk.levels(max_depth, max_states, stop=violates):
+    for _ in walk.levels(max_depth, max_states, stop=violates, enough=enough):
         pass
     if walk.stopped_at is not None:
         return Found(walk.path_to(walk.stopped_at[0]), len(walk.parents))
@@ -210,6 +213,7 @@ class _Walk(Generic[S]):
         max_depth: int | None,
         max_states: int | None,
         stop: Callable[[S], bool] | None,
+        enough: Callable[[], bool] | None = None,
     ) -> Iterable[list[S]]:
         """Yield the states at distance 0, 1, 2, ...; end at a bound, at ``stop`` or at the end."""
         level = [self._start]
@@ -218,7 +222,7 @@ class _Walk(Generic[S]):
             return
         yield level
         while max_depth is None or self.depth < max_depth:
-            further = self._next_level(level, max_states, stop)
+            further = self._next_level(level, max_states, stop, enough)
             if further is None:
                 return
             if not further:
@@ -229,7 +233,11 @@ class _Walk(Generic[S]):
             yield level
 
     def _next_level(
-        self, level: list[S], max_states: int | None, stop: Callable[[S], bool] | None
+        self,
+        level: list[S],
+        max_states: int | None,
+        stop: Callable[[S], bool] | None,
+        enough: Callable[[], bool] | None,
     ) -> list[S] | None:
         """The states first reached from this level; None when the search ends within it."""
         parents, successors, canonical = self.parents, self._successors, self._canonical
@@ -239,6 +247,8 @@ class _Walk(Generic[S]):
             if canonical is not None:
                 following = map(canonical, following)
             for after in following:
+                if enough is not None and enough():
+                    return None
                 if after in parents:
                     continue
                 if max_states is not None and len(parents) >= max_states:

@@ -3,6 +3,8 @@
 The search runs over the reference itself: the faults, repairs and writes are the commands of the
 scenario language, each with and without waiting for the cluster to come to rest, and what it finds
 is a scenario that ``play`` runs. Each answer says how many states were seen and within which bound.
+A state counts once, whether a command led to it or ``step`` passed through it on the way to rest;
+all are remembered, so that two runs that meet go on as one.
 
 One partition is looked at, on the brokers that hold its replicas: other brokers play no part.
 States that differ in nothing that can matter are one (``explore_moments``). The order of a
@@ -25,7 +27,7 @@ from advisor.protocol.explore_moments import period_of, same_moment
 from advisor.protocol.invariants import lost
 from advisor.protocol.play import rewrite
 from advisor.protocol.scenario import parse
-from advisor.protocol.schedule import enabled, next_time_ms, run_for, settle
+from advisor.protocol.schedule import MOST_STEPS, next_event, restless, run_for
 from advisor.protocol.simulation import REST_MS, Simulation
 from advisor.protocol.state import LEADER, Broker, Partition, State, broker_of
 from advisor.protocol.step import step
@@ -56,7 +58,7 @@ class Loss:
     faults : int
         Faults in it. No sequence with fewer loses a record.
     states : int
-        States seen until it was found.
+        Distinct states seen until it was found.
     """
 
     scenario: str
@@ -79,7 +81,7 @@ class NoLoss:
     faults, writes : int
         Every sequence of up to so many faults and writes was tried, with any number of repairs.
     states : int
-        States seen.
+        Distinct states seen, those on the way to rest too.
     commands : int
         Commands to the furthest state.
     complete : bool
@@ -158,7 +160,7 @@ def shortest_loss(
     writes : int, optional
         Records written at most; left out, one before the first fault and one after each.
     max_states : int, optional
-        Give up once so many states were seen in one round (a round for each number of faults).
+        Give up once so many states were seen.
 
     Returns
     -------
@@ -175,18 +177,22 @@ def shortest_loss(
             raise InputError(f"unknown fault {kind!r}; known are {', '.join(FAULTS)}")
     if faults < 0 or min(most.values(), default=0) < 0 or (writes is not None and writes < 0):
         raise InputError("faults and writes must be at least 0")
-    seen = 0
     search = _Search(config, tuple(most))
     for budget in range(faults + 1):
         allowed = budget + 1 if writes is None else writes
         each = tuple(min(at_most, budget) for at_most in most.values())
         start = Moment(search.initial, budget, each, allowed)
-        found = explore(start, search.successors, violates=search.has_lost, max_states=max_states)
-        seen += found.states
+        found = explore(
+            start,
+            search.successors,
+            violates=search.has_lost,
+            enough=None if max_states is None else lambda: len(search.seen) >= max_states,
+        )
+        states = len(search.seen)
         if isinstance(found, Found):
             told = retrace(found.path, search.moves, lambda moment: moment)
-            return Loss(search.scenario([command for command, _ in told]), budget, seen)
-        none = NoLoss(budget, allowed, seen, found.depth, found.complete)
+            return Loss(search.scenario([command for command, _ in told]), budget, states)
+        none = NoLoss(budget, allowed, states, found.depth, found.complete)
         if not found.complete:
             break
     return none
@@ -203,6 +209,7 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
+        self.seen: set[State] = set()
         self._rest_of: dict[State, Rest] = {}
         self.period_ms = period_of(self.settings)
         self.initial, self.first_late_ms, _ = self._rest(runner.cluster.state)
@@ -310,19 +317,38 @@ class _Search:
         So two ways to the same facts lead to the same state, whatever time each has taken.
         """
         known = self._rest_of.get(state)
-        if known is None:
-            rested, _ = settle(state, self.settings, REST_MS)
-            late_ms = -rested.now_ms % self.period_ms
-            if late_ms:
-                rested, _ = step(rested, ev.Advance(late_ms), self.settings)
-            known = Rest(self._same(rested), late_ms, self._is_pending(state))
-            self._rest_of[state] = known
+        return self._run_to_rest(state) if known is None else known
+
+    def _run_to_rest(self, state: State) -> Rest:
+        """Go on step by step, until nothing is left to happen or the rest of the way is known."""
+        passed: list[State] = []
+        known = None
+        while known is None:
+            event = next_event(state, self.settings)
+            if event is None:
+                known = self._rest_of[state] = self._at_rest(state)
+                break
+            if len(passed) >= MOST_STEPS:
+                raise restless(state, event)
+            passed.append(state)
+            state, _ = step(state, event, self.settings)
+            known = self._rest_of.get(state)
+        if passed:
+            known = known._replace(pending=True)
+            self._rest_of.update(dict.fromkeys(passed, known))
+            self.seen.update(passed)
         return known
 
-    def _is_pending(self, state: State) -> bool:
-        if next(enabled(state, self.settings), None) is not None:
-            return True
-        return next_time_ms(state, self.settings) is not None
+    def _at_rest(self, state: State) -> Rest:
+        """Let the rest pass, and then the time until a period begins."""
+        self.seen.add(state)
+        rested, _ = step(state, ev.Advance(REST_MS), self.settings)
+        late_ms = -rested.now_ms % self.period_ms
+        if late_ms:
+            rested, _ = step(rested, ev.Advance(late_ms), self.settings)
+        merged = self._same(rested)
+        self.seen.add(merged)
+        return Rest(merged, late_ms, False)
 
     def _same(self, state: State) -> State:
         return same_moment(state, self.settings)

@@ -229,6 +229,14 @@ def _sweepable(state: State, settings: Settings) -> list[int]:
     ]
 
 
+def next_event(state: State, settings: Settings) -> Any | None:
+    """What the cluster does next by itself: something now, or time passes until then; or None."""
+    for event in enabled(state, settings):
+        return event
+    due = next_time_ms(state, settings)
+    return None if due is None else ev.Advance(due - state.now_ms)
+
+
 def run_now(state: State, settings: Settings) -> Outcome:
     """Everything that can happen without time passing."""
     seen: list[Effect] = []
@@ -238,7 +246,12 @@ def run_now(state: State, settings: Settings) -> Outcome:
             return state, tuple(seen)
         state, effects = step(state, event, settings)
         seen.extend(effects)
-    raise ModelError(
+    raise restless(state, event)
+
+
+def restless(state: State, event: Any) -> ModelError:
+    """The error of a cluster that goes on for ever."""
+    return ModelError(
         f"the cluster does not come to rest at {state.now_ms} ms: "
         f"after {MOST_STEPS} steps the next is still {event}"
     )
