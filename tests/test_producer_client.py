@@ -406,7 +406,7 @@ def test_waiting_for_each_record_keeps_order_and_can_stop() -> None:
 
 
 def test_0_8_sync_raises_after_three_retries() -> None:
-    """First seed: 1 + message.send.max.retries attempts, then an exception; stop or go on."""
+    """1 + message.send.max.retries attempts, then an exception; stop or go on."""
     dead = outage(0, math.inf, REQUEST_LOST)
     stopped = deliver_scala(3, dead, acks=1, stop_at_error=True)
     assert (stopped.requests, stopped.raised, stopped.unsent) == (4, (0,), (1, 2))
@@ -417,7 +417,7 @@ def test_0_8_sync_raises_after_three_retries() -> None:
 
 
 def test_0_8_async_logs_and_goes_on() -> None:
-    """First seed: the asynchronous producer loses, and only its log file says so."""
+    """The asynchronous producer loses, and only its log file says so."""
     dead_at_first = outage(0, 500, REQUEST_LOST)
     got = deliver_scala(5, dead_at_first, mode="async", acks=1)
     assert got.raised == ()
