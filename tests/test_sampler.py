@@ -69,12 +69,24 @@ def card(**mechanisms: dict[str, float]) -> FailureModel:
 def test_one_replica_follows_the_exponential_law(per_year: float) -> None:
     """RF 1 loses at every destruction: probability, rate and waiting time have closed forms."""
     model = card(broker_destroyed={"per_year": per_year, "hours": 1.0})
-    found, _ = sample(Cluster.uniform(1, 1), Config(replication_factor=1), model)
+    found, rows = sample(Cluster.uniform(1, 1), Config(replication_factor=1), model)
     up = YEAR / per_year
+    # Healthy again after each loss, it is at risk again.
+    assert [row.first_losses for row in rows] == [row.loss_moments for row in rows]
     assert abs(off_by(found.loss_probability_per_year, -math.expm1(-per_year))) < FAR
     assert abs(off_by(found.mean_years_to_loss, 1.0 / per_year)) < FAR
     assert abs(off_by(found.loss_events_per_year, YEAR / (up + 1.0))) < FAR
     assert abs(off_by(found.write_unavailability, 1.0 / (up + 1.0))) < FAR
+
+
+def test_what_is_lost_is_what_was_written_since() -> None:
+    """A log that is destroyed before it is as old as its retention holds only what it holds."""
+    per_year, retention = 100.0, 168.0
+    model = card(broker_destroyed={"per_year": per_year, "hours": 1.0})
+    found, _ = sample(Cluster.uniform(1, 1), Config(replication_factor=1), model)
+    up = YEAR / per_year
+    held = 3600.0 * up * -math.expm1(-retention / up)
+    assert abs(off_by(found.acked_records_lost_per_year, held * YEAR / (up + 1.0))) < FAR
 
 
 def test_two_replicas_wait_as_long_as_the_textbook_says() -> None:
@@ -268,7 +280,10 @@ def test_partitions_that_fail_together_lose_together() -> None:
     assert abs(off_by(found.loss_probability_per_year, alone.loss_probability_per_year)) < FAR
     moments = sum(row.loss_moments for row in rows)
     years = sum(row.hours for row in rows) / YEAR
-    assert found.loss_events_per_year.value == pytest.approx(12 * moments / years, rel=1e-12)
+    events = found.loss_events_per_year.value
+    assert events == pytest.approx(12 * moments / years, rel=1e-12)
+    # A twelfth of a record a second, for 30 s until it is on disk.
+    assert found.acked_records_lost_per_year.value == pytest.approx(events * 2.5, rel=1e-12)
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:
