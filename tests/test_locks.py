@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from advisor.protocol import locks
@@ -216,9 +214,21 @@ def test_a_lock_can_be_taken_again(recipe):
     assert world.contenders[1, LOCK].token > first
 
 
+def test_a_client_that_looked_too_late_asks_once_more_and_no_oftener():
+    """The node went between its refusal and its look; the watch then hears of its own node."""
+    world = new_world(NAME, 2, [LOCK])
+    for session in (1, 2):
+        world, _ = step(world, Want(session, LOCK))
+    world, _ = step(world, Deliver(1))
+    world, _ = step(world, Release(1, LOCK))
+    world, sent = settle(world)
+    asked = [e for e in sent if isinstance(e, Reply) and isinstance(e.request, Create)]
+    assert [reply.error for reply in asked] == [None]
+    assert believers(world, LOCK) == (2,)
+
+
 def test_events_that_make_no_sense_change_nothing():
     """Asking twice, releasing what is not held, reading an empty inbox."""
     world = queue(NAME, 2)
     for event in (Want(1, LOCK), Release(2, LOCK), Deliver(1)):
         assert step(world, event) == (world, ())
-    assert replace(world) == world

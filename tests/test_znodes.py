@@ -132,6 +132,26 @@ def test_broker_fields_by_version(kafka_version, scala, order):
 
 
 @pytest.mark.parametrize(
+    ("kafka_version", "number"),
+    [
+        ("0.8.2", 1),
+        ("0.9.0", 2),
+        ("0.10.0", 3),
+        ("0.10.1", 3),
+        ("0.10.2", 4),
+        ("2.6", 4),
+        ("2.7", 5),
+        ("3.9", 5),
+    ],
+)
+def test_broker_version_number(kafka_version, number):
+    """The version that a reader of the registration goes by; racks are in it from 3 on."""
+    written = json.loads(broker_json(BrokerInfo(1, "h", 9092, 5, rack="a"), kafka_version))
+    assert written["version"] == number
+    assert ("rack" in written) == (number >= 3)
+
+
+@pytest.mark.parametrize(
     ("kafka_version", "scala", "text"),
     [
         (
@@ -304,6 +324,41 @@ def test_scala_2_12_map_after_it_grew():
     """Fifty partitions of __consumer_offsets in an order printed from a broker (first 25)."""
     printed = "30 39 45 2 5 48 33 27 12 8 15 42 36 21 18 24 35 41 7 17 1 44 23 38 47"
     assert " ".join(mutable_order([str(p) for p in range(50)])[:25]) == printed
+
+
+def test_scala_2_12_map_grows_with_its_thirteenth_key():
+    """Up to twelve keys one more key moves none of the others; the thirteenth moves some."""
+    orders = {n: mutable_order([str(p) for p in range(n)]) for n in (11, 12, 13)}
+    assert [key for key in orders[12] if key != "11"] == orders[11]
+    assert [key for key in orders[13] if key != "12"] != orders[12]
+
+
+def mixed(key):
+    """The hash that Scala's immutable maps sort by, written again."""
+    code = 0
+    for letter in key:
+        code = (31 * code + ord(letter)) % 2**32
+    code = (code - (code << 9) - 1) % 2**32
+    code ^= code >> 14
+    code = code * 17 % 2**32
+    return code ^ (code >> 10)
+
+
+def test_scala_2_13_walks_a_node_s_own_keys_first():
+    """Keys alone in their slot of the root come before those that share one; 2.12 mixes them."""
+    keys = [f"k{number}" for number in range(20)]
+    slots = [mixed(key) % 32 for key in keys]
+    alone = [key for key, slot in zip(keys, slots, strict=True) if slots.count(slot) == 1]
+    assert 0 < len(alone) < len(keys)
+    assert set(immutable_order(keys, SCALA_2_13)[: len(alone)]) == set(alone)
+    assert set(immutable_order(keys, SCALA_2_12)[: len(alone)]) != set(alone)
+
+
+def test_the_server_s_set_doubles_with_its_seventh_child():
+    """Eight slots hold six children; then "8" no longer shares the slot of "0"."""
+    assert server_order(["0", "1", "2", "3", "4", "8"]) == ["0", "8", "1", "2", "3", "4"]
+    seven = server_order(["0", "1", "2", "3", "4", "8", "5"])
+    assert seven == ["0", "1", "2", "3", "4", "5", "8"]
 
 
 KEYS = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=60)

@@ -278,6 +278,13 @@ def test_both_kinds_of_watch_hear_of_a_deletion_once():
     ]
 
 
+@pytest.mark.parametrize("read", [GetData(2, "/a"), Exists(2, "/a"), GetChildren(2, "/a")])
+def test_a_plain_read_sets_no_watch(read):
+    """A watch must be asked for."""
+    state, _ = run(service("/a"), read)
+    assert watch_count(state) == 0
+
+
 def test_asking_twice_sets_one_watch():
     """A session's watch on a path counts once."""
     state, _ = run(service("/a"), GetData(2, "/a", True), Exists(2, "/a", True))

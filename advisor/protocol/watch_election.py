@@ -123,7 +123,7 @@ def compare(partitions: int, replication_factor: int, brokers: int) -> Compariso
 
 
 def kafka_controller_watches(brokers: int, topics: int) -> int:
-    """Watches of a whole Kafka cluster (1.1 to 3.9) outside of reassignments.
+    """Watches that Kafka's controller code sets (1.1 to 3.9), outside of reassignments.
 
     Every broker watches ``/controller``. The controller watches five lists (brokers, topics,
     deletions, ISR changes, log directory events), two nodes (preferred election, reassignment),
