@@ -42,6 +42,14 @@ SETS = {
         Point(rf, least, "all", Estimated(q, q, q), Estimated(q, q, q))
         for (rf, least), q in {(1, 1): 1e-1, (2, 1): 1e-6, (2, 2): 0.0}.items()
     ],
+    "two decades": [
+        Point(rf, least, "all", Estimated(q, q, q), Estimated(q, q, q))
+        for (rf, least), q in {(1, 1): 1e-3, (2, 1): 1.9e-5, (2, 2): 2e-4}.items()
+    ],
+    "one decade": [
+        Point(rf, least, "all", Estimated(q, q, q), Estimated(q, q, q))
+        for (rf, least), q in {(1, 1): 5e-1, (2, 1): 9e-2, (2, 2): 1e-1}.items()
+    ],
     "huge": settings(0.9, 6.0),
     "flat": settings(1.1e-4, 0.05, most=3),
     "two brokers": settings(1e-2, 1.0, most=2),
@@ -73,13 +81,16 @@ def _is_drawn(text: Text) -> bool:
     return bool(x > 0.5 and y > 0.5)
 
 
-@pytest.mark.parametrize("width", [7.2, 4.0])
+@pytest.mark.parametrize("size", [(7.2, 5.4), (6.6, 4.6), (4.0, 5.4)])
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("draw", [plot_curves, plot_pareto])
-def test_no_words_over_others_or_cut_off(draw: object, name: str, width: float) -> None:
+def test_no_words_over_others_or_cut_off(
+    draw: object, name: str, size: tuple[float, float]
+) -> None:
     """Every label of every chart is inside the figure and clear of every other label."""
     assert callable(draw)
-    figure = draw(SETS[name], marks_in(SETS[name]), width_inches=width)
+    width, height = size
+    figure = draw(SETS[name], marks_in(SETS[name]), width_inches=width, height_inches=height)
     with style.look(width < style.NARROW_INCHES):
         words = visible_words(figure)
     for text, box in words:

@@ -90,7 +90,8 @@ def nines_axis(
     low = max(low, 0.0)
     pad = _PAD * (high - low)
     bottom, top = low - pad, high + pad
-    ticks = [(-math.log10(q), label(q)) for q in _round_values(low - pad, high + pad, most_ticks)]
+    most = max(2, most_ticks - 1) if zero else most_ticks
+    ticks = [(-math.log10(q), label(q)) for q in _round_values(bottom, top, most)]
     if not zero:
         return NinesAxis(bottom, top, None, tuple(sorted(ticks)))
     lane = _LANE * (top - bottom) / (1 - _LANE)
@@ -101,15 +102,16 @@ def nines_axis(
 
 
 def _round_values(low: float, high: float, most: int) -> list[float]:
-    """Return round small sides between two numbers of nines: decades, or 1-2-5 within few."""
-    if high - low < 2:
-        fine = [
-            m * 10.0**-e for e in range(math.floor(low), math.ceil(high) + 2) for m in (1, 2, 5)
-        ]
+    """Return round small sides between two numbers of nines: decades, or finer within few.
+
+    A label is two lines high: so neighbours must stand a fifth of the axis apart.
+    """
+    for mantissas, narrowest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3))):
+        powers = range(math.floor(low), math.ceil(high) + 2)
+        fine = [mantissa * 10.0**-power for power in powers for mantissa in mantissas]
         inside = [q for q in fine if low <= -math.log10(q) <= high and q <= 1]
-        if len(inside) <= most:
+        if narrowest >= (high - low) / 5 and 0 < len(inside) <= most:
             return inside
-        return [q for q in inside if abs(math.log10(q) - round(math.log10(q))) < 1e-9]
     first, last = max(0, math.ceil(low)), math.floor(high)
     for step in _STEPS:
         decades = [e for e in range(first, last + 1) if e % step == 0]
