@@ -242,7 +242,7 @@ def test_traffic_brings_the_high_watermark_along() -> None:
 
 
 def test_changing_replicas_lets_the_log_go_back() -> None:
-    """The documentation's reason for leader reads: a consumer that moves to a follower sees less."""
+    """Why the leader served all reads: a consumer that moves to a follower sees less."""
     seen = visibility([10.0, 20.0], {1: 1.0, 2: 3.0})
     assert seen.goes_back([(0, 30.0), (1, 31.0)])
     assert not seen.goes_back([(0, 30.0), (0, 31.0)])

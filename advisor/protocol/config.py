@@ -49,7 +49,7 @@ class Config:
     Attributes
     ----------
     explicit : frozenset of str
-        The options that the caller gave.
+        The options that the caller gave. The version is always among them.
 
     Raises
     ------
