@@ -208,6 +208,37 @@ def test_many_sets_lie_between_their_bounds():
     assert low < found.loss_probability_per_year <= high
 
 
+def test_power_lost_everywhere_is_one_event_for_all_sets():
+    """Thirty sets lose their page cache in the same moment: once in ten years, not three a year."""
+    card = FailureModel.from_dict(
+        {"cluster": {"power": {"per_year": 0.1, "minutes": 60}}, "flush": {"seconds": 30}}
+    )
+    at = Cluster.uniform(brokers=9, racks=3)
+    found = evaluate(at, Config(replication_factor=3), card, Workload(partitions=60))
+    assert found.mean_years_to_loss == pytest.approx(10.0, rel=1e-4)
+    assert found.loss_probability_per_year == pytest.approx(-math.expm1(-0.1), rel=1e-3)
+    assert found.loss_events_per_year == pytest.approx(6.0, rel=1e-3)
+
+
+def test_copysets():
+    """Of 30 brokers, each stays gone with 0.2: the chance of any of 100 sets follows Cidon et al.
+
+    ``1 - (1 - p^3)^100`` for one power loss a year, every record long on disk.
+    """
+    card = FailureModel.from_dict(
+        {
+            "broker": {"destroyed": {"hours": 10.0}},
+            "cluster": {"power": {"per_year": 0.01, "minutes": 0.001, "not_returning": 0.2}},
+        }
+    )
+    at = Cluster.uniform(brokers=30, racks=None)
+    sets = tuple((b, (b + 7) % 30 + 1, (b + 16) % 30 + 1) for b in range(1, 31))
+    config = Config(replication_factor=3)
+    found = evaluate(at, config, card, placement=sets)
+    chance = 1.0 - (1.0 - 0.2**3) ** len({tuple(sorted(s)) for s in sets})
+    assert found.mean_years_to_loss == pytest.approx(1.0 / (0.01 * chance), rel=1e-3)
+
+
 def test_kafka_refuses_more_replicas_than_brokers():
     """The replication factor is checked in Kafka's words before anything is computed."""
     with pytest.raises(AdvisorError, match="2"):

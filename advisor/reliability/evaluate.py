@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from advisor.protocol.config import Config
+from advisor.reliability.anyloss import rate_of_any_loss
 from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Brokers, Placement, Replicas, place
+from advisor.reliability.rates import rate_per_hour
 from advisor.reliability.result import Reliability, tolerance
 from advisor.reliability.solve import EXACT, ROUGH
 from advisor.reliability.workload import Workload
@@ -73,7 +75,7 @@ def _evaluate(
     ordered = bool(config.unclean_leader_election_enable)
     solved: dict[tuple[int, ...], SetMeasures] = {}
     counts: dict[tuple[int, ...], int] = defaultdict(int)
-    members: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
+    patterns: dict[Replicas, tuple[int, ...]] = {}
     for replicas, count in where.sets:
         pattern = where.pattern(replicas, ordered)
         if pattern not in solved:
@@ -81,9 +83,9 @@ def _evaluate(
         counts[pattern] += count
         # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
         alone = config.acks != "all" or ordered
-        members[pattern].add(replicas if alone else tuple(sorted(replicas)))
-    sets = {pattern: len(distinct) for pattern, distinct in members.items()}
-    probability, bounds = _any_loss(solved, sets)
+        patterns[replicas if alone else tuple(sorted(replicas))] = pattern
+    sets = {replicas: solved[pattern] for replicas, pattern in patterns.items()}
+    probability, mean_years, bounds = _any_loss(sets, config, model, load, where)
     causes = _causes(solved, counts)
     _split_probability(causes, probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
@@ -94,13 +96,13 @@ def _evaluate(
         write_unavailability=whole["write_unavailability"],
         read_unavailability=whole["read_unavailability"],
         records_refused_per_year=whole["records_refused_per_year"],
-        mean_years_to_loss=_mean_years(solved, sets),
+        mean_years_to_loss=mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=bounds,
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
-        method=_method(solved, sets),
+        method=_method(solved, len(sets)),
         assumptions=_assumptions(cluster, model),
         config=config,
         model=model,
@@ -111,26 +113,35 @@ def _evaluate(
 
 
 def _any_loss(
-    solved: dict[tuple[int, ...], SetMeasures], sets: dict[tuple[int, ...], int]
-) -> tuple[float, tuple[float, float]]:
-    """Probability that at least one replica set loses: as if independent, and its bounds."""
-    chances = {p: solved[p].first_loss.probability for p in sets}
-    if sum(sets.values()) == 1:
-        only = next(iter(chances.values()))
-        return only, (only, only)
-    if max(chances.values()) >= 1.0:
-        return 1.0, (1.0, 1.0)
-    none = math.fsum(n * math.log1p(-chances[p]) for p, n in sets.items())
-    total = math.fsum(n * chances[p] for p, n in sets.items())
-    return -math.expm1(none), (max(chances.values()), min(total, 1.0))
-
-
-def _mean_years(
-    solved: dict[tuple[int, ...], SetMeasures], sets: dict[tuple[int, ...], int]
-) -> float:
-    """The sets race for the first loss; each waits nearly exponentially."""
-    pace = math.fsum(n / solved[p].first_loss.mean_hours for p, n in sets.items())
-    return math.inf if pace == 0 else 1.0 / pace / HOURS_PER_YEAR
+    sets: dict[Replicas, SetMeasures],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    where: Placement,
+) -> tuple[float, float, tuple[float, float]]:
+    """Chance in a year and mean years until at least one set loses, and the chance's bounds."""
+    chances = [found.first_loss.probability for found in sets.values()]
+    if len(sets) == 1:
+        only = next(iter(sets.values())).first_loss
+        return only.probability, only.mean_hours / HOURS_PER_YEAR, (only.probability,) * 2
+    fluxes = {replicas: found.causes["loss_events_per_year"] for replicas, found in sets.items()}
+    total = math.fsum(flux for causes in fluxes.values() for flux in causes.values())
+    if total == 0:
+        return 0.0, math.inf, (0.0, 0.0)
+    struck = {
+        mechanism: rate_per_hour(mechanism, config, model, load, where.brokers) * HOURS_PER_YEAR
+        for causes in fluxes.values()
+        for mechanism in causes
+    }
+    assert config.acks is not None
+    rate = rate_of_any_loss(fluxes, struck, where, config.acks)
+    if config.acks == "all":
+        # Losses come in clumps; the chains know how much rarer the first of them is.
+        firsts = math.fsum(HOURS_PER_YEAR / found.first_loss.mean_hours for found in sets.values())
+        rate *= min(firsts / total, 1.0)
+    bounds = max(chances), min(math.fsum(chances), 1.0)
+    probability = min(max(-math.expm1(-rate), bounds[0]), bounds[1])
+    return probability, 1.0 / rate, bounds
 
 
 def _causes(
@@ -157,13 +168,13 @@ def _split_probability(causes: dict[str, dict[str, float]], probability: float) 
     }
 
 
-def _method(solved: dict[tuple[int, ...], SetMeasures], sets: dict[tuple[int, ...], int]) -> str:
+def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
     states = sum(found.states for found in solved.values())
     how = ", ".join(sorted({found.first_loss.method for found in solved.values()}))
-    many = sum(sets.values())
     return (
         f"Markov chain of {states} states in {len(solved)} rack pattern(s), {how}; "
-        f"{many} replica set(s)" + (" taken as independent" if many > 1 else "")
+        f"{sets} replica set(s)"
+        + (", independent given the failure that strikes them" if sets > 1 else "")
     )
 
 

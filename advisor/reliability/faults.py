@@ -55,6 +55,8 @@ SPELLS = {
     RACK_DARK: "rack.power",
 }
 
+NOT_RETURNING = "cluster.power.not_returning"
+
 Events = tuple[tuple[int, tuple[int, ...]], ...]
 
 
@@ -103,7 +105,7 @@ class Setting:
     racks : tuple of int
         Rack number per slot, 0 first.
     mechanisms : frozenset of str
-        Those of the card.
+        Those of the card that can happen, and NOT_RETURNING if that can.
     most_brief : int
         States with more brief spells at once than this are neglected.
     """
@@ -130,7 +132,7 @@ def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
     for rack in range(max(setting.racks) + 1):
         yield from _rack_changes(machines, setting, setting.members(rack))
     if "cluster.power" in setting.mechanisms:
-        yield from _cluster_power(machines)
+        yield from _cluster_power(machines, NOT_RETURNING in setting.mechanisms)
 
 
 def _own(machines: Machines, slots: tuple[int, ...], condition: int) -> Machines:
@@ -189,11 +191,11 @@ def _rack_changes(
             yield Change(f"repair {SPELLS[spell]}", _own(machines, back, WELL), ((red.BACK, back),))
 
 
-def _cluster_power(machines: Machines) -> Iterator[Change]:
+def _cluster_power(machines: Machines, some_stay_gone: bool) -> Iterator[Change]:
     standing = tuple(s for s, own in enumerate(machines.own) if own != GONE)
     running = tuple(s for s in standing if machines.own[s] in (WELL, LAGGING, ISOLATED))
     dark = _own(machines, running, DARK_ALL)
-    for count in range(len(standing) + 1):
+    for count in range(len(standing) + 1 if some_stay_gone else 1):
         for lost in combinations(standing, count):
             events: Events = ((red.POWER, running), (red.DESTROY, lost))
             rate = f"cluster.power {count} of {len(standing)}"

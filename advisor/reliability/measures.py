@@ -72,7 +72,9 @@ def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int)
 def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting:
     """The machines' side of the chain, cut off where it would grow too large."""
     mechanisms = frozenset(m for m in model.mechanisms if model.rate_per_hour(m) > 0)
-    brief = {m for m in mechanisms if m not in ("broker.destroyed", "rack.destroyed")}
+    brief = mechanisms - {"broker.destroyed", "rack.destroyed"}
+    if model.get(faults.NOT_RETURNING, 0.0) > 0:
+        mechanisms |= {faults.NOT_RETURNING}
     replicas = len(pattern)
     if (len(brief) + 2) ** replicas <= _WHOLE * 8:
         return faults.Setting(pattern, mechanisms, replicas)
