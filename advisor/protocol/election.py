@@ -141,14 +141,17 @@ def kraft_change(
     proposed = _asked_for(registration, isr, replicas, adding, removing)
     settled = _complete_reassignment(proposed, rules)
     elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
-    moved = replace(
-        registration, replicas=settled.replicas, adding=settled.adding, removing=settled.removing
-    )
+    moved = registration
+    if settled.replicas != registration.replicas:
+        moved = replace(registration, replicas=settled.replicas)
     leader, unclean = choose(moved, settled.isr, elr, active, kind, rules)
     new_isr, elr = _under(leader, unclean, settled.isr, elr, registration, rules)
     stranger = unclean and leader != registration.leader and rules.leader_recovery_state
     changed = replace(
-        moved,
+        registration,
+        replicas=settled.replicas,
+        adding=settled.adding,
+        removing=settled.removing,
         isr=new_isr,
         elr=elr,
         leader=leader,

@@ -10,7 +10,9 @@ Sources: the method is that of TLC (Yu, Manolios, Lamport, "Model checking TLA+ 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import gc
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -114,8 +116,9 @@ def explore(
         ``Exhausted`` says how far the search came and whether anything was left.
     """
     walk = _Walk(initial, successors, canonical)
-    for _ in walk.levels(max_depth, max_states, stop=violates, enough=enough):
-        pass
+    with _without_collector():
+        for _ in walk.levels(max_depth, max_states, stop=violates, enough=enough):
+            pass
     if walk.stopped_at is not None:
         return Found(walk.path_to(walk.stopped_at[0]), len(walk.parents))
     return Exhausted(len(walk.parents), walk.depth, walk.complete)
@@ -143,15 +146,16 @@ def survey(
     walk = _Walk(initial, successors, canonical)
     first: dict[int, S] = {}
     known = states = 0
-    for level in walk.levels(None, None, stop=None):
-        states += len(level) if weight is None else sum(map(weight, level))
-        for state in level:
-            fresh = broken(state) & ~known
-            while fresh:
-                bit = fresh & -fresh
-                first[bit] = state
-                known |= bit
-                fresh ^= bit
+    with _without_collector():
+        for level in walk.levels(None, None, stop=None):
+            states += len(level) if weight is None else sum(map(weight, level))
+            for state in level:
+                fresh = broken(state) & ~known
+                while fresh:
+                    bit = fresh & -fresh
+                    first[bit] = state
+                    known |= bit
+                    fresh ^= bit
     violations = {bit: walk.path_to(state) for bit, state in sorted(first.items())}
     return Survey(states, len(walk.parents), walk.depth, violations)
 
@@ -187,6 +191,18 @@ def retrace(
         told.append(step)
         state = step[1]
     return tuple(told)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No search for cycles meanwhile: states hold none, and it would go over all of them again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Walk(Generic[S]):

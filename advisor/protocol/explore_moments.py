@@ -26,8 +26,9 @@ from advisor.protocol.state import (
 )
 from advisor.protocol.step import CHECKPOINT_MS
 
-# The number of a broker's current life and of a partition's current record; older ones get 0.
+# The numbers of a broker's current life and of a partition's current record, and of older ones.
 _CURRENT = 1
+_OLDER = 0
 
 
 def period_of(settings: Settings) -> int:
@@ -76,23 +77,19 @@ def _partition(state: State, partition: Partition, shift_ms: int, settings: Sett
     record = partition.registration
     replicas = []
     for replica in partition.replicas:
-        current = replica.partition_epoch == record.partition_epoch
+        # Only a leader names a partition epoch to the controller.
+        epoch = min(replica.partition_epoch, _OLDER)
         if replica.role == LEADER:
+            epoch = _life(replica.partition_epoch, record.partition_epoch)
             replica = _leader(state, partition, replica, shift_ms, settings)
-        elif replica.partition_epoch >= 0:
-            # Only a leader names a partition epoch to the controller.
-            current = False
-        if replica.partition_epoch >= 0:
-            replica = replica._replace(partition_epoch=_CURRENT if current else _CURRENT - 1)
+        if replica.partition_epoch != epoch:
+            replica = Replica(*replica[:6], epoch, *replica[7:])
         replicas.append(replica)
     isr = _in_any_order(record.isr, settings)
     if (record.partition_epoch, record.isr) != (_CURRENT, isr):
         record = replace(record, partition_epoch=_CURRENT, isr=isr)
-    return partition._replace(
-        registration=record,
-        replicas=tuple(replicas),
-        committed=(),
-    )
+    topic, number, min_isr, unclean, _, _, acked, _, throttle = partition
+    return Partition(topic, number, min_isr, unclean, record, tuple(replicas), acked, (), throttle)
 
 
 def _in_any_order(isr: Replicas, settings: Settings) -> Replicas:
@@ -108,28 +105,26 @@ def _leader(
     if proposal is not None:
         pairs = zip(proposal.isr, proposal.broker_epochs, strict=True)
         proposal = proposal._replace(
-            broker_epochs=tuple(_life(epoch, epochs[broker]) for broker, epoch in pairs)
+            broker_epochs=tuple([_life(epoch, epochs[broker]) for broker, epoch in pairs])
         )
     oldest_ms = state.now_ms - settings.lag_ms - 1
     followers = []
     for known in leader.followers:
+        broker, leo, caught_up_ms, fetch_ms, leader_leo, epoch = known
         if _fetches(state, partition, leader, known, settings):
-            known = known._replace(caught_up_ms=state.now_ms, fetch_ms=state.now_ms)
-        if known.caught_up_ms >= known.fetch_ms:
+            caught_up_ms = fetch_ms = state.now_ms
+        if caught_up_ms >= fetch_ms:
             # The leader's end at the last fetch only tells whether that one was a catching up.
-            known = known._replace(leader_leo=-1)
-        followers.append(
-            known._replace(
-                caught_up_ms=max(known.caught_up_ms, oldest_ms) - shift_ms,
-                fetch_ms=max(known.fetch_ms, oldest_ms) - shift_ms,
-                broker_epoch=_life(known.broker_epoch, epochs[known.broker]),
-            )
-        )
+            leader_leo = -1
+        caught_up_ms = max(caught_up_ms, oldest_ms) - shift_ms
+        fetch_ms = max(fetch_ms, oldest_ms) - shift_ms
+        life = _life(epoch, epochs[broker])
+        followers.append(Follower(broker, leo, caught_up_ms, fetch_ms, leader_leo, life))
     return leader._replace(
         proposal=proposal,
         followers=tuple(followers),
         isr=_in_any_order(leader.isr, settings),
-        waiting=tuple(w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in leader.waiting),
+        waiting=tuple([w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in leader.waiting]),
     )
 
 
@@ -149,7 +144,7 @@ def _fetches(
 
 
 def _life(noted: int, current: int) -> int:
-    """A noted broker epoch: unknown stays, the current life is current, any other is older."""
+    """A noted epoch: unknown stays, the current one is current, any other is older."""
     if noted < 0:
         return noted
-    return _CURRENT if noted == current else _CURRENT - 1
+    return _CURRENT if noted == current else _OLDER

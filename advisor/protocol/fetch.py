@@ -29,6 +29,8 @@ from advisor.protocol.state import (
     with_replica,
 )
 
+_NOBODY: frozenset[int] = frozenset()
+
 
 def source_of(state: State, partition: Partition, follower: Replica) -> Replica | None:
     """The copy that a follower can fetch from now, None if it cannot.
@@ -53,7 +55,15 @@ def accepts(leader: Replica, follower: Replica, settings: Settings) -> bool:
     """Whether the leader answers: since KIP-320 only in the same epoch, and only a replica."""
     if settings.rules.fence_fetch_by_epoch and leader.leader_epoch != follower.leader_epoch:
         return False
-    return any(f.broker == follower.broker for f in leader.followers)
+    return _known(leader, follower.broker) is not None
+
+
+def _known(leader: Replica, broker: int) -> Follower | None:
+    """What a leader remembers of a follower, None if it is no replica to it."""
+    for known in leader.followers:
+        if known.broker == broker:
+            return known
+    return None
 
 
 def throttled_until_ms(partition: Partition, leader: Replica, follower: Replica) -> int | None:
@@ -82,9 +92,10 @@ def changes_something(
     leader = source_of(state, partition, follower)
     if leader is None or not accepts(leader, follower, settings):
         return False
-    if _held_back(state, partition, leader, follower):
+    if partition.throttle and _held_back(state, partition, leader, follower):
         return False
-    known = next(f for f in leader.followers if f.broker == follower.broker)
+    known = _known(leader, follower.broker)
+    assert known is not None
     if (
         follower.truncating
         or follower.log.leo != leader.log.leo
@@ -188,12 +199,12 @@ def _note(
     follower = replica_of(partition, broker)
     assert follower is not None
     offset = follower.log.leo
-    known = next(f for f in leader.followers if f.broker == broker)
-    noted = _fetched(known, offset, leader.log.leo, state.now_ms)._replace(
-        broker_epoch=broker_of(state, broker).epoch
-    )
+    known = _known(leader, broker)
+    assert known is not None
+    epoch = broker_of(state, broker).epoch
+    noted = _fetched(known, offset, leader.log.leo, state.now_ms, epoch)
     leader = leader._replace(
-        followers=tuple(noted if f.broker == broker else f for f in leader.followers)
+        followers=tuple([noted if f.broker == broker else f for f in leader.followers])
     )
     if _would_join(state, leader, noted, settings):
         leader = leader._replace(proposal=propose(leader, (*leader.isr, broker)))
@@ -203,16 +214,16 @@ def _note(
     )
 
 
-def _fetched(known: Follower, offset: int, leader_leo: int, now_ms: int) -> Follower:
+def _fetched(
+    known: Follower, offset: int, leader_leo: int, now_ms: int, broker_epoch: int
+) -> Follower:
     """``Replica.updateFetchState``: when was this follower last at the leader's end."""
     caught_up_ms = known.caught_up_ms
     if offset >= leader_leo:
         caught_up_ms = max(caught_up_ms, now_ms)
     elif offset >= known.leader_leo >= 0:
         caught_up_ms = max(caught_up_ms, known.fetch_ms)
-    return known._replace(
-        leo=offset, caught_up_ms=caught_up_ms, fetch_ms=now_ms, leader_leo=leader_leo
-    )
+    return Follower(known.broker, offset, caught_up_ms, now_ms, leader_leo, broker_epoch)
 
 
 def _would_join(state: State, leader: Replica, known: Follower, settings: Settings) -> bool:
@@ -239,8 +250,9 @@ def _eligible(broker: Broker, known: Follower, settings: Settings) -> bool:
 def unable_to_join(state: State, settings: Settings) -> frozenset[int]:
     """Brokers for which the high watermark need not wait outside the ISR (KIP-841)."""
     if not settings.rules.high_watermark_ignores_dead:
-        return frozenset()
-    return frozenset([b.id for b in state.brokers if b.session != ACTIVE])
+        return _NOBODY
+    gone = [b.id for b in state.brokers if b.session != ACTIVE]
+    return frozenset(gone) if gone else _NOBODY
 
 
 def propose(leader: Replica, isr: tuple[int, ...]) -> Proposal:
@@ -276,11 +288,10 @@ def touch(state: State, partition: Partition, broker: int) -> Partition:
         leader = source_of(state, partition, follower)
         if leader is None or broker not in (leader.broker, follower.broker):
             continue
-        followers = tuple(
-            f._replace(caught_up_ms=state.now_ms, fetch_ms=state.now_ms)
-            if f.broker == follower.broker and f.leo >= 0
-            else f
-            for f in leader.followers
-        )
+        known = _known(leader, follower.broker)
+        if known is None or known.leo < 0:
+            continue
+        noted = known._replace(caught_up_ms=state.now_ms, fetch_ms=state.now_ms)
+        followers = tuple([noted if f is known else f for f in leader.followers])
         partition = with_replica(partition, leader._replace(followers=followers))
     return partition

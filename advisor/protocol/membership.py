@@ -29,6 +29,7 @@ from advisor.protocol.state import (
     has_controller,
     replica_of,
     with_broker,
+    with_partitions,
 )
 
 Outcome = tuple[State, Effects]
@@ -47,8 +48,8 @@ def decide(state: State, decision: Decision) -> Outcome:
             continue
         if new.leader != old.leader:
             effects.append(Elected(partition.topic, partition.number, new.leader, new.leader_epoch))
-        changed.append(partition._replace(registration=new))
-    return state._replace(partitions=tuple(changed)), tuple(effects)
+        changed.append(Partition(*partition[:4], new, *partition[5:]))
+    return with_partitions(state, tuple(changed)), tuple(effects)
 
 
 def end_process(state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]) -> Outcome:
@@ -72,7 +73,7 @@ def end_process(state: State, broker: int, clean: bool, left: Callable[[Log, int
         clean=clean,
         silent_since_ms=None if body.session == FENCED else silent,
     )
-    return with_broker(state._replace(partitions=tuple(partitions)), gone), tuple(effects)
+    return with_broker(with_partitions(state, tuple(partitions)), gone), tuple(effects)
 
 
 def left_by_clean_stop(log: Log, hw: int) -> Log:

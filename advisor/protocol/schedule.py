@@ -21,7 +21,7 @@ from advisor.protocol.fetch import (
     unable_to_join,
 )
 from advisor.protocol.membership import Outcome
-from advisor.protocol.partition import NO_LEADER
+from advisor.protocol.partition import NO_LEADER, Registration
 from advisor.protocol.replica import joins_soon, raise_high_watermark
 from advisor.protocol.state import (
     ACTIVE,
@@ -64,10 +64,9 @@ def _of_controller(state: State, settings: Settings) -> Iterator[Any]:
             yield ev.TakeOver()
         return
     for body in state.brokers:
-        if _expires_ms(body, settings) is not None:
-            due = _expires_ms(body, settings)
-            if due is not None and due <= state.now_ms:
-                yield ev.Expire(body.id)
+        due = _expires_ms(body, settings)
+        if due is not None and due <= state.now_ms:
+            yield ev.Expire(body.id)
     for body in state.brokers:
         if body.session == FENCED and body.running and body.connected:
             yield ev.Unfence(body.id) if body.registered else ev.Register(body.id)
@@ -86,21 +85,26 @@ def _hears(body: Broker) -> bool:
 def _of_learning(state: State) -> Iterator[Any]:
     if not has_controller(state):
         return
-    hearing = {b.id for b in state.brokers if _hears(b)}
+    hearing = [b.id for b in state.brokers if _hears(b)]
     for position, partition in enumerate(state.partitions):
         record = partition.registration
-        copies = {r.broker: r for r in partition.replicas}
-        concerned = sorted({*record.replicas, *copies}, key=lambda b: (b != record.leader, b))
-        for broker in concerned:
-            if broker in hearing and _is_news(partition, broker, copies.get(broker)):
-                yield ev.Learn(position, broker)
+        news = [r.broker for r in partition.replicas if _is_news(record, r)]
+        known = [r.broker for r in partition.replicas]
+        news += [broker for broker in record.replicas if broker not in known]
+        news = [broker for broker in news if broker in hearing]
+        if len(news) > 1:
+            news.sort()
+            if record.leader in news:
+                news.remove(record.leader)
+                news.insert(0, record.leader)
+        for broker in news:
+            yield ev.Learn(position, broker)
 
 
-def _is_news(partition: Partition, broker: int, replica: Replica | None) -> bool:
-    record = partition.registration
-    if replica is None or broker not in record.replicas:
+def _is_news(record: Registration, replica: Replica) -> bool:
+    if replica.broker not in record.replicas:
         return True
-    if record.leader == broker:
+    if record.leader == replica.broker:
         return (
             replica.role != LEADER
             or replica.partition_epoch != record.partition_epoch
@@ -128,8 +132,7 @@ def _of_replication(state: State, settings: Settings) -> Iterator[Any]:
                 proposal = replica.proposal
                 if proposal is None or proposal.refused:
                     continue
-                body = broker_of(state, replica.broker)
-                if body.running and body.connected and body.registered:
+                if _hears(broker_of(state, replica.broker)):
                     yield ev.SubmitIsr(position, replica.broker)
     for position, partition in enumerate(state.partitions):
         for replica in partition.replicas:
@@ -146,20 +149,18 @@ def _leaders(state: State) -> Iterator[tuple[int, Partition, Replica]]:
 
 def _of_clock(state: State, settings: Settings) -> Iterator[Any]:
     looks = state.now_ms % lag.period_ms(settings) == 0
-    dead = unable_to_join(state, settings)
     for position, partition, leader in _leaders(state):
         if looks and lag.laggards(state, partition, leader, settings):
             yield ev.ShrinkIsr(position, leader.broker)
         late = any(w.deadline_ms <= state.now_ms for w in leader.waiting)
-        if late or _could_rise(state, partition, leader, settings, dead):
+        if late or _could_rise(state, partition, leader, settings):
             yield ev.Recheck(position, leader.broker)
 
 
-def _could_rise(
-    state: State, partition: Partition, leader: Replica, settings: Settings, dead: frozenset[int]
-) -> bool:
+def _could_rise(state: State, partition: Partition, leader: Replica, settings: Settings) -> bool:
     if leader.hw >= leader.log.leo:
         return False
+    dead = unable_to_join(state, settings)
     raised, _ = raise_high_watermark(partition, leader, state.now_ms, settings, dead)
     return raised is not partition
 
@@ -176,14 +177,15 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
             due = _expires_ms(body, settings)
             if due is not None:
                 times.append(due)
-    dead = unable_to_join(state, settings)
     for _, partition, leader in _leaders(state):
         look = lag.next_look_ms(state, partition, leader, settings)
         if look is not None:
             times.append(look)
-        times.extend(w.deadline_ms for w in leader.waiting)
-        times.extend(_throttled_ms(state, partition, leader))
+        times.extend([w.deadline_ms for w in leader.waiting])
+        if partition.throttle:
+            times.extend(_throttled_ms(state, partition, leader))
         if leader.hw < leader.log.leo and settings.rules.high_watermark_waits_for_caught_up:
+            dead = unable_to_join(state, settings)
             members = maximal_isr(leader)
             times.extend(
                 f.caught_up_ms + settings.lag_ms + 1
@@ -197,8 +199,6 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
 
 def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterator[int]:
     """When new replicas of a throttled reassignment may copy again."""
-    if not partition.throttle:
-        return
     for follower in partition.replicas:
         if source_of(state, partition, follower) is leader:
             until_ms = throttled_until_ms(partition, leader, follower)

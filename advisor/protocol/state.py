@@ -233,6 +233,10 @@ class Settings:
     def _policies(self) -> dict[tuple[int, bool], Policy]:
         return {}
 
+    @cached_property
+    def _min_isrs(self) -> dict[tuple[int, int], int]:
+        return {}
+
     def policy(self, partition: Partition) -> Policy:
         """What the controller looks at when it decides about a partition."""
         key = (self.min_isr(partition), partition.unclean)
@@ -243,8 +247,11 @@ class Settings:
 
     def min_isr(self, partition: Partition) -> int:
         """The effective min.insync.replicas of a partition."""
-        size = len(partition.registration.replicas)
-        return effective_min_isr(partition.min_insync_replicas, size, self.rules)
+        key = (partition.min_insync_replicas, len(partition.registration.replicas))
+        found = self._min_isrs.get(key)
+        if found is None:
+            found = self._min_isrs[key] = effective_min_isr(*key, self.rules)
+        return found
 
 
 def broker_of(state: State, broker: int) -> Broker:
@@ -257,9 +264,8 @@ def broker_of(state: State, broker: int) -> Broker:
 
 def with_broker(state: State, changed: Broker) -> State:
     """The state with one broker changed."""
-    return state._replace(
-        brokers=tuple(changed if b.id == changed.id else b for b in state.brokers)
-    )
+    brokers = tuple([changed if b.id == changed.id else b for b in state.brokers])
+    return State(brokers, *state[1:])
 
 
 def active_brokers(state: State) -> frozenset[int]:
@@ -280,7 +286,12 @@ def with_partition(state: State, position: int, changed: Partition) -> State:
     old = state.partitions
     if old[position] is changed:
         return state
-    return state._replace(partitions=(*old[:position], changed, *old[position + 1 :]))
+    return with_partitions(state, (*old[:position], changed, *old[position + 1 :]))
+
+
+def with_partitions(state: State, changed: tuple[Partition, ...]) -> State:
+    """The state with other partitions; built whole, as this is what most steps do."""
+    return State(state.brokers, changed, *state[2:])
 
 
 def replica_of(partition: Partition, broker: int) -> Replica | None:
@@ -296,7 +307,8 @@ def with_replica(partition: Partition, changed: Replica) -> Partition:
     old = partition.replicas
     for place, replica in enumerate(old):
         if replica.broker == changed.broker:
-            return partition._replace(replicas=(*old[:place], changed, *old[place + 1 :]))
+            replicas = (*old[:place], changed, *old[place + 1 :])
+            return Partition(*partition[:5], replicas, *partition[6:])
     return partition._replace(replicas=tuple(sorted([*old, changed], key=_by_broker)))
 
 

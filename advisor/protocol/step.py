@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from advisor.protocol import administration, membership
@@ -28,6 +28,7 @@ from advisor.protocol.state import (
     replica_of,
     with_broker,
     with_partition,
+    with_partitions,
     with_replica,
 )
 
@@ -91,13 +92,12 @@ def _start(state: State, event: ev.Start, _settings: Settings) -> Outcome:
             loaded = logs.drop_empty_epoch(replica.log)
             partition = with_replica(partition, replica._replace(log=loaded))
         partitions.append(partition)
-    state = state._replace(partitions=tuple(partitions))
+    state = with_partitions(state, tuple(partitions))
     return with_broker(state, body._replace(running=True, registered=False)), ()
 
 
 def _touch_all(state: State, broker: int) -> State:
-    touched = tuple(touch(state, partition, broker) for partition in state.partitions)
-    return state._replace(partitions=touched)
+    return with_partitions(state, tuple([touch(state, p, broker) for p in state.partitions]))
 
 
 def _isolate(state: State, event: ev.Isolate, _settings: Settings) -> Outcome:
@@ -144,22 +144,22 @@ def _advance(state: State, event: ev.Advance, _settings: Settings) -> Outcome:
     """Time passes; high watermarks reach their checkpoint every five seconds."""
     now_ms = state.now_ms + event.milliseconds
     due = now_ms // CHECKPOINT_MS > state.now_ms // CHECKPOINT_MS
-    state = state._replace(now_ms=now_ms)
-    if not due:
-        return state, ()
-    running = {b.id for b in state.brokers if b.running}
-    partitions = tuple(
-        p._replace(
-            replicas=tuple(_checkpointed(r) if r.broker in running else r for r in p.replicas)
-        )
-        for p in state.partitions
-    )
-    return state._replace(partitions=partitions), ()
+    partitions = state.partitions
+    if due:
+        running = [b.id for b in state.brokers if b.running]
+        partitions = tuple([_with_checkpoints(p, running) for p in partitions])
+    return State(state.brokers, partitions, now_ms, *state[3:]), ()
+
+
+def _with_checkpoints(partition: Partition, running: Collection[int]) -> Partition:
+    late = [r.broker in running and r.log.checkpoint != r.hw for r in partition.replicas]
+    if not any(late):
+        return partition
+    replicas = zip(partition.replicas, late, strict=True)
+    return partition._replace(replicas=tuple([_checkpointed(r) if d else r for r, d in replicas]))
 
 
 def _checkpointed(replica: Replica) -> Replica:
-    if replica.log.checkpoint == replica.hw:
-        return replica
     return replica._replace(log=replica.log._replace(checkpoint=replica.hw))
 
 
