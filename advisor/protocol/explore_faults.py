@@ -23,12 +23,12 @@ from advisor.protocol import events as ev
 from advisor.protocol.commands import Runner
 from advisor.protocol.config import Config
 from advisor.protocol.explore import Found, explore, retrace
-from advisor.protocol.explore_moments import period_of, same_moment
+from advisor.protocol.explore_moments import same_moment
+from advisor.protocol.explore_rests import Rests
 from advisor.protocol.invariants import lost
 from advisor.protocol.play import rewrite
 from advisor.protocol.scenario import parse
-from advisor.protocol.schedule import MOST_STEPS, next_event, restless, run_for
-from advisor.protocol.simulation import REST_MS, Simulation
+from advisor.protocol.simulation import Simulation
 from advisor.protocol.state import LEADER, Broker, Partition, State, broker_of
 from advisor.protocol.step import step
 
@@ -116,14 +116,6 @@ class Told(NamedTuple):
     late_ms: int = 0
 
 
-class Rest(NamedTuple):
-    """A state at rest, how long it then waited for a period, and whether anything had to happen."""
-
-    state: State
-    late_ms: int
-    pending: bool
-
-
 class Moment(NamedTuple):
     """A state of the cluster, and what may still be done to it.
 
@@ -186,9 +178,9 @@ def shortest_loss(
             start,
             search.successors,
             violates=search.has_lost,
-            enough=None if max_states is None else lambda: len(search.seen) >= max_states,
+            enough=None if max_states is None else lambda: len(search.rests.seen) >= max_states,
         )
-        states = len(search.seen)
+        states = len(search.rests.seen)
         if isinstance(found, Found):
             told = retrace(found.path, search.moves, lambda moment: moment)
             return Loss(search.scenario([command for command, _ in told]), budget, states)
@@ -209,10 +201,8 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self.seen: set[State] = set()
-        self._rest_of: dict[State, Rest] = {}
-        self.period_ms = period_of(self.settings)
-        self.initial, self.first_late_ms, _ = self._rest(runner.cluster.state)
+        self.rests = Rests(self.settings)
+        self.initial, self.first_late_ms, _ = self.rests.of(runner.cluster.state)
 
     def successors(self, moment: Moment) -> Iterator[Moment]:
         """The moments that one command leads to."""
@@ -227,14 +217,15 @@ class _Search:
         hasty: list[tuple[Told, Moment]] = []
         for line, left, apply in self._commands(moment):
             state = self._same(apply(moment.state))
-            rest = self._rest(state)
+            rest = self.rests.of(state)
             yield Told(line, rest.late_ms), Moment(rest.state, *left)
             if rest.pending:
                 hasty.append((Told(f"! {line}"), Moment(state, *left, hasty=True)))
         yield from hasty
         if moment.hasty:
-            later, _ = run_for(moment.state, self.settings, PAUSE_MS)
-            after = moment._replace(state=self._same(later), hasty=False)
+            after = moment._replace(
+                state=self._same(self.rests.after(moment.state, PAUSE_MS)), hasty=False
+            )
             yield Told(_pause(PAUSE_MS)), after
 
     def has_lost(self, moment: Moment) -> bool:
@@ -242,7 +233,7 @@ class _Search:
         state = moment.state
         if not lost(state, state.partitions[0]):
             return False
-        rested = self._rest(state).state
+        rested = self.rests.of(state).state
         return bool(lost(rested, rested.partitions[0]))
 
     def scenario(self, told: list[Told]) -> str:
@@ -310,45 +301,6 @@ class _Search:
             return cluster.state
 
         return apply
-
-    def _rest(self, state: State) -> Rest:
-        """What a state comes to at rest, at the beginning of a period.
-
-        So two ways to the same facts lead to the same state, whatever time each has taken.
-        """
-        known = self._rest_of.get(state)
-        return self._run_to_rest(state) if known is None else known
-
-    def _run_to_rest(self, state: State) -> Rest:
-        """Go on step by step, until nothing is left to happen or the rest of the way is known."""
-        passed: list[State] = []
-        known = None
-        while known is None:
-            event = next_event(state, self.settings)
-            if event is None:
-                known = self._rest_of[state] = self._at_rest(state)
-                break
-            if len(passed) >= MOST_STEPS:
-                raise restless(state, event)
-            passed.append(state)
-            state, _ = step(state, event, self.settings)
-            known = self._rest_of.get(state)
-        if passed:
-            known = known._replace(pending=True)
-            self._rest_of.update(dict.fromkeys(passed, known))
-            self.seen.update(passed)
-        return known
-
-    def _at_rest(self, state: State) -> Rest:
-        """Let the rest pass, and then the time until a period begins."""
-        self.seen.add(state)
-        rested, _ = step(state, ev.Advance(REST_MS), self.settings)
-        late_ms = -rested.now_ms % self.period_ms
-        if late_ms:
-            rested, _ = step(rested, ev.Advance(late_ms), self.settings)
-        merged = self._same(rested)
-        self.seen.add(merged)
-        return Rest(merged, late_ms, False)
 
     def _same(self, state: State) -> State:
         return same_moment(state, self.settings)

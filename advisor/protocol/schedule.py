@@ -63,9 +63,10 @@ def _of_controller(state: State, settings: Settings) -> Iterator[Any]:
         if state.controller_from_ms <= state.now_ms:
             yield ev.TakeOver()
         return
+    late_ms = state.now_ms - settings.session_timeout_ms
     for body in state.brokers:
-        due = _expires_ms(body, settings)
-        if due is not None and due <= state.now_ms:
+        silent_ms = body.silent_since_ms
+        if silent_ms is not None and silent_ms <= late_ms and body.session != FENCED:
             yield ev.Expire(body.id)
     for body in state.brokers:
         if body.session == FENCED and body.running and body.connected:
@@ -85,20 +86,27 @@ def _hears(body: Broker) -> bool:
 def _of_learning(state: State) -> Iterator[Any]:
     if not has_controller(state):
         return
-    hearing = [b.id for b in state.brokers if _hears(b)]
     for position, partition in enumerate(state.partitions):
-        record = partition.registration
-        news = [r.broker for r in partition.replicas if _is_news(record, r)]
-        known = [r.broker for r in partition.replicas]
-        news += [broker for broker in record.replicas if broker not in known]
-        news = [broker for broker in news if broker in hearing]
-        if len(news) > 1:
-            news.sort()
-            if record.leader in news:
-                news.remove(record.leader)
-                news.insert(0, record.leader)
-        for broker in news:
-            yield ev.Learn(position, broker)
+        news = _unaware(partition)
+        if news:
+            hearing = [b.id for b in state.brokers if _hears(b)]
+            for broker in news:
+                if broker in hearing:
+                    yield ev.Learn(position, broker)
+
+
+def _unaware(partition: Partition) -> list[int]:
+    """Brokers that do not know the partition's record yet: the leader, then the others by id."""
+    record = partition.registration
+    news = [r.broker for r in partition.replicas if _is_news(record, r)]
+    if not news and len(partition.replicas) == len(record.replicas):
+        return news
+    known = [r.broker for r in partition.replicas]
+    news = sorted([*news, *(broker for broker in record.replicas if broker not in known)])
+    if record.leader in news:
+        news.remove(record.leader)
+        news.insert(0, record.leader)
+    return news
 
 
 def _is_news(record: Registration, replica: Replica) -> bool:
