@@ -157,7 +157,9 @@ def audit(cluster: str, as_json: bool, **given: Any) -> int:
 @advisor.command()
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS)
 @click.option("--output", required=True, help="The HTML file to write.")
-def report(cluster: str, output: str, **given: Any) -> None:
+@click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
+@click.option("--engine", default="spark", show_default=True, help="spark or local.")
+def report(cluster: str, output: str, sampled_years: float, engine: str, **given: Any) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else."""
     from advisor.advice import audit as judge
     from advisor.advice import recommend as find
@@ -168,7 +170,8 @@ def report(cluster: str, output: str, **given: Any) -> None:
     current = _config(described, given) if _settings(given) else None
     answer = find(described, model, load, goals, current, version)
     found = judge(described, model, load, goals, version) if described.topics else None
-    _write_report(answer, path, found)
+    check = _sampled(answer, sampled_years, engine) if sampled_years else None
+    _write_report(answer, path, found, check)
     click.echo(f"{answer.verdict}\n{answer.tolerances}")
     if found is not None:
         click.echo(found.verdict)
@@ -190,7 +193,16 @@ def cards(name: str | None) -> None:
         click.echo(f"{known:<{width}}  {load_model(known).title}")
 
 
-def _write_report(answer: Any, path: Path, found: Any) -> None:
+def _sampled(answer: Any, years: float, engine: str) -> Any:
+    """Sample the recommended setting, to stand beside what was computed."""
+    from advisor.pipeline.simulate import simulate as sample
+
+    return sample(
+        answer.cluster, answer.best.config, answer.model, answer.load, years=years, engine=engine
+    )
+
+
+def _write_report(answer: Any, path: Path, found: Any, check: Any) -> None:
     from advisor.errors import MissingExtraError
 
     try:
@@ -200,7 +212,7 @@ def _write_report(answer: Any, path: Path, found: Any) -> None:
             raise
         raise MissingExtraError("The HTML report", "notebook") from None
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_report(answer, path, audit=found)
+    write_report(answer, path, audit=found, sampled=check)
 
 
 def _cluster_and_model(cluster: str, given: dict[str, Any]) -> tuple[Cluster, FailureModel]:

@@ -16,8 +16,10 @@ from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
 from advisor.present.outcome import outcomes, shares
 from advisor.present.report import render_report
+from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
 from advisor.protocol.config import Config
+from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 
 EVIL = "<script>alert('x')</script>"
@@ -296,3 +298,24 @@ def test_a_shipped_card_shows_its_evidence() -> None:
     text = render_report(recommend(cluster, load_model("two_az")))
     assert "our judgement" in text
     assert "www." in text
+
+
+def test_the_sample_stands_beside_what_was_computed():
+    """A sampled run of the recommended setting is a table of its own, and agrees."""
+    answer = recommend(described(racks={1: "a", 2: "b", 3: "c"}), MODEL)
+    sampled = simulate(
+        answer.cluster, answer.best.config, MODEL, answer.load, years=2000, engine="local"
+    )
+    text = render_report(answer, sampled=sampled)
+    assert "2,000 years of faults" in text
+    check = sampled_check(answer.best.reliability, sampled)
+    assert [row["agrees"] for row in check["rows"]] == [True, True, True]
+    assert "years of faults" not in render_report(answer)
+
+
+def test_a_sample_that_disagrees_is_said():
+    """Beside another setting's exact values the table says no."""
+    cluster = described(racks={1: "a", 2: "b", 3: "c"})
+    sampled = simulate(cluster, Config(replication_factor=1), MODEL, years=500, engine="local")
+    check = sampled_check(evaluate(cluster, Config(replication_factor=3), MODEL), sampled)
+    assert not any(row["agrees"] for row in check["rows"])

@@ -22,8 +22,10 @@ from advisor.present.grid import chart_places, grid
 from advisor.present.outcome import outcomes, percent
 from advisor.present.pareto import plot_pareto
 from advisor.present.plots import plot_curves
+from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import rack_words, tolerance_words
 from advisor.reliability.model import FailureModel, Quantity
+from advisor.reliability.sampled import Sampled
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 4.0}
@@ -39,7 +41,10 @@ _PARETO_CAPTION = (
 
 
 def write_report(
-    recommendation: Recommendation, path: str | os.PathLike[str], audit: Audit | None = None
+    recommendation: Recommendation,
+    path: str | os.PathLike[str],
+    audit: Audit | None = None,
+    sampled: Sampled | None = None,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
@@ -51,6 +56,8 @@ def write_report(
         The file to write. It appears complete or not at all; one of that name is replaced.
     audit
         What `advisor.audit` returned for the same cluster, to be shown topic by topic.
+    sampled
+        What `advisor.simulate` returned for the recommended setting, to be shown beside it.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def write_report(
         The file cannot be written.
     """
     target = Path(path)
-    text = render_report(recommendation, audit)
+    text = render_report(recommendation, audit, sampled)
     try:
         _write_whole(target, text)
     except OSError as error:
@@ -72,7 +79,9 @@ def write_report(
     return target
 
 
-def render_report(recommendation: Recommendation, audit: Audit | None = None) -> str:
+def render_report(
+    recommendation: Recommendation, audit: Audit | None = None, sampled: Sampled | None = None
+) -> str:
     """Return the text of the report; see `write_report`."""
     environment = Environment(
         loader=PackageLoader("advisor.present", "."),
@@ -81,10 +90,12 @@ def render_report(recommendation: Recommendation, audit: Audit | None = None) ->
         keep_trailing_newline=True,
     )
     template = environment.get_template("report.html.jinja")
-    return template.render(_context(recommendation, audit))
+    return template.render(_context(recommendation, audit, sampled))
 
 
-def _context(recommendation: Recommendation, audit: Audit | None) -> dict[str, Any]:
+def _context(
+    recommendation: Recommendation, audit: Audit | None, sampled: Sampled | None
+) -> dict[str, Any]:
     best = recommendation.best
     figures, places = _figures(recommendation)
     ordered = sorted(recommendation.choices, key=_as_listed)
@@ -108,10 +119,12 @@ def _context(recommendation: Recommendation, audit: Audit | None) -> dict[str, A
         "rule": recommendation.rack_rule,
         "blocks": _blocks(recommendation),
         "sure": _sure(recommendation),
+        "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": _card(recommendation.model),
         "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
-        "exactly, without drawing lots, except the 95 % intervals, whose seed is fixed.",
+        "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
+        "whose seeds are fixed.",
         "audit": None if audit is None else _audited(audit),
     }
 
