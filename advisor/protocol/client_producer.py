@@ -138,10 +138,10 @@ def step(state: Producer, now_ms: float, event: Event, config: Config) -> tuple[
     while True:
         state = _settle_sequences(state)
         drained = _drain(state, now_ms, config, effects)
-        if drained is None:
+        expired = _expire(drained or state, now_ms, config, effects)
+        if expired is state:
             break
-        state = _expire(drained, now_ms, config, effects)
-    state = _settle_sequences(_expire(state, now_ms, config, effects))
+        state = expired
     return state, tuple(effects)
 
 
