@@ -265,11 +265,14 @@ class _Walk(Generic[S]):
             for after in following:
                 if enough is not None and enough():
                     return None
-                if after in parents:
-                    continue
                 if max_states is not None and len(parents) >= max_states:
+                    if after in parents:
+                        continue
                     return None
-                parents[after] = state
+                before = len(parents)
+                parents.setdefault(after, state)
+                if len(parents) == before:
+                    continue
                 further.append(after)
                 if stop is not None and stop(after):
                     self.stopped_at = (after,)

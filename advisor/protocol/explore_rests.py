@@ -24,65 +24,74 @@ class Rest(NamedTuple):
     pending: bool
 
 
+class _Known:
+    """What is remembered of a state: the one that follows (None: at rest), and the rest to come."""
+
+    __slots__ = ("following", "rest")
+
+    def __init__(self) -> None:
+        self.following: State | None = None
+        self.rest: Rest | None = None
+
+
 class Rests:
     """What states come to.
 
     Attributes
     ----------
-    seen : set of State
-        Every state that was asked for, passed on the way to a rest, or at rest.
+    seen : mapping with a key for every state that was asked for, passed on the way to a rest, or
+        at rest.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.seen: set[State] = set()
+        self.seen: dict[State, _Known] = {}
         self._settings = settings
         self._period_ms = period_of(settings)
-        self._next_of: dict[State, State] = {}
-        self._rest_of: dict[State, Rest] = {}
 
     def of(self, state: State) -> Rest:
         """What a state comes to at rest, at the beginning of a period.
 
         So two ways to the same facts lead to the same state, whatever time each has taken.
         """
-        known = self._rest_of.get(state)
-        return self._run(state) if known is None else known
+        known = self.seen.setdefault(state, _Known())
+        return self._run(state, known) if known.rest is None else known.rest
 
     def after(self, state: State, milliseconds: int) -> State:
         """The state so much later; what happens at once is known from the way to rest."""
-        while (after := self._next_of.get(state)) is not None and after.now_ms == state.now_ms:
-            state = after
+        now_ms = state.now_ms
+        while (known := self.seen.get(state)) is not None:
+            if known.following is None or known.following.now_ms != now_ms:
+                break
+            state = known.following
         return run_for(state, self._settings, milliseconds)[0]
 
-    def _run(self, state: State) -> Rest:
+    def _run(self, state: State, known: _Known) -> Rest:
         """Go on step by step, until nothing is left to happen or the rest of the way is known."""
-        passed: list[State] = []
-        known = None
-        while known is None:
+        passed: list[_Known] = []
+        while known.rest is None:
             event = next_event(state, self._settings)
             if event is None:
-                known = self._rest_of[state] = self._at_rest(state)
+                known.rest = self._at_rest(state)
                 break
             if len(passed) >= MOST_STEPS:
                 raise restless(state, event)
-            passed.append(state)
-            after, _ = step(state, event, self._settings)
-            self._next_of[state] = after
-            state = after
-            known = self._rest_of.get(state)
+            passed.append(known)
+            state, _ = step(state, event, self._settings)
+            known.following = state
+            known = self.seen.setdefault(state, _Known())
+        rest = known.rest
         if passed:
-            known = known._replace(pending=True)
-            self._rest_of.update(dict.fromkeys(passed, known))
-            self.seen.update(passed)
-        return known
+            rest = rest._replace(pending=True)
+            for known in passed:
+                known.rest = rest
+        return rest
 
     def _at_rest(self, state: State) -> Rest:
         """Let the rest pass, and then the time until a period begins."""
-        self.seen.add(state)
         rested, _ = step(state, ev.Advance(REST_MS), self._settings)
         late_ms = -rested.now_ms % self._period_ms
         if late_ms:
             rested, _ = step(rested, ev.Advance(late_ms), self._settings)
         merged = same_moment(rested, self._settings)
-        self.seen.add(merged)
+        self.seen.setdefault(merged, _Known())
         return Rest(merged, late_ms, False)
