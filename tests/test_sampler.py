@@ -431,3 +431,25 @@ def test_importing_the_sampler_does_not_import_numba() -> None:
     code = "import sys, advisor.reliability.sampler; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+def test_a_loss_too_rare_to_be_seen_is_allowed_for():
+    """Losing both copies is most of the mean and not in 300 years; the interval leaves room."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": 20.0, "minutes": 60.0},
+                "power": {"per_year": 5.0, "minutes": 60.0},
+                "destroyed": {"per_year": 0.01, "hours": 10.0},
+            },
+            "flush": {"seconds": 1.0},
+        }
+    )
+    at = Cluster(brokers={1: "a", 2: "b"})
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    found, _ = sample(at, config, card, years=300)
+    exact = evaluate(at, config, card, QUIET).acked_records_lost_per_year
+    few = found.acked_records_lost_per_year
+    assert few.value < 0.1 * exact
+    assert few.low <= exact <= few.high
+    assert "unseen" in few.method

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
@@ -155,7 +155,10 @@ def merge(
         mean_years_to_loss=waiting_time(
             [row.first_losses for row in ordered], [row.at_risk_hours for row in ordered], years
         ),
-        acked_records_lost_per_year=rate(Ratio(amounts[RECORDS_LOST], span, held), years),
+        acked_records_lost_per_year=_with_the_unseen(
+            rate(Ratio(amounts[RECORDS_LOST], span, held), years),
+            plan.retained_records * max(plan.partitions),
+        ),
         write_unavailability=rate(Ratio(amounts[UNWRITABLE], each, 1.0), years),
         read_unavailability=rate(Ratio(amounts[UNREADABLE], each, 1.0), years),
         records_refused_per_year=rate(Ratio(amounts[REFUSED], span, written), years),
@@ -170,6 +173,18 @@ def merge(
         load=load,
         cluster=cluster,
     )
+
+
+def _with_the_unseen(found: Estimate, most: float) -> Estimate:
+    """Widen a mean that a rare event could carry.
+
+    Losing everything that a replica set retains outweighs all smaller losses, and may be too rare
+    to have been seen: at most 3 in n years.
+    """
+    if not found.seen:
+        return found
+    high = found.high + _NONE_SEEN / found.n * most
+    return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:
