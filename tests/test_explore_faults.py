@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import InputError
 from advisor.protocol.config import Config
+from advisor.protocol.events import Advance
 from advisor.protocol.explore_faults import (
     CRASHES,
     FAULTS,
@@ -23,6 +24,7 @@ from advisor.protocol.explore_moments import period_of, same_moment
 from advisor.protocol.play import play
 from advisor.protocol.schedule import run_for, settle
 from advisor.protocol.simulation import REST_MS
+from advisor.protocol.step import step
 
 ERAS = ("0.8.2", "0.10.2", "0.11.0", "2.0", "2.8", "3.9", "4.1")
 
@@ -156,6 +158,54 @@ def test_no_shorter_way_without_merging():
     found = shortest_loss(asked, faults=1, kinds=["kill", "lag"])
     given = [line for line in found.scenario.splitlines() if not line.startswith(">")]
     assert len(given) - len(["cluster", "topic", "consume", "check"]) == length
+
+
+def test_states_that_need_no_further_look(monkeypatch):
+    """Going on where nothing can be lost any more finds the same losses, by the same commands."""
+
+    def answers():
+        return [
+            shortest_loss(config(*asked, unclean_leader_election_enable=unclean), faults=1)
+            for asked in [("0.10.2", 2, 1), ("0.10.2", 2, 1, 1), ("2.0", 2, 2, 1), ("4.1", 2, 1, 0)]
+            for unclean in (False, True)
+        ]
+
+    short = answers()
+    monkeypatch.setattr(_Search, "_is_decided", lambda _search, _state: False)
+    long = answers()
+    assert sum(found.states for found in short) < sum(found.states for found in long)
+    for one, two in zip(short, long, strict=True):
+        assert type(one) is type(two)
+        assert getattr(one, "scenario", None) == getattr(two, "scenario", None)
+        assert getattr(one, "complete", None) == getattr(two, "complete", None)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(ERAS),
+    st.sampled_from(["all", 1]),
+    st.lists(st.integers(0, 60), min_size=1, max_size=8),
+)
+def test_rests_are_those_of_a_run(version, acks, choices):
+    """Remembered ways to rest end where a run from the beginning does; so do pauses on the way."""
+    search = _Search(config(version, 3, 2, acks), FAULTS)
+    put, rests = search.settings, search.rests
+    state = search.initial
+    for choice in choices:
+        commands = list(search._commands(Moment(state, 4, (4,) * len(FAULTS), 4)))
+        state = same_moment(commands[choice % len(commands)][2](state), put)
+        for later in (state, run_for(state, put, 4_000)[0]):
+            rested, effects = settle(later, put, REST_MS)
+            late_ms = -rested.now_ms % period_of(put)
+            rested, _ = step(rested, Advance(late_ms), put)
+            quiet = not effects and settle(later, put)[0] == later
+            assert rests.of(later) == (same_moment(rested, put), late_ms, not quiet)
+            assert rests.is_quiet(later) == quiet
+            assert rests.after(later, 7_000) == run_for(later, put, 7_000)[0]
+        if choice % 2:
+            state = rests.of(state).state
+            assert rests.is_quiet(state)
+            assert settle(state, put)[0] == state
 
 
 @settings(deadline=None, max_examples=400)

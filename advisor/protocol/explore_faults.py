@@ -29,7 +29,7 @@ from advisor.protocol.invariants import lost
 from advisor.protocol.play import rewrite
 from advisor.protocol.scenario import parse
 from advisor.protocol.simulation import Simulation
-from advisor.protocol.state import LEADER, Broker, Partition, State, broker_of
+from advisor.protocol.state import ACTIVE, LEADER, Broker, Partition, State, broker_of
 from advisor.protocol.step import step
 
 _SHOWS_LOSS = "NoAcknowledgedRecordLost"
@@ -214,6 +214,8 @@ class _Search:
         A command that does not wait may be followed by one second, so that what the next one
         meets includes a controller that has noticed one fault and not yet the other.
         """
+        if not moment.faults_left and self._is_decided(moment.state):
+            return
         hasty: list[tuple[Told, Moment]] = []
         for line, left, apply in self._commands(moment):
             state = self._same(apply(moment.state))
@@ -227,6 +229,18 @@ class _Search:
                 state=self._same(self.rests.after(moment.state, PAUSE_MS)), hasty=False
             )
             yield Told(_pause(PAUSE_MS)), after
+
+    def _is_decided(self, state: State) -> bool:
+        """Whether no repair or write can lose anything any more.
+
+        At rest under one leader in reach of everyone: only a fault ends its leadership, so its
+        log only grows, and what it acknowledges is in it.
+        """
+        leader, *others = _leaders(state) or (None,)
+        if others or leader is None or leader != state.partitions[0].registration.leader:
+            return False
+        body = broker_of(state, leader)
+        return body.connected and body.session == ACTIVE and self.rests.is_quiet(state)
 
     def has_lost(self, moment: Moment) -> bool:
         """Whether an acknowledged record is lost, and still is when the cluster is at rest."""
@@ -364,6 +378,12 @@ _EVENTS: dict[str, Callable[[int], Any]] = {
     "heal": ev.Heal,
     "catch-up": ev.CatchUp,
 }
+
+
+def _leaders(state: State) -> list[int]:
+    """Brokers that run and take themselves for the leader."""
+    copies = state.partitions[0].replicas
+    return [r.broker for r in copies if r.role == LEADER and broker_of(state, r.broker).running]
 
 
 def _has_data(partition: Partition, broker: int) -> bool:

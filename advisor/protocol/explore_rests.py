@@ -25,11 +25,12 @@ class Rest(NamedTuple):
 
 
 class _Known:
-    """What is remembered of a state: the one that follows (None: at rest), and the rest to come."""
+    """What is remembered of a state: whether it is at rest, what follows, and the rest to come."""
 
-    __slots__ = ("following", "rest")
+    __slots__ = ("following", "quiet", "rest")
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
         self.following: State | None = None
         self.rest: Rest | None = None
 
@@ -55,6 +56,11 @@ class Rests:
         """
         known = self.seen.setdefault(state, _Known())
         return self._run(state, known) if known.rest is None else known.rest
+
+    def is_quiet(self, state: State) -> bool:
+        """Whether nothing happens any more, however long one waits."""
+        known = self.seen.get(state)
+        return (known is not None and known.quiet) or not self.of(state).pending
 
     def after(self, state: State, milliseconds: int) -> State:
         """The state so much later; what happens at once is known from the way to rest."""
@@ -93,5 +99,5 @@ class Rests:
         if late_ms:
             rested, _ = step(rested, ev.Advance(late_ms), self._settings)
         merged = same_moment(rested, self._settings)
-        self.seen.setdefault(merged, _Known())
+        self.seen.setdefault(merged, _Known(quiet=True))
         return Rest(merged, late_ms, False)
