@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import InputError
 from advisor.protocol.config import Config
-from advisor.protocol.events import Advance
+from advisor.protocol.events import Advance, Kill
 from advisor.protocol.explore_faults import (
     CRASHES,
     FAULTS,
@@ -178,6 +178,21 @@ def test_states_that_need_no_further_look(monkeypatch):
         assert type(one) is type(two)
         assert getattr(one, "scenario", None) == getattr(two, "scenario", None)
         assert getattr(one, "complete", None) == getattr(two, "complete", None)
+
+
+def test_a_second_leader_can_still_lose_something():
+    """At rest under one leader all is decided; not while a deposed one still takes writes."""
+    search = _Search(config("3.9", 2, 1, 1), FAULTS)
+    moment = Moment(search.initial, 2, (2,) * len(FAULTS), 0)
+    decided = [search._is_decided(moment.state)]
+    for wanted in ["kill 1", "start 1", "isolate 2", "heal 2"]:
+        moment = next(after for told, after in search.moves(moment) if told.line == wanted)
+        decided.append(search._is_decided(moment.state))
+        if wanted == "isolate 2":
+            moment = moment._replace(faults_left=1)
+    assert decided == [True, True, True, False, True]
+    hasty = search._event(Kill(2))(search.initial)
+    assert not search._is_decided(hasty)
 
 
 @settings(deadline=None, max_examples=60)
