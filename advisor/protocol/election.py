@@ -147,16 +147,17 @@ def kraft_change(
     leader, unclean = choose(moved, settled.isr, elr, active, kind, rules)
     new_isr, elr = _under(leader, unclean, settled.isr, elr, registration, rules)
     stranger = unclean and leader != registration.leader and rules.leader_recovery_state
-    changed = replace(
-        registration,
+    changed = Registration(
         replicas=settled.replicas,
+        isr=new_isr,
+        leader=leader,
+        elr=elr,
+        last_known_elr=_next_last_known(registration, new_isr, leader, rules),
+        leader_epoch=registration.leader_epoch,
+        partition_epoch=registration.partition_epoch,
+        recovering=stranger or (registration.recovering if recovering is None else recovering),
         adding=settled.adding,
         removing=settled.removing,
-        isr=new_isr,
-        elr=elr,
-        leader=leader,
-        last_known_elr=_next_last_known(registration, new_isr, leader, rules),
-        recovering=stranger or (moved.recovering if recovering is None else recovering),
     )
     return _numbered(registration, changed, rules)
 

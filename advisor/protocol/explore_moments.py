@@ -8,12 +8,11 @@ still fetching, on the order in which the ISR was written down, or on the books 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import lcm
 
 from advisor.protocol.fetch import accepts, source_of
 from advisor.protocol.lag import period_ms
-from advisor.protocol.partition import Replicas
+from advisor.protocol.partition import Registration, Replicas
 from advisor.protocol.state import (
     LEADER,
     Broker,
@@ -87,7 +86,18 @@ def _partition(state: State, partition: Partition, shift_ms: int, settings: Sett
         replicas.append(replica)
     isr = _in_any_order(record.isr, settings)
     if (record.partition_epoch, record.isr) != (_CURRENT, isr):
-        record = replace(record, partition_epoch=_CURRENT, isr=isr)
+        record = Registration(
+            replicas=record.replicas,
+            isr=isr,
+            leader=record.leader,
+            elr=record.elr,
+            last_known_elr=record.last_known_elr,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=_CURRENT,
+            recovering=record.recovering,
+            adding=record.adding,
+            removing=record.removing,
+        )
     topic, number, min_isr, unclean, _, _, acked, _, throttle = partition
     return Partition(topic, number, min_isr, unclean, record, tuple(replicas), acked, (), throttle)
 

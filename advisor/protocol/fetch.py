@@ -66,6 +66,11 @@ def _known(leader: Replica, broker: int) -> Follower | None:
     return None
 
 
+def _with_note(leader: Replica, noted: Follower) -> Replica:
+    followers = tuple([noted if f.broker == noted.broker else f for f in leader.followers])
+    return Replica(*leader[:11], followers, leader.waiting)
+
+
 def throttled_until_ms(partition: Partition, leader: Replica, follower: Replica) -> int | None:
     """When a new replica may copy again; None if nothing holds it back.
 
@@ -203,9 +208,7 @@ def _note(
     assert known is not None
     epoch = broker_of(state, broker).epoch
     noted = _fetched(known, offset, leader.log.leo, state.now_ms, epoch)
-    leader = leader._replace(
-        followers=tuple([noted if f.broker == broker else f for f in leader.followers])
-    )
+    leader = _with_note(leader, noted)
     if _would_join(state, leader, noted, settings):
         leader = leader._replace(proposal=propose(leader, (*leader.isr, broker)))
     dead = unable_to_join(state, settings)
@@ -292,6 +295,5 @@ def touch(state: State, partition: Partition, broker: int) -> Partition:
         if known is None or known.leo < 0:
             continue
         noted = known._replace(caught_up_ms=state.now_ms, fetch_ms=state.now_ms)
-        followers = tuple([noted if f is known else f for f in leader.followers])
-        partition = with_replica(partition, leader._replace(followers=followers))
+        partition = with_replica(partition, _with_note(leader, noted))
     return partition

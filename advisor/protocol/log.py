@@ -69,7 +69,7 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
             kept[-1] = Run(last.epoch, last.first, last.length + run.length)
         else:
             kept.append(run)
-    return log._replace(runs=tuple(kept), leo=leo, epochs=cache)
+    return Log(tuple(kept), leo, log.flushed, log.checkpoint, cache)
 
 
 def begin_epoch(log: Log, epoch: int) -> Log:

@@ -199,6 +199,8 @@ def _answer(partition: Partition, leader: Replica, min_isr: int) -> tuple[Partit
 
     The size of the *maximal* ISR decides between success and NOT_ENOUGH_REPLICAS_AFTER_APPEND.
     """
+    if not leader.waiting:
+        return with_replica(partition, leader), ()
     effects: list[Effect] = []
     left = []
     acked = partition.acked
