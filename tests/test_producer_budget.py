@@ -101,3 +101,15 @@ def test_an_outage_without_end_is_refused_at_the_budget() -> None:
     assert few.told[0].at_ms == 2_500 + 6 * 1
     many = deliver(Config(linger_ms=0), 1, outage(0, math.inf), round_trip_ms=1)
     assert many.told[0].at_ms == 120_000
+
+
+def test_a_first_backoff_above_the_most_is_cut_to_it():
+    """Kafka's client waits the smaller of the two every time."""
+    config = Config(retries=5, retry_backoff_ms=5000)
+    assert retry_budget_ms(config) == 5 * 1000
+
+
+def test_without_backoff_only_endless_retries_wait():
+    """retry.backoff.ms=0: three retries are over at once, endless ones end with delivery.timeout."""
+    assert retry_budget_ms(Config(retries=3, retry_backoff_ms=0)) == 0.0
+    assert retry_budget_ms(Config(retry_backoff_ms=0)) == 120_000.0

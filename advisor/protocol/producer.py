@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from advisor.protocol.config import Config
+from advisor.protocol.versions import MAX_INT
 
 
 def retry_budget_ms(config: Config) -> float:
@@ -34,7 +35,13 @@ def _backoffs_ms(config: Config) -> float:
     assert config.retries is not None
     assert config.retry_backoff_ms is not None
     first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
-    if most is None or most <= first or first == 0:
+    if first == 0:
+        # Tried again at once: few retries are over at once, endless ones never.
+        return math.inf if config.retries >= MAX_INT else 0.0
+    if most is None:
+        return first * config.retries
+    first = min(first, float(most))
+    if most <= first:
         return first * config.retries
     doublings = min(config.retries, math.ceil(math.log2(most / first)))
     growing = first * (2.0**doublings - 1.0)

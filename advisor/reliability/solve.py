@@ -180,7 +180,8 @@ def stationary(flow: Flow, precision: float = EXACT) -> Vector:
         return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
     time = hours.forward(hours.start)
     time[0] = 1.0
-    return time / time.sum()
+    fractions: Vector = time / time.sum()
+    return fractions
 
 
 @dataclass(frozen=True)
