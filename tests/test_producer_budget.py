@@ -110,6 +110,6 @@ def test_a_first_backoff_above_the_most_is_cut_to_it():
 
 
 def test_without_backoff_only_endless_retries_wait():
-    """retry.backoff.ms=0: three retries are over at once, endless ones end with delivery.timeout."""
+    """retry.backoff.ms=0: three retries are over at once, endless ones wait for the timeout."""
     assert retry_budget_ms(Config(retries=3, retry_backoff_ms=0)) == 0.0
     assert retry_budget_ms(Config(retry_backoff_ms=0)) == 120_000.0
