@@ -27,6 +27,7 @@ EMPTY = 99
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 _RUNNING = (UP, COPYING, LAGGING)
 _DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
+_FALLS = (CRASH, ISOLATE, STOP, POWER, DESTROY)
 
 # Ways to lose acknowledged records, as bits.
 MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
@@ -116,8 +117,9 @@ def healthy(replicas: int) -> PartitionState:
 
 
 def is_readable(state: PartitionState) -> bool:
-    """A leader serves reads."""
-    return state.registration.leader != NO_LEADER
+    """A leader serves reads; one that is down and only on record does not (KAFKA-19522)."""
+    leader = state.registration.leader
+    return leader != NO_LEADER and state.condition[leader] in _RUNNING
 
 
 def is_writable(state: PartitionState, setup: Setup) -> bool:
@@ -181,6 +183,13 @@ class _Work:
         self.total = False
         self.failed = False
         self.moved = False
+        self.were_active = self.active()
+        self.led_before = self.leader()
+
+    def leader(self) -> int:
+        """Who serves: the leader on record, if it is up."""
+        leader = self.registration.leader
+        return leader if leader in self.active() else NO_LEADER
 
     def active(self) -> frozenset[int]:
         """Slots whose brokers the controller believes alive."""
@@ -198,7 +207,6 @@ class _Work:
             CAUGHT_UP: UP,
             COPIED: UP,
         }
-        self.were_active = self.active()
         self.returned_unclean = {s: self.condition[s] != DOWN_CLEAN for s in slots}
         for slot in slots:
             back = COPYING if self._must_copy(slot) else UP
@@ -214,55 +222,72 @@ class _Work:
                 self.holds[slot] = self.holds[self.registration.leader]
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
-        """Let the controller (or, for lag, the leader) react, slot by slot."""
+        """Let the controller react, slot by slot.
+
+        Brokers that fall or return together are noticed one after the other, the leader first.
+        """
         final = self.active()
-        leader = self.registration.leader
-        for position, slot in enumerate(slots):
-            # Brokers that fall together are noticed one after the other.
-            unnoticed = frozenset(slots[position + 1 :]) & self.were_active
-            active = final | unnoticed
+        order = sorted(slots, key=lambda slot: slot != self.led_before)
+        for position, slot in enumerate(order):
+            later = frozenset(order[position + 1 :])
+            active = (final - later) | (later & self.were_active)
             self.registration = self._decision(event, slot, active)
-        self._follow(leader)
-        if leader in slots and self.registration.leader != leader:
+        before, leader = self.led_before, self.leader()
+        self._follow(before)
+        if before in slots and leader != before:
             self.moved = event == STOP
             self.failed = not self.moved
             # What the old leader acknowledged by itself had not reached the others.
-            handed_over = self.registration.leader != NO_LEADER
-            if handed_over and self.setup.acks != "all" and self.written:
+            electable = self.registration.isr + self.registration.elr
+            given_up = leader != NO_LEADER or before not in electable
+            if given_up and self.setup.acks != "all" and self.written:
                 self.losses |= TAIL
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
         registration, policy = self.registration, self.setup.policy
-        if event == STOP:
-            return controller.broker_stopping(registration, slot, active, policy)
-        if event in (CRASH, POWER, ISOLATE, DESTROY):
-            return controller.broker_gone(registration, slot, active, policy)
         if event in (BACK, REPLACED):
             unclean = event == REPLACED or self.returned_unclean[slot]
             return controller.broker_back(registration, slot, active, unclean, policy)
-        followed = registration.leader != NO_LEADER and slot in registration.isr
-        if event == LAG and followed:
-            rest = tuple(r for r in registration.isr if r != slot)
-            return controller.isr_proposed(registration, rest, active, policy)
-        return registration
+        if event not in _FALLS or slot not in self.were_active:
+            return registration
+        if event == STOP:
+            # It ends as others do if nobody could take over.
+            registration = controller.broker_stopping(registration, slot, active, policy)
+        return controller.broker_gone(registration, slot, active, policy)
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
         if self.registration.leader == NO_LEADER:
             self._elect_what_is_left()
-        leader = self.registration.leader
+        leader = self.leader()
         if leader == NO_LEADER:
             return
         self.condition[leader] = UP
         for slot, condition in enumerate(self.condition):
             if condition == UP and slot not in self.registration.isr:
                 self.holds[slot] = self.holds[leader]
-                self.registration = controller.isr_proposed(
-                    self.registration,
-                    (*self.registration.isr, slot),
-                    self.active(),
-                    self.setup.policy,
-                )
+                self._propose((*self.registration.isr, slot))
+        self._strike_laggards(leader)
+
+    def _strike_laggards(self, leader: int) -> None:
+        """A follower that lags leaves the ISR once the leader has more than it has seen of it.
+
+        That takes a write, or a new leader, who knows of nobody how far he is. Where writes are
+        refused it stays in sync, and it is.
+        """
+        isr = self.registration.isr
+        refusal = refusal_before_append(self.setup.acks, len(isr), self.setup.policy.min_isr)
+        if refusal is not None and leader == self.led_before:
+            return
+        well = tuple(slot for slot in isr if self.condition[slot] == UP)
+        if well != isr:
+            self._propose(well)
+
+    def _propose(self, isr: tuple[int, ...]) -> None:
+        """The leader's new ISR."""
+        self.registration = controller.isr_proposed(
+            self.registration, isr, self.active(), self.setup.policy
+        )
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
@@ -293,6 +318,8 @@ class _Work:
         on_record: tuple[int, ...] = ()
         if self.setup.policy.rules.eligible_leader_replicas:
             on_record = self.registration.isr + self.registration.elr
+            if not self.setup.policy.rules.last_known_leader_must_be_active:
+                on_record += self.registration.last_known_elr
         return tuple(
             DOWN_CLEAN if condition == DOWN_UNCLEAN and slot not in on_record else condition
             for slot, condition in enumerate(self.condition)
@@ -321,7 +348,7 @@ class _Work:
 
     def _follow(self, previous: int) -> None:
         """A new leader's log becomes the history; what is beyond it is lost."""
-        leader = self.registration.leader
+        leader = self.leader()
         if leader in (NO_LEADER, previous):
             return
         kept = self.holds[leader]
