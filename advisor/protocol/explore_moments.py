@@ -119,9 +119,10 @@ def _leader(
         )
     oldest_ms = state.now_ms - settings.lag_ms - 1
     followers = []
+    members = leader.isr
     for known in leader.followers:
         broker, leo, caught_up_ms, fetch_ms, leader_leo, epoch = known
-        if _fetches(state, partition, leader, known, settings):
+        if broker in members and leo >= 0 and _fetches(state, partition, leader, broker, settings):
             caught_up_ms = fetch_ms = state.now_ms
         if caught_up_ms >= fetch_ms:
             # The leader's end at the last fetch only tells whether that one was a catching up.
@@ -130,24 +131,21 @@ def _leader(
         fetch_ms = max(fetch_ms, oldest_ms) - shift_ms
         life = _life(epoch, epochs[broker])
         followers.append(Follower(broker, leo, caught_up_ms, fetch_ms, leader_leo, life))
-    return leader._replace(
-        proposal=proposal,
-        followers=tuple(followers),
-        isr=_in_any_order(leader.isr, settings),
-        waiting=tuple([w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in leader.waiting]),
-    )
+    waiting = leader.waiting
+    if waiting and shift_ms:
+        waiting = tuple([w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in waiting])
+    isr = _in_any_order(leader.isr, settings)
+    return Replica(*leader[:9], isr, proposal, tuple(followers), waiting)
 
 
 def _fetches(
-    state: State, partition: Partition, leader: Replica, known: Follower, settings: Settings
+    state: State, partition: Partition, leader: Replica, broker: int, settings: Settings
 ) -> bool:
-    """A follower in the ISR that fetches from this leader.
+    """Whether a follower in the ISR fetches from this leader.
 
     Whatever ends its fetches notes the time of that, so that the times of earlier ones are idle.
     """
-    if known.broker not in leader.isr or known.leo < 0:
-        return False
-    follower = replica_of(partition, known.broker)
+    follower = replica_of(partition, broker)
     if follower is None or source_of(state, partition, follower) is not leader:
         return False
     return accepts(leader, follower, settings)
