@@ -2,6 +2,7 @@
 #
 #   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
 #   make test     everything that is checked before a change is accepted
+#   make bench    how fast the main pieces are, against peers in the same run
 #   make lock     pins the dependencies anew from pyproject.toml
 #   make clean    removes .venv and everything built
 #
@@ -18,7 +19,7 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: report test lock clean
+.PHONY: report test bench lock clean
 .DELETE_ON_ERROR:
 
 report: $(READY)
@@ -32,11 +33,8 @@ test: $(READY)
 	$(PY) -m mypy
 	$(PY) -m pytest --nbval-lax tests notebooks
 
-ifneq ($(wildcard bench/*.py),)
-.PHONY: bench
 bench: $(READY)
-	$(PY) -m pytest bench
-endif
+	$(PY) bench/compare.py
 
 lock: $(READY)
 	@$(PIP) uv

@@ -1,0 +1,115 @@
+"""How fast the main pieces are, as ratios against a peer in the same run.
+
+Ratios travel between machines; seconds do not. Run it with ``make bench``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import simpy
+from scipy.sparse import linalg
+
+from advisor import Cluster, Config, FailureModel, Workload, load_model
+from advisor.protocol.explore_faults import CRASHES, shortest_loss
+from advisor.protocol.specification import check
+from advisor.reliability import chain, measures, solve
+from advisor.reliability.sampler import run_block
+from advisor.reliability.sampler_plan import cut_into_blocks, plan_for
+
+YEAR = 8760.0
+LOAD = Workload(partitions=1)
+CONFIG = Config(replication_factor=3, min_insync_replicas=2)
+
+
+def seconds(work: Callable[[], object], times: int = 5) -> float:
+    """CPU seconds of the best of some runs, after one to warm up."""
+    work()
+    taken = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def solver() -> tuple[str, float, str, float]:
+    """The whole evaluation against one sparse LU solve of the same chain."""
+    model = load_model("three_az_cloud")
+    pattern = (0, 1, 2)
+    structure = chain.structure(
+        measures.setup_for(CONFIG, model, LOAD, 3), measures.setting_for(pattern, model)
+    )
+    solution = measures._Solution(structure, CONFIG, model, LOAD, 3, solve.EXACT)
+    rates = solution.flow.rates
+    out = solution.flow.out
+    system = -rates.tolil()
+    system.setdiag(out)
+    inner = system.tocsc()[1:, 1:]
+    ones = np.ones(inner.shape[0])
+    ours = seconds(
+        lambda: measures._Solution(structure, CONFIG, model, LOAD, 3, solve.EXACT).measures()
+    )
+    peer = seconds(lambda: linalg.splu(inner).solve(ones))
+    return f"all measures, {structure.states} states", ours, "one sparse LU solve of it", peer
+
+
+def sampler() -> tuple[str, float, str, float]:
+    """Broker-years a second against SimPy on three brokers that are destroyed and replaced."""
+    model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}})
+    cluster = Cluster(brokers={1: "a", 2: "b", 3: "c"})
+    plan = plan_for(cluster, CONFIG, model, LOAD)
+    block = cut_into_blocks(plan, 200_000, seed=1)[0]
+    ours = seconds(lambda: run_block(plan, block), 3) / block.years
+    years = 2_000
+
+    def broker(world: simpy.Environment, rng: np.random.Generator) -> object:
+        while True:
+            yield world.timeout(rng.exponential(YEAR))
+            yield world.timeout(rng.exponential(12.0))
+
+    def simulated() -> None:
+        world, rng = simpy.Environment(), np.random.default_rng(1)
+        for _ in range(3):
+            world.process(broker(world, rng))
+        world.run(until=years * YEAR)
+
+    return (
+        "a sampled year, with its rules",
+        ours,
+        "SimPy, without any",
+        seconds(simulated, 3) / years,
+    )
+
+
+def search() -> tuple[str, float, str, float]:
+    """A state of the reference against a state of the public specification."""
+    found = []
+    config = Config(kafka_version="3.9", replication_factor=3, min_insync_replicas=2, acks="all")
+    reference = seconds(
+        lambda: found.append(shortest_loss(config, faults=2, kinds=CRASHES, writes=1)), 2
+    )
+    spec = check("Kip101", 2, 2, 2, 2)
+    specification = seconds(lambda: check("Kip101", 2, 2, 2, 2), 2) / spec.distinct_states
+    return (
+        "a state of the reference's search",
+        reference / found[-1].states,
+        "a state of the specification's",
+        specification,
+    )
+
+
+def main() -> None:
+    """Print a line for each comparison."""
+    for compare in (solver, sampler, search):
+        ours, taken, peer, other = compare()
+        print(
+            f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "
+            f"ratio {taken / other:.2g}"
+        )
+
+
+if __name__ == "__main__":
+    main()
