@@ -15,10 +15,12 @@ from advisor.advice.choice import Choice, measures_of
 from advisor.advice.findings import Finding
 from advisor.advice.goals import Goals
 from advisor.advice.plan import DEFAULT_THROTTLE, Plan, make_plan
+from advisor.advice.story import Story, tell
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.advice.wording import count
 from advisor.cluster import Cluster
+from advisor.protocol.config import Config
 from advisor.reliability import drawing
 from advisor.reliability.model import FailureModel
 from advisor.reliability.workload import Workload
@@ -87,6 +89,12 @@ class Recommendation:
     def why(self) -> tuple[str, ...]:
         """What dominates, and what the neighbours of the recommended setting would do."""
         return reasons.reasons(self.best, self.choices, self.cluster.brokers)
+
+    @cached_property
+    def stories(self) -> tuple[tuple[Config, Story], ...]:
+        """How the recommended settings, and today's, would lose a record; some seconds each."""
+        configs = [self.best.config, *([self.current.config] if self.current else [])]
+        return tuple((config, tell(config)) for config in dict.fromkeys(configs))
 
     @cached_property
     def plan(self) -> Plan:

@@ -108,6 +108,15 @@ def _context(
         "grid": grid(recommendation, places),
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
         "why": recommendation.why,
+        "stories": [
+            {
+                "title": f"RF {config.replication_factor}, min.insync.replicas "
+                f"{config.min_insync_replicas}, acks={config.acks}",
+                "said": story.said,
+                "scenario": story.scenario,
+            }
+            for config, story in recommendation.stories
+        ],
         "outcomes": [
             {
                 "title": outcome.title,
