@@ -72,7 +72,7 @@ def reasons(
     found = []
     most = dominant(best.reliability.causes["loss_events_per_year"])
     if most:
-        found.append(f"Of its losses, {most}.")
+        found.append(f"Of its losses {most}.")
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
     found += [sentence for sentence in around if sentence]
@@ -127,7 +127,9 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
     least = other.config.min_insync_replicas
     # Beyond a million years nobody should compare: what no card knows comes first.
     if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _BEYOND_BELIEF_YEARS:
-        lost = f"With min.insync.replicas {least} losses stay rarer than once in a million years"
+        lost = (
+            f"With min.insync.replicas {least} losses would stay rarer than once in a million years"
+        )
     elif theirs == own:
         lost = f"With min.insync.replicas {least} losses are as frequent"
     else:
@@ -136,4 +138,4 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
             f"instead of {own}"
         )
     refused, now = r.write_unavailability, ours.write_unavailability
-    return f"{lost}, and writes refused {time_per_year(refused)} instead of {time_per_year(now)}."
+    return f"{lost}, and writes would be refused {time_per_year(refused)} instead of {time_per_year(now)}."

@@ -45,11 +45,11 @@ def listed(items: Sequence[str]) -> str:
 
 
 def dominant(causes: Mapping[str, float]) -> str:
-    """Return what a measure is mostly made of: "most of it from planned restarts"."""
+    """Return what a measure is mostly made of: "most of them come from planned restarts"."""
     total = math.fsum(causes.values())
     if total <= 0:
         return ""
     name, amount = max(causes.items(), key=lambda item: item[1])
     if amount > 0.5 * total:
-        return f"most of it from {mechanism(name)}"
-    return f"the largest part, {amount / total:.0%}, from {mechanism(name)}"
+        return f"most of them come from {mechanism(name)}"
+    return f"the largest part, {amount / total:.0%}, comes from {mechanism(name)}"
