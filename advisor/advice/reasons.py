@@ -137,5 +137,5 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
             f"With min.insync.replicas {least} an acknowledged record would be lost {theirs} "
             f"instead of {own}"
         )
-    refused, now = r.write_unavailability, ours.write_unavailability
-    return f"{lost}, and writes would be refused {time_per_year(refused)} instead of {time_per_year(now)}."
+    refused, now = time_per_year(r.write_unavailability), time_per_year(ours.write_unavailability)
+    return f"{lost}, and writes would be refused {refused} instead of {now}."
