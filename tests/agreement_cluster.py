@@ -192,8 +192,8 @@ class Cluster:
         if self.fetching(slot) != fetching:
             self.apply(ev.CatchUp(slot) if fetching else ev.Lag(slot))
 
-    def elect_what_is_left(self, values: Spans, destroyed: frozenset[int]) -> None:
-        """The operator's unclean election, if its time has come.
+    def elect_what_is_left(self, values: Spans, destroyed: frozenset[int]) -> bool:
+        """The operator's unclean election, if its time has come; whether it was.
 
         He waits for replicas that Kafka could elect and for those that hold more of the values
         than any that is up, unless their disks are gone.
@@ -203,15 +203,16 @@ class Cluster:
         record = self.record
         electable = record.isr or record.elr or record.last_known_elr
         if record.leader != NO_LEADER or not up or set(electable) & set(down):
-            return
+            return False
         best = min(up, key=lambda s: (-self.held(s, values), not self.fetching(s), s))
         if any(self.held(slot, values) > self.held(best, values) for slot in down):
-            return
+            return False
         elected = controller.elected_by_operator(
             record, election.UNCLEAN, frozenset((best,)), self.policy
         )
         self.state, _ = write(self.state, 0, elected)
         self.settle()
+        return True
 
     def rebalance(self, values: Spans) -> None:
         """A partition that is whole goes back to its preferred leader.

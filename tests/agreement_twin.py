@@ -25,9 +25,10 @@ Where there is no counterpart
   it when the first election loses it.
 * acks=1 and acks=0: the last record before the leader's fault is acknowledged and not yet copied
   (``tail``). Where all in-sync replicas fall together the reduction takes it for lost if the old
-  leader may no longer lead; the reference loses it when another one does, and keeps it if the
-  operator has to take the old one after all. Where the old leader may still lead beside others,
-  whoever is back first decides; there no such record is written.
+  leader may no longer lead by a clean election; the reference loses it when another one leads, and
+  keeps it if an unclean election, Kafka's or the operator's, takes the old one after all. Where
+  the old leader may still lead beside others (ELR), whoever is back first decides; there no such
+  record is written.
 * A leader that is down and only on record (KAFKA-19522, 4.0 with ELR) takes no writes here. In the
   reference an acks=0 producer would send to it, believe it, and lose at once what it sent.
 * Before 2.0.1, after a loss, the logs of in-sync replicas may differ for ever (KIP-101, KIP-279,
@@ -170,7 +171,7 @@ class Experiment:
         before = self.automaton.states[twin.number]
         number, outcome = self.automaton.step(twin.number, *move)
         after = self.automaton.states[number]
-        last = self._last_words(before, outcome, move)
+        last = self._last_words((before, after), outcome, move)
         following = replace(
             twin,
             number=number,
@@ -185,7 +186,7 @@ class Experiment:
             held_back = after.condition[slot] in (red.COPYING, red.LAGGING)
             cluster.set_fetching(slot, not held_back)
         cluster.settle()
-        cluster.elect_what_is_left(self._known(following), following.destroyed)
+        by_hand = cluster.elect_what_is_left(self._known(following), following.destroyed)
         for slot in cluster.slots:
             if after.condition[slot] == red.UP:
                 cluster.set_fetching(slot, True)
@@ -195,6 +196,7 @@ class Experiment:
             predicted = logs.size(self._known(following))
         cluster.rebalance(self._known(following))
         following = self._compare_losses(replace(following, gaps=gaps), last, predicted, outcome)
+        following = self._decided(following, by_hand)
         return self._written(following)
 
     def _known(self, twin: Twin) -> Spans:
@@ -202,22 +204,25 @@ class Experiment:
         written_off = logs.merged((*twin.gone, *twin.doomed))
         return logs.without(self.cluster.partition.acked, written_off)
 
-    def _last_words(self, before: PartitionState, outcome: Outcome, move: Move) -> Spans:
+    def _last_words(
+        self, around: tuple[PartitionState, PartitionState], outcome: Outcome, move: Move
+    ) -> Spans:
         """What is written just before the fault: on no disk, or in no log but the leader's."""
         cluster = self.cluster
         first = cluster.state.next_value
-        registration = before.registration
-        writable = red.is_writable(before, self.setup)
+        leader = around[0].registration.leader
+        writable = red.is_writable(around[0], self.setup)
         dark = move.event == red.POWER
         if dark:
             cluster.flush()
-        page_cache = dark and writable and self.setup.page_cache
-        copied = outcome.losses & red.PAGE_CACHE or not outcome.losses & red.TAIL
-        alone = registration.isr == (registration.leader,) and registration.leader in move.slots
-        if page_cache and (copied or not self.tail):
+        tail = outcome.losses & red.TAIL and not outcome.losses & red.PAGE_CACHE
+        after = around[1].registration
+        electable = {*after.isr, *after.elr}
+        undecided = after.leader == NO_LEADER and leader in electable and len(electable) > 1
+        if dark and writable and self.setup.page_cache and not (tail and self.tail):
             assert cluster.produce(WRITTEN) is None
             cluster.settle()
-        elif self.tail and writable and (not copied or (alone and not dark)):
+        elif self.tail and writable and leader in move.slots and (tail or not (dark or undecided)):
             assert cluster.produce(1) is None
         end = cluster.state.next_value
         return ((first, end),) if end > first else ()
@@ -263,10 +268,17 @@ class Experiment:
         self._same(twin, "loss event", here > 0, bool(outcome.losses & ~red.TAIL))
         self._same(twin, "records lost", here, predicted)
         gone = logs.merged((*twin.gone, *fresh))
-        if cluster.leader != NO_LEADER:
-            # Those that were written off and came back all the same stay written off.
-            gone, doomed = logs.merged((*gone, *doomed)), ()
         return replace(twin, gone=gone, doomed=logs.without(doomed, gone))
+
+    def _decided(self, twin: Twin, by_hand: bool) -> Twin:
+        """With a leader it is clear what became of what was written off: it stays written off."""
+        leader = self.cluster.leader
+        if leader == NO_LEADER:
+            return twin
+        unclean = by_hand or self.cluster.policy.unclean
+        back = 0 if unclean else self.cluster.held(leader, twin.doomed)
+        self._same(twin, "written off and back", back, 0)
+        return replace(twin, gone=logs.merged((*twin.gone, *twin.doomed)), doomed=())
 
     def _is_tail(self, last: Spans, outcome: Outcome) -> bool:
         """Whether the last words were a tail that the reduction writes off."""

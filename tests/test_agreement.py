@@ -6,6 +6,7 @@ still holds. `agreement_twin` says what stands for what, and what has no counter
 """
 
 import pytest
+from agreement_cluster import Move
 from agreement_search import DIVERGING, RULES, Seen, configuration, exhaust, walk
 from agreement_twin import Experiment
 from hypothesis import given, settings
@@ -75,6 +76,25 @@ def experiments(draw):
 def test_random_traces(experiment, choices):
     """Long traces of single and common faults, for every configuration."""
     walk(experiment, choices)
+
+
+def test_a_leader_on_record_that_is_down():
+    """4.0 with ELR elects a last known leader that is down (KAFKA-19522): nobody reads there."""
+    config = configuration("4.0 with ELR", 2, 2, "all", False)
+    experiment = Experiment(config)
+    twin = experiment.start()
+    for move in (
+        (red.ISOLATE, (0, 1)),
+        (red.DESTROY, (1,)),
+        (red.POWER, (0,)),
+        (red.REPLACED, (1,)),
+        (red.ISOLATE, (1,)),
+        (red.BACK, (0,)),
+    ):
+        twin = experiment.step(twin, Move(*move))
+    reduced = experiment.automaton.states[twin.number]
+    assert reduced.registration.leader == 1
+    assert not red.is_readable(reduced)
 
 
 def _do_nothing(*_):
