@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -32,8 +31,7 @@ from advisor.protocol.client_broker import (
     memory_of,
     outage,
 )
-from advisor.protocol.client_delivery import Told, deliver
-from advisor.protocol.client_scala import deliver_scala
+from advisor.protocol.client_delivery import deliver
 from advisor.protocol.config import Config
 
 FAULTS = {
@@ -391,163 +389,3 @@ def test_what_leaders_remember_by_version() -> None:
     assert memory_of("2.5") == Memory(5, True)
     assert check_sequence(LOG, 0, 5, memory_of("0.11")).error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
     assert check_sequence((), 0, 5, memory_of("2.4")).error == "OUT_OF_ORDER_SEQUENCE_NUMBER"
-
-
-# --- how the application sends -------------------------------------------------------------------
-
-
-def test_waiting_for_each_record_keeps_order_and_can_stop() -> None:
-    """``send().get()``: one record at a time; an application that stops holds the rest back."""
-    config = PLAIN.changed(retries=0)
-    stopped = deliver(config, 4, in_turn(OK, REFUSED), wait_for_each=True, stop_at_error=True)
-    assert (stopped.sent, stopped.log, stopped.refused) == ((0, 1), (0,), (1,))
-    gone_on = deliver(config, 4, in_turn(OK, REFUSED), wait_for_each=True)
-    assert gone_on.log == (0, 2, 3)
-
-
-def test_0_8_sync_raises_after_three_retries() -> None:
-    """1 + message.send.max.retries attempts, then an exception; stop or go on."""
-    dead = outage(0, math.inf, REQUEST_LOST)
-    stopped = deliver_scala(3, dead, acks=1, stop_at_error=True)
-    assert (stopped.requests, stopped.raised, stopped.unsent) == (4, (0,), (1, 2))
-    assert stopped.took_ms == 4 * (1 + 100)
-    gone_on = deliver_scala(3, dead, acks=1)
-    assert (gone_on.requests, gone_on.raised, gone_on.unsent) == (12, (0, 1, 2), ())
-    assert gone_on.missing_unnoticed(3) == ()
-
-
-def test_0_8_async_logs_and_goes_on() -> None:
-    """The asynchronous producer loses, and only its log file says so."""
-    dead_at_first = outage(0, 500, REQUEST_LOST)
-    got = deliver_scala(5, dead_at_first, mode="async", acks=1)
-    assert got.raised == ()
-    assert got.logged == got.missing_unnoticed(5) == (0,)
-    assert got.log == (1, 2, 3, 4)
-
-
-def test_0_8_sync_rides_out_a_short_outage() -> None:
-    """Three retries, 100 ms apart, cover an outage of 300 ms and not one of 310."""
-    assert deliver_scala(1, outage(0, 300), acks=1).log == (0,)
-    assert deliver_scala(1, outage(0, 310), acks=1).raised == (0,)
-
-
-def test_0_8_acks_0_was_the_default_and_sees_nothing() -> None:
-    """request.required.acks=0: even the synchronous producer never hears of a dead broker."""
-    got = deliver_scala(2, outage(0, math.inf, REQUEST_LOST))
-    assert got.missing_unnoticed(2) == (0, 1)
-    assert got.requests == 2
-
-
-def test_0_8_retries_make_duplicates() -> None:
-    """No sequence numbers in 0.8: a lost answer is a second copy."""
-    assert deliver_scala(2, in_turn(ANSWER_LOST), acks=1).log == (0, 0, 1)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: deliver(PLAIN, -1),
-        lambda: deliver(PLAIN, 1, round_trip_ms=0),
-        lambda: deliver(PLAIN, 1, every_ms=math.nan),
-        lambda: deliver(PLAIN, 1, until_ms=math.inf),
-        lambda: deliver_scala(-1),
-        lambda: deliver_scala(1, mode="both"),
-    ],
-)
-def test_senseless_arguments_are_refused(call: Callable[[], object]) -> None:
-    """Negative counts, timeless round trips and unknown modes are errors that say so."""
-    with pytest.raises(InputError):
-        call()
-
-
-def test_the_same_input_gives_the_same_outcome() -> None:
-    """Nothing is drawn at random: two runs are equal to the last field."""
-    script = in_turn(REFUSED, ANSWER_LOST, SILENT)
-    assert deliver(SAFE, 5, script) == deliver(SAFE, 5, script)
-
-
-# --- single steps --------------------------------------------------------------------------------
-
-
-def steps(
-    *events: tuple[float, producer.Event], config: Config = SAFE
-) -> tuple[producer.Producer, tuple[producer.Effect, ...]]:
-    """The state after some events, and the effects of the last."""
-    state, effects = producer.Producer(), ()
-    for now_ms, event in events:
-        state, effects = producer.step(state, now_ms, event, config)
-    return state, effects
-
-
-def test_an_error_at_the_delivery_timeout_is_the_one_that_is_told() -> None:
-    """``Sender.canRetry``: at the limit the answer's own error goes to the application."""
-    config = SAFE.changed(delivery_timeout_ms=1_000, request_timeout_ms=1_000)
-    late = (1_000.0, producer.Answered(0, "NOT_ENOUGH_REPLICAS"))
-    _, effects = steps((0.0, producer.Send(0)), late, config=config)
-    assert effects == (producer.Tell(0, "NOT_ENOUGH_REPLICAS"),)
-
-
-def test_retries_of_an_idempotent_producer_go_one_by_one() -> None:
-    """``shouldStopDrainBatchesForPartition``: only the lowest sequence number may go again."""
-    sends = [(0.0, producer.Send(record)) for record in range(3)]
-    broken, again = (1.0, producer.Disconnected()), (101.0, producer.Wake())
-    _, effects = steps(*sends, broken, again)
-    assert effects == (producer.Transmit(3, 0, 0, 0),)
-    _, effects = steps(*sends, broken, again, (102.0, producer.Answered(3)))
-    assert effects == (producer.Tell(0, None), producer.Transmit(4, 1, 0, 1))
-    _, effects = steps(*sends, broken, again, config=PLAIN)
-    assert [effect.record for effect in effects] == [2, 1, 0]
-
-
-# A batch with sequence number 1 was given up with its fate unknown; 2 is to be tried again.
-UNRESOLVED = producer.Producer(
-    queue=(Batch(2, 0.0, attempts=1, epoch=0, sequence=2), Batch(3, 0.0)),
-    next_sequence=3,
-    last_acked=0,
-    unresolved=2,
-)
-
-
-def test_new_records_wait_while_a_fate_is_unknown() -> None:
-    """``hasUnresolvedSequence``: what has a number goes, what has none waits for it."""
-    state, effects = producer.step(UNRESOLVED, 200.0, producer.Wake(), SAFE)
-    assert effects == (producer.Transmit(0, 2, 0, 2),)
-    # The success of number 2 says that number 1 was written: go on without a gap.
-    _, effects = producer.step(state, 201.0, producer.Answered(0), SAFE)
-    assert effects == (producer.Tell(2, None), producer.Transmit(1, 3, 0, 3))
-
-
-def test_a_gap_behind_an_unknown_fate_raises_the_epoch() -> None:
-    """``isNextSequenceForUnresolvedPartition``: number 1 was not written, so 2 begins anew at 0."""
-    state, _ = producer.step(UNRESOLVED, 200.0, producer.Wake(), SAFE)
-    state, effects = producer.step(
-        state, 201.0, producer.Answered(0, "OUT_OF_ORDER_SEQUENCE_NUMBER"), SAFE
-    )
-    assert effects == ()
-    _, effects = producer.step(state, 401.0, producer.Wake(), SAFE)
-    assert effects[0] == producer.Transmit(1, 2, 1, 0)
-
-
-def test_when_all_in_flight_expired_the_epoch_is_raised() -> None:
-    """``maybeResolveSequences``: nothing open, a number missing: the next record starts at 0."""
-    config = SAFE.changed(delivery_timeout_ms=30_000, request_timeout_ms=30_000)
-    got = deliver(config, 3, outage(35_000, 65_000), every_ms=35_000)
-    assert got.refused == (1,)
-    assert got.acknowledged == (0, 2)
-    assert got.told[-1].at_ms == 70_001
-
-
-def test_a_record_behind_one_that_expired_goes_at_once() -> None:
-    """Its number no longer fits, so one answer and one backoff later it begins the next epoch."""
-    config = SAFE.changed(delivery_timeout_ms=30_000, request_timeout_ms=30_000)
-    got = deliver(config, 3, outage(20_000, 50_000), every_ms=20_000)
-    assert got.refused == (1,)
-    assert got.told[-1] == Told(2, None, 50_000 + 1 + 200 + 1)
-
-
-def test_a_late_success_does_not_turn_the_acknowledged_number_back() -> None:
-    """``maybeUpdateLastAckedSequence``: only upwards."""
-    given_up = producer.Flight(7, 0.0, Batch(1, 0.0, epoch=0, sequence=1, done=True))
-    state = producer.Producer(flying=(given_up,), next_sequence=5, last_acked=4)
-    state, effects = producer.step(state, 1.0, producer.Answered(7), SAFE)
-    assert (state.last_acked, effects) == (4, ())
