@@ -1,9 +1,7 @@
 """What every placement promises, on any cluster, and how a new partition starts."""
 
-import json
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,29 +10,6 @@ from hypothesis import strategies as st
 
 from advisor.errors import InputError
 from advisor.protocol.assignment import assign, initial_leader_and_isr
-from advisor.protocol.java_random import JavaRandom
-
-FACTS = Path(__file__).parent / "facts"
-
-
-def facts(name: str) -> dict[str, Any]:
-    return json.loads((FACTS / name).read_text(encoding="utf-8"))
-
-
-class MockRandom(JavaRandom):
-    """The generator of Kafka's own unit tests (server-common MockRandom.java), 64 bits of state."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-        self._state = 17
-
-    def next_bits(self, bits: int) -> int:
-        self._state = (self._state * 2862933555777941757 + 3037000493) % 2**64
-        return self._state >> (64 - bits)
-
-
-# --- every algorithm -------------------------------------------------------------------------
-
 
 RACKS = st.one_of(st.none(), st.sampled_from("abcd"), st.text(max_size=3))
 
