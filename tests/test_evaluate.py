@@ -80,13 +80,14 @@ def test_two_of_three_needed_is_unwritable_with_two_down():
 
 
 def test_min_isr_above_rf_blocks_before_3_7_and_not_since():
-    """RF 1 with min ISR 2: refused for ever in 3.6, capped in 3.7."""
+    """RF 1 with min ISR 2: refused for ever in 3.6, so nothing is lost either; capped in 3.7."""
     for version, blocked in (("3.6", True), ("3.7", False)):
         config = Config(
             kafka_version=version, replication_factor=1, min_insync_replicas=2, acks="all"
         )
         found = evaluate(cluster("a"), config, model(), ONE)
         assert (found.write_unavailability == pytest.approx(1.0)) is blocked
+        assert (found.loss_events_per_year == 0.0) is blocked
         assert (found.tolerates.while_writable == -1) is blocked
 
 

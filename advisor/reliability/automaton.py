@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.reduction import (
     COPYING,
+    EMPTY,
     UP,
     Outcome,
     PartitionState,
@@ -39,7 +41,11 @@ class Automaton:
         self.copying: list[tuple[int, ...]] = []
         self._numbers: dict[PartitionState, int] = {}
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
-        self.number(healthy(replicas))
+        start = healthy(replicas)
+        if not is_writable(start, setup):
+            # Nothing was ever acknowledged, so there is nothing to lose.
+            start = replace(start, level=(EMPTY,) * replicas)
+        self.number(start)
 
     def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         """The next state's number and what happened on the way."""
