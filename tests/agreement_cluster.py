@@ -90,9 +90,11 @@ class Cluster:
         )
         if apart:
             self.state = self.state._replace(controller_broker=-1)
-        self.apply(ev.CreateTopic("t", (self.slots,), 1, unclean))
+        self.apply(ev.CreateTopic("t", (self.slots,), config.min_insync_replicas, unclean))
         self.settle()
-        self.write_history()
+        if config.acks != "all" or self.policy.min_isr <= len(self.slots):
+            assert self.produce(WRITTEN) is None
+            self.settle()
 
     @property
     def state(self) -> State:
@@ -157,13 +159,6 @@ class Cluster:
             return LEADER_NOT_AVAILABLE
         return self._simulation.produce("t", 0, count, self.config)
 
-    def write_history(self) -> None:
-        """Some records, even for a partition that refuses all writes now."""
-        self.apply(ev.AlterTopic("t", min_insync_replicas=1))
-        assert self.produce(WRITTEN) is None
-        self.settle()
-        self.apply(ev.AlterTopic("t", min_insync_replicas=self.config.min_insync_replicas))
-
     def flush(self) -> None:
         """Every log is on disk."""
         for slot in self.slots:
@@ -214,20 +209,14 @@ class Cluster:
         self.settle()
         return True
 
-    def rebalance(self, values: Spans) -> None:
-        """A partition that is whole goes back to its preferred leader.
-
-        One that refuses all writes and has none of the values begins anew, as in the reduction.
-        """
+    def rebalance(self) -> None:
+        """A partition that is whole goes back to its preferred leader."""
         well = all(self.up(slot) and self.fetching(slot) for slot in self.slots)
         if not well or set(self.record.isr) != set(self.slots) or self.leader == NO_LEADER:
             return
         if self.leader != 0:
             self.apply(ev.Elect("t", 0, election.PREFERRED))
             self.settle()
-        refuses = self.config.acks == "all" and self.policy.min_isr > len(self.slots)
-        if refuses and not self.held(0, values):
-            self.write_history()
 
     def expect_equal_logs(self) -> None:
         """Before 2.0.1 in-sync replicas may differ after a loss: there a comparison ends."""
