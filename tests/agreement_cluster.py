@@ -53,7 +53,7 @@ class Move(NamedTuple):
         return f"{NAMES[self.event]} {','.join(map(str, self.slots))}"
 
 
-class Diverged(Exception):  # noqa: N818
+class DivergedError(Exception):
     """Before 2.0.1: truncation after a loss did what the reduction does not know."""
 
 
@@ -232,4 +232,4 @@ class Cluster:
 
     def _diverged(self) -> None:
         assert not self.config.rules.truncate_on_every_epoch, self.partition
-        raise Diverged
+        raise DivergedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from agreement_cluster import Diverged
+from agreement_cluster import DivergedError
 from agreement_twin import Experiment, Twin
 
 from advisor.protocol.config import Config
@@ -55,7 +55,7 @@ class Seen:
     traces : int
         Traces compared to their end, those that begin others too.
     diverged : int
-        Traces that ended with `Diverged`.
+        Traces that ended with `DivergedError`.
     losses : Counter
         How often the reduction reported each kind of loss.
     """
@@ -87,7 +87,7 @@ def _follow(experiment: Experiment, twin: Twin, depth: int, together: bool, seen
         )
         try:
             following = experiment.step(twin, move)
-        except Diverged:
+        except DivergedError:
             seen.diverged += 1
             continue
         _follow(experiment, following, depth - 1, together, seen)
@@ -100,6 +100,6 @@ def walk(experiment: Experiment, choices: list[int], together: bool = True) -> T
         moves = experiment.moves(twin, together)
         try:
             twin = experiment.step(twin, moves[choice % len(moves)])
-        except Diverged:
+        except DivergedError:
             break
     return twin

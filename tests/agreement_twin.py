@@ -33,7 +33,7 @@ Where there is no counterpart
   reference an acks=0 producer would send to it, believe it, and lose at once what it sent.
 * Before 2.0.1, after a loss, the logs of in-sync replicas may differ for ever (KIP-101, KIP-279,
   KAFKA-7164), and before 0.11 a broker may end itself because its log is longer than its leader's.
-  The reduction knows neither. There the trace ends, and `Diverged` says so.
+  The reduction knows neither. There the trace ends, and `DivergedError` says so.
 * Lag that befalls a leader: neither notices. A controlled stop strikes one broker at a time.
 * A partition that refuses all writes has no history, so that it can lose none.
 """
@@ -162,7 +162,7 @@ class Experiment:
         ------
         AssertionError
             If they differ; the message tells the trace.
-        Diverged
+        DivergedError
             Before 2.0.1, see above.
         """
         cluster = self.cluster

@@ -50,14 +50,7 @@ def broker_gone(
     if policy.rules.mode == "kraft":
         if broker not in registration.isr:
             return registration
-        return election.kraft_change(
-            registration,
-            active=active,
-            min_isr=policy.min_isr,
-            rules=policy.rules,
-            kind=policy.automatic_election,
-            isr=_without(registration.isr, broker),
-        )
+        return _kraft(registration, active, policy, isr=_without(registration.isr, broker))
     elected = registration
     if registration.leader == broker:
         elected = _zookeeper_elect(registration, active, policy)
@@ -114,13 +107,7 @@ def broker_back(
         registered = broker_registered_unclean(registration, broker, active - {broker}, policy)
     if registered.leader != NO_LEADER:
         return registered
-    return election.kraft_change(
-        registered,
-        active=active,
-        min_isr=policy.min_isr,
-        rules=policy.rules,
-        kind=policy.automatic_election,
-    )
+    return _kraft(registered, active, policy)
 
 
 def broker_registered_unclean(
@@ -129,15 +116,8 @@ def broker_registered_unclean(
     """A new life of a broker that did not shut down cleanly (KIP-966)."""
     if broker not in registration.isr and broker not in registration.elr:
         return registration
-    return election.kraft_change(
-        registration,
-        active=active,
-        min_isr=policy.min_isr,
-        rules=policy.rules,
-        kind=policy.automatic_election,
-        isr=_without(registration.isr, broker),
-        lost=(broker,),
-    )
+    isr = _without(registration.isr, broker)
+    return _kraft(registration, active, policy, isr=isr, lost=(broker,))
 
 
 def isr_proposed(
@@ -146,15 +126,7 @@ def isr_proposed(
     """The leader's new ISR, already checked, is recorded."""
     if policy.rules.mode == "zookeeper":
         return replace(registration, isr=isr, partition_epoch=registration.partition_epoch + 1)
-    return election.kraft_change(
-        registration,
-        active=active,
-        min_isr=policy.min_isr,
-        rules=policy.rules,
-        kind=policy.automatic_election,
-        isr=isr,
-        recovering=False,
-    )
+    return _kraft(registration, active, policy, isr=isr, recovering=False)
 
 
 def elected_by_operator(
@@ -177,6 +149,28 @@ def elected_by_operator(
         return _written(registration, preferred, registration.isr)
     chosen = election.zookeeper_offline(registration, active, True, policy.rules)
     return registration if chosen is None else _written(registration, *chosen)
+
+
+def _kraft(
+    registration: Registration,
+    active: frozenset[int],
+    policy: Policy,
+    *,
+    isr: Replicas | None = None,
+    recovering: bool | None = None,
+    lost: Replicas = (),
+) -> Registration:
+    """A change that the KRaft controller makes by itself, with the topic's own election."""
+    return election.kraft_change(
+        registration,
+        active=active,
+        min_isr=policy.min_isr,
+        rules=policy.rules,
+        kind=policy.automatic_election,
+        isr=isr,
+        recovering=recovering,
+        lost=lost,
+    )
 
 
 def _without(replicas: Replicas, broker: int) -> Replicas:
