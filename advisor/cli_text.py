@@ -49,7 +49,8 @@ def audit(found: Audit) -> str:
             )
         )
     notes = ["Assumed:", *(f"  {note}" for note in found.notes)] if found.notes else []
-    return _joined([[found.verdict], table(rows), findings(found.findings), notes])
+    blocks = [[found.verdict], table(rows), [found.spread], findings(found.findings), notes]
+    return _joined(blocks)
 
 
 def findings(found: Sequence[Finding]) -> list[str]:

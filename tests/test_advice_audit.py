@@ -1,13 +1,16 @@
 """Audits of described clusters: each topic with its own settings on its own brokers."""
 
 import json
+import random
 
 import pytest
 
 from advisor.advice import Goals, audit
 from advisor.advice.auditing import config_of, load_of
+from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.wording import count, dominant, how_often, listed, significant
 from advisor.cluster import Cluster, Partition, Topic
+from advisor.reliability.copysets import copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.workload import Workload
@@ -160,3 +163,35 @@ def test_words() -> None:
         "5.6e-06",
         "3",
     ]
+
+
+def test_the_spread_of_the_partitions_is_said() -> None:
+    """Copysets, scatter width and what brokers lost at once take, in words and in numbers."""
+    found = audit(Cluster(SIX, (GOOD, TWO_RACKS)), CARD)
+    # Brokers 1 to 3 and 4 to 6 stand by themselves; losing 1 and 2 is one case of 15.
+    assert found.copysets.sets == {frozenset(s) for s in ((1, 2, 3), (4, 5, 6), (1, 2))}
+    assert "3 different sets of brokers" in found.spread
+    assert "shares partitions with 2 others" in found.spread
+    assert "6.7% if two brokers are" in found.spread
+    assert found.spread in found.explain()
+    assert found.spread in found._repr_html_()
+    numbers = found.to_dict()["spread"]
+    assert numbers["copysets"] == 3
+    assert numbers["scatter_width"] == {"mean": 2.0, "least": 2, "most": 2}
+    assert numbers["chance_of_loss"]["2"]["value"] == pytest.approx(1 / 15)
+    # With three lost: 1 and 2 with any of the other four, or 4, 5 and 6.
+    assert numbers["chance_of_loss"]["3"]["value"] == pytest.approx(5 / 20)
+
+
+def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
+    """Many copysets on many brokers: the chance of a loss is said as bounds that hold it."""
+    rng = random.Random(5)
+    brokers: dict[int, str | None] = {b: "abc"[b % 3] for b in range(1, 61)}
+    sets = [tuple(rng.sample(sorted(brokers), 3)) for _ in range(4000)]
+    found = copysets(sets, 60)
+    words = spread_words(found)
+    chances = spread_numbers(found)["chance_of_loss"]
+    low, high = chances["5"]["low"], chances["5"]["high"]
+    assert low < chances["5"]["value"] < high
+    assert f"{100 * low:.2g}% to {100 * high:.2g}% if five brokers are" in words
+    assert spread_words(copysets([], 3)) == "No partition stands anywhere."

@@ -13,11 +13,13 @@ from advisor.advice.choice import GOAL_WORDS, Choice, choose, measures_of
 from advisor.advice.era import version_of
 from advisor.advice.findings import BROKEN, Finding
 from advisor.advice.goals import Goals
+from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
 from advisor.advice.wording import every, listed
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
+from advisor.reliability.copysets import Copysets, copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
@@ -89,6 +91,8 @@ class Audit:
     topics : tuple of TopicAudit
     general : tuple of Finding
         About the cluster and the producers.
+    copysets : Copysets
+        The sets of brokers that hold every replica of some partition.
     notes : tuple of str
         What was assumed.
     """
@@ -98,6 +102,7 @@ class Audit:
     goals: Goals
     topics: tuple[TopicAudit, ...]
     general: tuple[Finding, ...]
+    copysets: Copysets
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -125,6 +130,11 @@ class Audit:
             return f"The only topic falls short of the goals: {names}."
         falls = "falls" if len(short) == 1 else "fall"
         return f"{len(short):,} of {topics} {falls} short of the goals: {names}."
+
+    @property
+    def spread(self) -> str:
+        """On how many sets of brokers the partitions stand, and what that means, in sentences."""
+        return spread_words(self.copysets)
 
     def rows(self, intervals: bool = False) -> list[dict[str, object]]:
         """Return one row of plain values per topic, worst first.
@@ -163,6 +173,7 @@ class Audit:
             "goals": self.goals.to_dict(),
             "model": self.model.name,
             "topics": self.rows(),
+            "spread": spread_numbers(self.copysets),
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": list(self.notes),
         }
@@ -171,7 +182,7 @@ class Audit:
         """Return the verdict, every topic's sentence and every finding as text."""
         lines = [self.verdict, *(topic.sentence for topic in self.topics)]
         lines += [str(finding) for finding in self.findings]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, self.spread, *self.notes])
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {topic.sentence}" for topic in self.topics)])
@@ -191,7 +202,8 @@ class Audit:
         ]
         found = "".join(f"<li>{html.escape(str(finding))}</li>" for finding in self.findings)
         return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>{html_table(rows)}<ul>{found}</ul>"
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>{html_table(rows)}"
+            f"<p>{html.escape(self.spread)}</p><ul>{found}</ul>"
         )
 
 
@@ -259,6 +271,9 @@ def audit(
             *check_cluster(cluster),
             *check_producer(Config(kafka_version=version, **settings), model),
         ),
+        copysets=copysets(
+            (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
+        ),
         notes=(*notes, *assumed, *cluster.notes),
     )
 
@@ -303,14 +318,15 @@ def _judged(
     goals: Goals,
     evaluated: Evaluate,
 ) -> Choice:
-    held = tuple(tuple(r for r in p.replicas if r not in p.adding) for p in members)
+    held = tuple(p.held for p in members)
     share = len(members) / load.partitions
     part = replace(
         load, partitions=len(members), records_per_second=load.records_per_second * share
     )
     r = evaluated(cluster, config, model, part, placement=held)
-    known = all(rack is not None for rack in cluster.brokers.values())
-    largest = max(share_of(replicas, cluster.brokers) for replicas in held) if known else None
+    racks = dict(cluster.brokers)
+    known = None not in racks.values()
+    largest = max(share_of(replicas, racks) for replicas in set(held)) if known else None
     return choose(config, r, goals, largest)
 
 

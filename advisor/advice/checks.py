@@ -139,7 +139,7 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
 
 def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     """Where the replicas stand."""
-    racks: Mapping[int, str | None] = cluster.brokers
+    racks: Mapping[int, str | None] = dict(cluster.brokers)
     factor = topic.replication_factor
     if factor == len(racks) and factor > 1:
         yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
@@ -149,12 +149,15 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
         detail = f"RF {factor} over {len(cluster.racks)} racks."
         yield finding("KRA306", detail, topic.name)
     together, shared = [], []
+    least: dict[int, int] = {}
     for partition in topic.partitions:
-        held = tuple(r for r in partition.replicas if r not in partition.adding)
+        held = partition.held
         share = share_of(held, racks)
+        if len(held) not in least:
+            least[len(held)] = least_share(racks, len(held))
         if len(held) > 1 and share == len(held):
             together.append(partition.index)
-        elif share > least_share(racks, len(held)):
+        elif share > least[len(held)]:
             shared.append(partition.index)
     if together:
         yield _of_partitions("KRA307", topic, together, "with all replicas in one rack")

@@ -116,11 +116,8 @@ def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> i
 
 def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
     """Return the most of these replicas that one rack holds; a broker without one stands alone."""
-    counts: Counter[object] = Counter()
-    for broker in replicas:
-        rack = brokers[broker]
-        counts[broker if rack is None else rack] += 1
-    return max(counts.values())
+    stands = [broker if brokers[broker] is None else brokers[broker] for broker in replicas]
+    return max(map(stands.count, stands))
 
 
 def survival(share: int, config: Config) -> Survival:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from advisor.cluster.model import TOPIC_NAME, Partition, Topic
 from advisor.cluster.racks import MAX_ID
@@ -26,6 +27,7 @@ _LABEL = re.compile(
     rf"(?<!\S)({'|'.join(sorted(_SPELLING, key=len, reverse=True))}):", re.IGNORECASE
 )
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
+_COMMA = re.compile(r"\s*,\s*")
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _NOISE = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _AGAIN = "save the whole output of kafka-topics.sh --describe again"
@@ -264,12 +266,23 @@ def _number(line: _Line, label: str) -> int:
 
 
 def _id_list(line: _Line, label: str) -> tuple[int, ...]:
-    text = re.sub(r"\s*,\s*", ",", line.values.get(label, ""))
+    text = line.values.get(label, "")
+    ids = _numbers(text)
+    if ids is None:
+        text = _COMMA.sub(",", text)
+        raise InputError(f"{line.where}: {label} {text!r} is not a list of broker ids; {_AGAIN}")
+    return ids
+
+
+@lru_cache(maxsize=4096)  # most partitions have an ISR like their replicas, and like others'
+def _numbers(text: str) -> tuple[int, ...] | None:
+    """Return ids with commas between them; None when it is something else."""
     if not text:
         return ()
+    text = _COMMA.sub(",", text)
     ids = text.split(",")
     if not _IDS.fullmatch(text) or any(len(i) > 10 or int(i) > MAX_ID for i in ids):
-        raise InputError(f"{line.where}: {label} {text!r} is not a list of broker ids; {_AGAIN}")
+        return None
     return tuple(map(int, ids))
 
 

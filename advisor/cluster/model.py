@@ -8,17 +8,15 @@ minimum ISR above the replication factor, a partition without a leader) is kept 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.racks import rack_mapping
 from advisor.errors import InputError
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -26,31 +24,6 @@ INTERNAL_TOPICS = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
 )
 """Topics that Kafka makes for itself (`common.internals.Topic`, and tiered storage's)."""
-
-
-class FrozenMap(Mapping[K, V], Generic[K, V]):
-    """A mapping that can be hashed, compared with a dict and pickled, but not changed."""
-
-    __slots__ = ("_items",)
-    _items: dict[K, V]
-
-    def __init__(self, items: Mapping[K, V]) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: K) -> V:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
-
-    def __repr__(self) -> str:
-        return repr(self._items)
 
 
 def _is_id(value: object) -> bool:
@@ -117,7 +90,7 @@ class Partition:
                 raise InputError(
                     f"partition {self.index} lists a broker twice in {label} {_ids(ids)}"
                 )
-            if label in ("Isr", "Elr", "Leader"):
+            if label in ("Isr", "Elr", "Leader") and not held.issuperset(ids):
                 for broker in ids:
                     if broker not in held:
                         raise InputError(
@@ -125,16 +98,17 @@ class Partition:
                             f"but not in its Replicas {_ids(self.replicas)}"
                         )
 
-    def _lists(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return (
+    def _lists(self) -> list[tuple[str, tuple[int, ...]]]:
+        lists = (
             ("Replicas", self.replicas),
             ("Leader", () if self.leader is None else (self.leader,)),
             ("Isr", self.isr),
-            ("Elr", self.elr or ()),
-            ("LastKnownElr", self.last_known_elr or ()),
+            ("Elr", self.elr),
+            ("LastKnownElr", self.last_known_elr),
             ("Adding Replicas", self.adding),
             ("Removing Replicas", self.removing),
         )
+        return [(label, ids) for label, ids in lists if ids]
 
     @property
     def reassigning(self) -> bool:
@@ -144,13 +118,20 @@ class Partition:
     @property
     def replication_factor(self) -> int:
         """Replicas that stay when a running reassignment is over, as `kafka-topics.sh` counts."""
-        if not self.reassigning:
-            return len(self.replicas)
-        return len(self.replicas) - len(set(self.adding) & set(self.replicas))
+        return len(self.held)
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The replicas without those that a running reassignment is still adding."""
+        if not self.adding:
+            return self.replicas
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
 
     def brokers(self) -> frozenset[int]:
         """Every broker id that this partition mentions."""
-        return frozenset(broker for _, ids in self._lists() for broker in ids)
+        # The leader and those in sync or eligible are among the replicas.
+        others = (*(self.last_known_elr or ()), *self.adding, *self.removing)
+        return frozenset((*self.replicas, *others))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `load_cluster` reads it back."""
@@ -297,12 +278,13 @@ class Cluster:
         object.__setattr__(self, "topics", tuple(self.topics))
         object.__setattr__(self, "notes", tuple(self.notes))
         names: set[str] = set()
+        known = frozenset(self.brokers)
         for topic in self.topics:
             if topic.name in names:
                 raise InputError(f"topic {topic.name} is there twice")
             names.add(topic.name)
             for partition in topic.partitions:
-                missing = sorted(partition.brokers() - self.brokers.keys())
+                missing = sorted(partition.brokers() - known)
                 if missing:
                     raise InputError(
                         f"partition {topic.name}-{partition.index} names broker {missing[0]}, "

@@ -56,9 +56,9 @@ def rate_of_any_loss(
             # A tail is lost with its leader, who is the preferred one nearly all the time.
             sites = _sites(mechanism, replicas[:1] if tails else replicas, where)
             share = flux / len(sites) / rates[mechanism] / chances
+            unhurt = chances * counts.get(replicas, 1) * math.log1p(-min(share, 1.0 - 1e-12))
             for site in sites:
-                tries = chances * counts.get(replicas, 1)
-                nobody[mechanism, site] += tries * math.log1p(-min(share, 1.0 - 1e-12))
+                nobody[mechanism, site] += unhurt
     return alone + math.fsum(
         -math.expm1(logarithm) * rates[mechanism] for (mechanism, _), logarithm in nobody.items()
     )

@@ -130,8 +130,7 @@ def _any_loss(
         return 0.0, math.inf, (0.0, 0.0)
     struck = {
         mechanism: rate_per_hour(mechanism, config, model, load, where.brokers) * HOURS_PER_YEAR
-        for causes in fluxes.values()
-        for mechanism in causes
+        for mechanism in dict.fromkeys(name for causes in fluxes.values() for name in causes)
     }
     assert config.acks is not None
     rate = rate_of_any_loss(fluxes, struck, where, config.acks)

@@ -59,7 +59,7 @@ class Placement:
         if ordered:
             names = list(dict.fromkeys(racks))
             return tuple(names.index(rack) for rack in racks)
-        sizes = sorted(Counter(racks).values(), reverse=True)
+        sizes = sorted(map(racks.count, set(racks)), reverse=True)
         return tuple(rack for rack, size in enumerate(sizes) for _ in range(size))
 
 

@@ -1,0 +1,68 @@
+"""What to say of the sets of brokers that hold all copies of something."""
+
+from __future__ import annotations
+
+from advisor.advice.wording import count
+from advisor.reliability.copysets import Chance, Copysets
+
+
+def spread_numbers(found: Copysets) -> dict[str, object]:
+    """Return the copysets, the scatter width and the chances of a loss as plain JSON data.
+
+    ``chance_of_loss`` has, for some numbers of brokers lost at once, the probability that they
+    hold every copy of some partition, and its bounds.
+    """
+    widths = found.scatter_width.values()
+    return {
+        "copysets": len(found.sets),
+        "scatter_width": {
+            "mean": found.mean_scatter_width,
+            "least": min(widths, default=0),
+            "most": max(widths, default=0),
+        },
+        "chance_of_loss": {str(lost): chance._asdict() for lost, chance in _chances(found).items()},
+    }
+
+
+def spread_words(found: Copysets) -> str:
+    """Return the same in two or three sentences."""
+    if not found.sets:
+        return "No partition stands anywhere."
+    sets = len(found.sets)
+    text = (
+        f"The partitions stand on {sets:,} different set{'s' if sets > 1 else ''} of brokers "
+        "(copysets); a broker shares partitions with "
+        f"{found.mean_scatter_width:.3g} others on average (scatter width)."
+    )
+    parts = [
+        f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}"
+        for lost, chance in _chances(found).items()
+    ]
+    return (
+        f"{text} Chance that brokers lost at once, at random, hold every copy of some partition: "
+        f"{', '.join(parts)}."
+    )
+
+
+def _chances(found: Copysets) -> dict[int, Chance]:
+    """For the fewest brokers that can take a partition with them, and one and two more."""
+    if not found.sets:
+        return {}
+    fewest = min(map(len, found.sets))
+    numbers = range(fewest, min(fewest + 2, found.brokers) + 1)
+    return {lost: found.chance_of_loss(lost) for lost in numbers}
+
+
+def _share(chance: Chance) -> str:
+    if chance.exact or chance.high - chance.low < 0.005:
+        return _percent(chance.value)
+    return f"{_percent(chance.low)} to {_percent(chance.high)}"
+
+
+def _percent(probability: float) -> str:
+    """Two digits of the small side, so that only a certainty is written as one."""
+    if probability in (0.0, 1.0):
+        return f"{probability:.0%}"
+    if probability > 0.99:
+        return "over 99%"
+    return f"{100.0 * probability:.2g}%"
