@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import simpy
+from audit import judged
 from scipy.sparse import linalg
 
 from advisor import Cluster, Config, FailureModel, Workload, load_model
@@ -103,7 +104,7 @@ def search() -> tuple[str, float, str, float]:
 
 def main() -> None:
     """Print a line for each comparison."""
-    for compare in (solver, sampler, search):
+    for compare in (solver, sampler, search, judged):
         ours, taken, peer, other = compare()
         print(
             f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "

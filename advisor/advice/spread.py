@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from advisor.advice.wording import count
 from advisor.reliability.copysets import Chance, Copysets
 
@@ -44,6 +46,7 @@ def spread_words(found: Copysets) -> str:
     )
 
 
+@lru_cache(maxsize=8)  # the text, the page and the data all ask
 def _chances(found: Copysets) -> dict[int, Chance]:
     """For the fewest brokers that can take a partition with them, and one and two more."""
     if not found.sets:

@@ -21,7 +21,7 @@ from advisor.errors import InputError
 Copyset = frozenset[int]
 
 # So many sets of lost brokers are gone through one by one; above it bounds are given.
-_MOST_ENUMERATED = 200_000
+_MOST_ENUMERATED = 2_000_000
 # A set of this size has 1024 subsets to be counted for the bounds.
 _LARGEST_COUNTED = 10
 
@@ -126,18 +126,15 @@ class Copysets:
         """How many sets of so many brokers hold a copyset."""
         if all(len(members) == lost for members in sets):
             return len(sets)
-        # Brokers without partitions are alike only in name; each is told apart by a number.
-        known = sorted(self.scatter_width)
-        everyone = [*known, *range(-1, -1 - (self.brokers - len(known)), -1)]
-        return len(
-            {
-                members.union(more)
-                for members in sets
-                for more in combinations(
-                    [b for b in everyone if b not in members], lost - len(members)
-                )
-            }
-        )
+        # A bit for each broker, those without partitions too: millions of sets fit as integers.
+        bit = {broker: 1 << place for place, broker in enumerate(self.scatter_width)}
+        every = [1 << place for place in range(self.brokers)]
+        fatal: set[int] = set()
+        for members in sets:
+            held = sum(bit[broker] for broker in members)
+            others = [one for one in every if not one & held]
+            fatal.update(held + sum(more) for more in combinations(others, lost - len(members)))
+        return len(fatal)
 
     def _bounds(self, sets: Collection[Copyset], lost: int) -> tuple[float, float]:
         sizes = Counter(map(len, sets))
