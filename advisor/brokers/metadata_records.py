@@ -7,7 +7,7 @@ Kafka's sources, 3.3 to 4.3; all are of flexible versions. Records of other kind
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from advisor.protocol.partition import Registration
@@ -240,7 +240,7 @@ def _broker_change(source: _Reader, _version: int) -> Fence | None:
     return Fence(broker, fenced=change > 0) if change else None
 
 
-_READERS = {
+_READERS: dict[int, Callable[[_Reader, int], Record | None]] = {
     _REGISTER_BROKER: _register,
     _UNREGISTER_BROKER: _unregister,
     _TOPIC: _topic,

@@ -16,7 +16,6 @@ from advisor.brokers.metadata_records import (
     Changed,
     Created,
     ElrCleared,
-    Fence,
     Record,
     Topic,
     TopicRemoved,
