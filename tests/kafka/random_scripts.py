@@ -1,0 +1,163 @@
+"""Random fault scripts in the scenario language, that mean the same to the model and to brokers.
+
+What is left out, because real brokers race and the outcome is not one: faults at the same moment,
+and under ZooKeeper the death of the controller (its successor is whoever asks first), so that
+there broker 1 is the controller, holds nothing and is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+FEWEST_STEPS, MOST_STEPS = 3, 10
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The cluster that scripts are made for.
+
+    Attributes
+    ----------
+    name : str
+    opening : str
+        The first line of every script.
+    holders : tuple of int
+        The brokers that hold replicas and suffer faults.
+    kraft : bool
+    """
+
+    name: str
+    opening: str
+    holders: tuple[int, ...]
+    kraft: bool = True
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("3.9-kraft", "cluster brokers=3 kafka=3.9 mode=kraft", (1, 2, 3)),
+        Kind("3.9-zookeeper", "cluster brokers=4 kafka=3.9 mode=zookeeper", (2, 3, 4), False),
+        Kind(
+            "4.3-elr",
+            "cluster brokers=3 kafka=4.3 mode=kraft eligible_leader_replicas=true",
+            (1, 2, 3),
+        ),
+        Kind(
+            "4.3-without-elr",
+            "cluster brokers=3 kafka=4.3 mode=kraft eligible_leader_replicas=false",
+            (1, 2, 3),
+        ),
+    )
+}
+
+
+@dataclass
+class _Board:
+    """What the script has done so far, as far as the next line depends on it."""
+
+    kind: Kind
+    cuttable: bool
+    lines: list[str] = field(default_factory=list)
+    partitions: list[str] = field(default_factory=list)
+    down: set[int] = field(default_factory=set)
+    isolated: set[int] = field(default_factory=set)
+    lagging: set[int] = field(default_factory=set)
+
+    def steps(self) -> list[str]:
+        """The names of what may come next, the likelier ones more often."""
+        well = set(self.kind.holders) - self.down - self.isolated - self.lagging
+        found = ["produce"] * 3
+        if well:
+            found += ["kill"] * 3 + ["stop"] * 2 + ["power-off"] * 2
+            found += ["isolate", "lag"] if self.cuttable else []
+        if self.down:
+            found += ["start"] * 5 + ["destroy"]
+        if self.isolated:
+            found += ["heal"] * 3
+        if self.lagging:
+            found += ["catch-up"] * 3
+        found += ["elect preferred", "elect unclean", "alter", "flush"]
+        return found + (["kill-controller"] if self.kind.kraft else [])
+
+    def add(self, step: str, broker: int, partition: str, number: int) -> None:
+        """One step, and what is looked at after it."""
+        if step == "produce":
+            acks = ("all", "all", "1")[number % 3]
+            self.lines.append(f"produce {partition} {number} acks={acks} retries=0")
+        elif step.startswith("elect"):
+            self.lines.append(f"{step} {partition}")
+        elif step == "alter":
+            topic = partition.rsplit("-", 1)[0]
+            self.lines.append(f"alter {topic} min_insync_replicas={number % 3 + 1}")
+        elif step == "kill-controller":
+            self.lines.append(step)
+        else:
+            self.lines.append(f"{step} {broker}")
+            self._note(step, broker)
+        self.lines += [f"state {name}" for name in self.partitions]
+
+    def candidates(self, step: str) -> list[int]:
+        """The brokers that a step may be about."""
+        if step in ("start", "destroy"):
+            return sorted(self.down)
+        if step == "heal":
+            return sorted(self.isolated)
+        if step == "catch-up":
+            return sorted(self.lagging)
+        gone = self.down | self.isolated | self.lagging
+        return [b for b in self.kind.holders if b not in gone] or list(self.kind.holders)
+
+    def _note(self, step: str, broker: int) -> None:
+        if step in ("kill", "stop", "power-off"):
+            self.down.add(broker)
+        elif step == "start":
+            self.down.discard(broker)
+        elif step == "isolate":
+            self.isolated.add(broker)
+        elif step == "heal":
+            self.isolated.discard(broker)
+        elif step == "lag":
+            self.lagging.add(broker)
+        elif step == "catch-up":
+            self.lagging.discard(broker)
+
+
+def _topics(draw: st.DrawFn, board: _Board) -> None:
+    """Three topics: two of all replicas and one of two, each with its own settings."""
+    for name, size in (("a", 3), ("b", 3), ("c", 2)):
+        replicas = draw(st.permutations(board.kind.holders))[:size]
+        floor = draw(st.integers(1, size))
+        unclean = draw(st.sampled_from(("", "", " unclean_leader_election_enable=true")))
+        listed = ",".join(map(str, replicas))
+        board.lines.append(f"topic {name} replicas={listed} min_insync_replicas={floor}{unclean}")
+        board.partitions.append(f"{name}-0")
+
+
+@st.composite
+def scripts(draw: st.DrawFn, kind: Kind, cuttable: bool = True) -> str:
+    """The text of a random scenario.
+
+    Parameters
+    ----------
+    draw : callable
+        Hypothesis'.
+    kind : Kind
+    cuttable : bool
+        Whether connections can be cut on this machine.
+    """
+    board = _Board(kind, cuttable, [kind.opening])
+    _topics(draw, board)
+    board.lines += [f"produce {name} 4 acks=all retries=0" for name in board.partitions]
+    for _ in range(draw(st.integers(FEWEST_STEPS, MOST_STEPS))):
+        step = draw(st.sampled_from(board.steps()))
+        broker = draw(st.sampled_from(board.candidates(step)))
+        partition = draw(st.sampled_from(board.partitions))
+        board.add(step, broker, partition, draw(st.integers(1, 6)))
+    for step in ("heal", "catch-up", "start"):
+        for broker in board.candidates(step):
+            board.add(step, broker, board.partitions[0], 1)
+    looks = [f"log {b} {p}" for p in board.partitions for b in kind.holders]
+    board.lines += [*looks, *(f"consume {p}" for p in board.partitions), "check"]
+    return "\n".join(board.lines) + "\n"
