@@ -10,6 +10,7 @@ from types import TracebackType
 
 from advisor.brokers import properties
 from advisor.brokers.jars import BrokersUnavailableError, Jars, jars_of
+from advisor.brokers.log_settings import LogSettings, log_settings
 from advisor.brokers.networks import (
     BROKER_PORT,
     CLIENT_PORT,
@@ -23,24 +24,6 @@ from advisor.brokers.properties import CLUSTER_ID, CONTROLLER, Wish
 
 _STARTED_WITHIN_S = 90.0
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-_LOGGING = {
-    3: (
-        "log4j.properties",
-        "log4j.rootLogger=INFO, out\n"
-        "log4j.appender.out=org.apache.log4j.ConsoleAppender\n"
-        "log4j.appender.out.layout=org.apache.log4j.PatternLayout\n"
-        "log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n\n",
-        "-Dlog4j.configuration=file:",
-    ),
-    4: (
-        "log4j2.properties",
-        "appender.out.type=Console\nappender.out.name=out\n"
-        "appender.out.layout.type=PatternLayout\n"
-        "appender.out.layout.pattern=[%d{yyyy-MM-dd HH:mm:ss,SSS}] %p %m (%c)%n\n"
-        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=out\n",
-        "-Dlog4j2.configurationFile=",
-    ),
-}
 
 
 class RealCluster:
@@ -229,19 +212,23 @@ class RealCluster:
         for key in {"log.dirs", "dataDir"} & settings.keys():
             settings[key] = str(self.data(node))
         (folder / "node.properties").write_text(properties.text_of(settings))
-        name, text, _ = _LOGGING[self.jars.major]
-        (folder / name).write_text(text)
+        logging = self._logging(node)
+        (folder / logging.name).write_text(logging.text)
+
+    def _logging(self, node: int) -> LogSettings:
+        files = self.node_folder(node) / "logs" if self.wish.log_files else None
+        return log_settings(self.jars.major, files)
 
     def _run(self, node: int, main: str) -> None:
         folder = self.node_folder(node)
-        name, _, option = _LOGGING[self.jars.major]
+        logging = self._logging(node)
         archive = self._archive(main)
         process = JavaProcess(
             self.jars,
             [main, str(folder / "node.properties")],
             folder / "output.log",
             self.network.prefix(node),
-            [f"{option}{folder / name}", *archive],
+            [f"{logging.option}{folder / logging.name}", *self.wish.java_options, *archive],
         )
         self._processes[node] = process
         if any("ArchiveClassesAtExit" in option for option in archive):

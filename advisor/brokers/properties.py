@@ -48,6 +48,10 @@ class Wish:
     brokers_configs : mapping of str to str
         In every broker's and controller's file, such as ``min.insync.replicas``.
     clocks : Clocks
+    java_options : tuple of str
+        For every node's virtual machine, after our own: ``-Xmx1g`` for thousands of partitions.
+    log_files : bool
+        Whether nodes also write the log files that Kafka's own settings name, in ``logs``.
     """
 
     version: str
@@ -56,6 +60,8 @@ class Wish:
     eligible_leader_replicas: bool | None = None
     brokers_configs: Mapping[str, str] = field(default_factory=dict)
     clocks: Clocks = Clocks()
+    java_options: tuple[str, ...] = ()
+    log_files: bool = False
 
 
 def text_of(properties: Mapping[str, str]) -> str:
