@@ -3,6 +3,9 @@
 What changes only `min.insync.replicas` is done at once; where replicas are added, they are copied
 first. Changing `min.insync.replicas` clears the eligible leader replicas (KIP-966), so every
 change is made while all replicas are in sync.
+
+What changes only the topics asked for is run. The brokers' default would change every topic that
+has no value of its own: it stands in a comment.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.advice.moves import Move, election_json, plan_moves, reassignment_json
-from advisor.advice.properties import producer_files, strimzi_topics
+from advisor.advice.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.tools import Tools
+from advisor.advice.wording import listed
 from advisor.cluster import Cluster, Topic
 from advisor.protocol.config import Config
 from advisor.protocol.versions import default
@@ -32,7 +36,8 @@ class Plan:
     Attributes
     ----------
     preflight, steps, verify, rollback : tuple of str
-        Lines for a shell; comments begin with "#".
+        Lines for a shell; comments begin with "#". Where one of them fails the rest is not to be
+        run: the scripts stop by themselves.
     files : mapping of str to str
         Content by file name.
     moves : tuple of Move
@@ -85,8 +90,8 @@ def make_plan(
         is left as it is: a plan never throws copies away.
     """
     tools = Tools(config.kafka_version)
+    files = {**producer_files(config), "server.properties": broker_properties(config)}
     chosen = [t for t in cluster.topics if topics is None or t.name in topics]
-    files = dict(producer_files(config))
     if not chosen:
         files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
         steps = (*tools.variables, *_creation(tools, config, load))
@@ -105,14 +110,26 @@ def make_plan(
         files[MOVES_FILE] = reassignment_json(moves)
         files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
         files[ELECTION_FILE] = election_json(moves)
+    settings = {t.name: dict(t.configs) for t in targets}
+    for change in changes:
+        settings[change.topic.name][change.key] = change.after
     files["kafka-topics.yaml"] = strimzi_topics(
-        [(t.name, len(t.partitions)) for t in targets], config
+        [(t.name, len(t.partitions)) for t in targets], config, settings
     )
+    fewer = [t.name for t in cluster.topics if t not in chosen and _refuses(t, config)]
     return Plan(
         preflight=(*tools.variables, *_preflight(tools, config)),
-        steps=tuple(_steps(tools, config, changes, growing, moves, bytes_per_second, kept)),
+        steps=(
+            *_steps(tools, changes, growing, moves, bytes_per_second),
+            *_default_for_new(tools, config, fewer),
+            *_kept(kept, factor),
+        ),
         verify=tuple(_verification(tools, targets)),
-        rollback=tuple(_way_back(tools, changes, moves, bytes_per_second)),
+        rollback=(
+            *tools.variables,
+            *_way_back(tools, changes, moves, bytes_per_second),
+            *_default_back(tools, config),
+        ),
         files=files,
         moves=moves,
     )
@@ -146,26 +163,21 @@ def _changes(topic: Topic, config: Config) -> Iterator[_Change]:
 
 
 def _preflight(tools: Tools, config: Config) -> Iterator[str]:
-    yield "# Before anything else: both lists must be empty, that is, every replica in sync."
+    yield "# Before anything else: the list must be empty, that is, every replica in sync."
     if config.eligible_leader_replicas:
         yield (
             f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
             "that lives on them then has none."
         )
     yield tools.under_replicated()
-    under = tools.under_min_isr()
-    if under is not None:
-        yield under
 
 
 def _steps(
     tools: Tools,
-    config: Config,
     changes: Sequence[_Change],
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
-    kept: Sequence[Topic],
 ) -> Iterator[str]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
@@ -180,21 +192,50 @@ def _steps(
             "set it to what your network can spare."
         )
         yield tools.reassign(MOVES_FILE, bytes_per_second)
-        yield "# Repeat until every partition is complete; that also removes the throttle:"
-        yield tools.verify_reassignment(MOVES_FILE)
+        yield "# Wait until every partition is complete; that also removes the throttle:"
+        yield tools.await_reassignment(MOVES_FILE, len(moves))
         yield tools.elect_preferred(ELECTION_FILE)
     if afterwards:
         yield "# Once the copies are in sync:"
     for change in afterwards:
         yield tools.alter_topic(change.topic.name, change.key, change.after)
+
+
+def _default_for_new(tools: Tools, config: Config, fewer: Sequence[str]) -> Iterator[str]:
+    """How the brokers' default is set for topics still to be made, in comments."""
     for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
-    if for_new is not None:
-        yield "# For topics still to be made (and default.replication.factor in server.properties):"
-        yield for_new
+    if for_new is None:
+        return
+    yield "# For topics still to be made: server.properties, and this line, which is not run here,"
+    yield "# because every topic without a value of its own takes it at once:"
+    yield f"#   {for_new}"
+    if config.eligible_leader_replicas:
+        yield "# (it also clears the eligible leader replicas of those topics)"
+    if fewer:
+        yield f"# Not yet: these have fewer replicas and would refuse acks=all: {listed(fewer)}."
+
+
+def _default_back(tools: Tools, config: Config) -> Iterator[str]:
+    # While there are eligible leader replicas, Kafka refuses to remove the default.
+    if config.eligible_leader_replicas:
+        line = tools.alter_default(MIN_ISR, str(default("min_insync_replicas", "4.1")))
+    else:
+        line = tools.unset_default(MIN_ISR)
+    if line is not None:
+        yield f"# If you set the brokers' default, and it was Kafka's before: {line}"
+
+
+def _refuses(topic: Topic, config: Config) -> bool:
+    """Whether the topic would refuse acks=all if it took the recommended min ISR."""
+    assert config.min_insync_replicas is not None
+    return not config.rules.min_isr_capped and _replicas_needed(topic) < config.min_insync_replicas
+
+
+def _kept(kept: Sequence[Topic], factor: int) -> Iterator[str]:
     for topic in kept:
         yield (
             f"# {topic.name} has {_replicas_needed(topic)} replicas and keeps them and its "
-            f"settings; {config.replication_factor} would be enough."
+            f"settings; {factor} would be enough."
         )
 
 
@@ -202,7 +243,7 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
     for topic in targets:
         yield tools.describe(topic.name)
-    yield tools.under_min_isr() or tools.under_replicated()
+    yield tools.under_replicated()
 
 
 def _way_back(
@@ -217,8 +258,8 @@ def _way_back(
     if moves:
         cancel = tools.cancel_reassignment(MOVES_FILE)
         if cancel is not None:
-            yield "# While the copying still runs, call it off:"
+            yield "# Call off what is still being copied, if anything is, and move back:"
             yield cancel
-            yield "# Once it is complete, move back:"
         yield tools.reassign(MOVES_BACK_FILE, bytes_per_second)
-        yield tools.verify_reassignment(MOVES_BACK_FILE)
+        yield tools.await_reassignment(MOVES_BACK_FILE, len(moves))
+        yield tools.elect_preferred(ELECTION_FILE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import yaml
 
@@ -60,23 +60,65 @@ def librdkafka_producer(config: Config) -> str:
     )
 
 
-def strimzi_topics(topics: Sequence[tuple[str, int]], config: Config) -> str:
+def broker_properties(config: Config) -> str:
+    """Return what `server.properties` of every broker should say for topics made in future.
+
+    With eligible leader replicas `min.insync.replicas` of a broker's file is ignored (KIP-966).
+    """
+    version = parse_version(config.kafka_version)
+    factor, min_isr = config.replication_factor, config.min_insync_replicas
+    lines = [f"default.replication.factor={factor}", f"offsets.topic.replication.factor={factor}"]
+    if version >= (0, 11):
+        lines += [
+            f"transaction.state.log.replication.factor={factor}",
+            f"transaction.state.log.min.isr={min_isr}",
+        ]
+    head = f"# For server.properties of every broker, Kafka {config.kafka_version}.\n"
+    head += "# It holds for topics made after their restart and changes none that exists.\n"
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+def strimzi_topics(
+    topics: Sequence[tuple[str, int]],
+    config: Config,
+    settings: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
     """Return Strimzi `KafkaTopic` resources for (name, partitions).
 
     A name that Kubernetes does not take goes into `spec.topicName`. Strimzi changes `replicas` of
     an existing topic only through Cruise Control.
+
+    Parameters
+    ----------
+    topics : sequence of (str, int)
+    config : Config
+    settings : mapping of str to mapping, optional
+        By topic, what is to be set on it beside `min.insync.replicas`. Strimzi's topic operator
+        takes away whatever a resource does not name (read in its `BatchingTopicController`, 2026).
     """
     documents = []
     taken: set[str] = set()
     for name, partitions in topics:
         resource = _resource_name(name, taken)
         taken.add(resource)
-        documents.append(_strimzi_topic(resource, name, partitions, config))
+        stated: dict[str, object] = {
+            key: _scalar(text) for key, text in (settings or {}).get(name, {}).items()
+        }
+        stated["min.insync.replicas"] = config.min_insync_replicas
+        documents.append(_strimzi_topic(resource, name, partitions, config, stated))
     head = (
         "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
-        "# apiVersion: kafka.strimzi.io/v1beta2.\n"
+        "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"
+        "# here: add those of your topics that the description did not show.\n"
     )
     return head + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)
+
+
+def _scalar(text: str) -> str | int | bool:
+    """Return a setting as people write it in YAML: a number or a truth value without quotes."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isascii() and text.isdigit() else text
 
 
 def _resource_name(topic: str, taken: set[str]) -> str:
@@ -89,11 +131,13 @@ def _resource_name(topic: str, taken: set[str]) -> str:
     return name
 
 
-def _strimzi_topic(resource: str, name: str, partitions: int, config: Config) -> dict[str, object]:
+def _strimzi_topic(
+    resource: str, name: str, partitions: int, config: Config, settings: Mapping[str, object]
+) -> dict[str, object]:
     spec: dict[str, object] = {} if resource == name else {"topicName": name}
     spec["partitions"] = partitions
     spec["replicas"] = config.replication_factor
-    spec["config"] = {"min.insync.replicas": config.min_insync_replicas}
+    spec["config"] = dict(settings)
     return {
         "apiVersion": "kafka.strimzi.io/v1",
         "kind": "KafkaTopic",

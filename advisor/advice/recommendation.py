@@ -251,4 +251,4 @@ def _short_row(choice: Choice) -> dict[str, object]:
 
 
 def _script(lines: list[str] | tuple[str, ...]) -> str:
-    return "".join(f"{line}\n" for line in ("#!/bin/sh", *lines))
+    return "".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *lines))

@@ -16,6 +16,10 @@ from advisor.protocol.versions import Version, parse_version
 
 BOOTSTRAP = "$BS"
 ZOOKEEPER = "$ZK"
+_DEFAULTS = (
+    f"kafka-configs.sh --bootstrap-server {BOOTSTRAP} --alter --entity-type brokers "
+    "--entity-default"
+)
 
 
 @dataclass(frozen=True)
@@ -44,22 +48,27 @@ class Tools:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The shell variables that the lines use, with values to be replaced."""
-        lines = ["BS=localhost:9092   # your brokers"] if self._version >= (1, 1) else []
+        """The shell variables that the lines use; what the shell has set already is kept."""
+        lines = ["BS=${BS:-localhost:9092}   # your brokers"] if self._version >= (1, 1) else []
         if self._version < (2, 6):
-            lines.append("ZK=localhost:2181   # your ZooKeeper")
+            lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
         return tuple(lines)
 
     def describe(self, topic: str) -> str:
         """Show a topic with the replicas and in-sync replicas of its partitions."""
-        return f"{self._topics()} --describe --topic {topic}"
+        return f"{self._topics()} --describe --topic {_pattern(topic)}"
 
     def under_replicated(self) -> str:
-        """List partitions with a replica out of sync; prints nothing when all is well."""
-        return f"{self._topics()} --describe --under-replicated-partitions"
+        """List partitions with a replica out of sync, and fail if there is any."""
+        # A pipeline that begins with "!" would not stop a script that runs under "set -e".
+        return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
 
     def under_min_isr(self) -> str | None:
-        """List partitions that refuse acks=all now; None where the tool cannot."""
+        """List partitions that refuse acks=all now; None where the tool cannot.
+
+        A topic with fewer replicas than `min.insync.replicas` is always among them, though since
+        3.7 it refuses nothing.
+        """
         if self._version < (2, 3):
             return None
         return f"{self._topics()} --describe --under-min-isr-partitions"
@@ -75,7 +84,7 @@ class Tools:
     def alter_topic(self, topic: str, key: str, value: str) -> str:
         """Set one option of a topic."""
         if self._version < (0, 9):
-            return f"{self._topics()} --alter --topic {topic} --config {key}={value}"
+            return f"{self._topics()} --alter --topic {_pattern(topic)} --config {key}={value}"
         return (
             f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
             f"--entity-name {topic} --add-config {key}={value}"
@@ -84,7 +93,7 @@ class Tools:
     def unset_topic(self, topic: str, key: str) -> str:
         """Remove one option of a topic, so that the brokers' default holds again."""
         if self._version < (0, 9):
-            return f"{self._topics()} --alter --topic {topic} --delete-config {key}"
+            return f"{self._topics()} --alter --topic {_pattern(topic)} --delete-config {key}"
         return (
             f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
             f"--entity-name {topic} --delete-config {key}"
@@ -94,10 +103,11 @@ class Tools:
         """Set the brokers' default while they run (KIP-226, 1.1); None before."""
         if self._version < (1, 1):
             return None
-        return (
-            f"kafka-configs.sh --bootstrap-server {BOOTSTRAP} --alter --entity-type brokers "
-            f"--entity-default --add-config {key}={value}"
-        )
+        return f"{_DEFAULTS} --add-config {key}={value}"
+
+    def unset_default(self, key: str) -> str | None:
+        """Remove the default set while they run; None before 1.1."""
+        return None if self._version < (1, 1) else f"{_DEFAULTS} --delete-config {key}"
 
     def reassign(self, file: str, bytes_per_second: int) -> str:
         """Start moving replicas, no faster than so many bytes per second and broker."""
@@ -106,9 +116,19 @@ class Tools:
             return line
         return f"{line} --throttle {bytes_per_second}"
 
-    def verify_reassignment(self, file: str) -> str:
-        """Ask whether the moves are done; when they are, this removes the throttle."""
-        return f"{self._reassign()} --reassignment-json-file {file} --verify"
+    def await_reassignment(self, file: str, moves: int) -> str:
+        """Ask every ten seconds whether the moves are done; the last time removes the throttle.
+
+        Parameters
+        ----------
+        file : str
+        moves : int
+            How many partitions the file names. The tool says of each, when it is there, that it
+            "is completed" (3.3), "is complete" (2.6) or "completed successfully" (before).
+        """
+        asked = f"{self._reassign()} --reassignment-json-file {file} --verify"
+        done = "grep -cE ' is complete|completed successfully'"
+        return f'until test "$({asked} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
 
     def cancel_reassignment(self, file: str) -> str | None:
         """Call off moves that are still running; None where the tool cannot."""
@@ -130,3 +150,9 @@ class Tools:
 
     def _reassign(self) -> str:
         return f"kafka-reassign-partitions.sh {self._connect((2, 6))}"
+
+
+def _pattern(topic: str) -> str:
+    """Return the topic's name for an option that takes a regular expression, quoted for a shell."""
+    escaped = topic.replace(".", r"\.")
+    return topic if escaped == topic else f"'{escaped}'"
