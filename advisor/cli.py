@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHORT_OF_GOALS = 1
+LONGEST_TIMEOUT_S = 86_400
 
 _CLUSTER = (
     click.argument("cluster"),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--model", required=True, help="Failure-model card: a name or a path."),
     click.option("--kafka-version", help='Such as "4.1"; goes before what the cluster says.'),
+    click.option("--command-config", help="For host:port: a Java client's properties file."),
+    click.option("--timeout", type=float, help="For host:port: seconds in all; 30 unless given."),
 )
 _CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
@@ -70,7 +73,8 @@ def advisor() -> None:
     """Choose and defend Kafka replication settings.
 
     CLUSTER is what you have at hand: the output of kafka-topics.sh --describe in a file, or TOML,
-    JSON or Strimzi YAML. A failure-model card says what breaks and how often: see advisor cards.
+    JSON or Strimzi YAML; or host:port of a running cluster, which is read and not changed. A
+    failure-model card says what breaks and how often: see advisor cards.
     """
 
 
@@ -86,6 +90,7 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
 
     described, model = _cluster_and_model(cluster, given)
     config = _config(described, given)
+    _say_what_is_missing(described)
     result = compute(described, config, model, _workload(given))
     _print_json(result.to_dict()) if as_json else click.echo(result.explain())
 
@@ -103,6 +108,7 @@ def simulate(
 
     described, model = _cluster_and_model(cluster, given)
     config = _config(described, given)
+    _say_what_is_missing(described)
     load = _workload(given)
     result = sample(described, config, model, load, years=years, seed=seed, engine=engine)
     _print_json(result.to_dict()) if as_json else click.echo(repr(result))
@@ -219,8 +225,24 @@ def _cluster_and_model(cluster: str, given: dict[str, Any]) -> tuple[Cluster, Fa
     from advisor.cluster import load_cluster
     from advisor.reliability.model import load_model
 
-    described = load_cluster(cluster, racks=given["racks"], kafka_version=given["kafka_version"])
+    timeout = given["timeout"]
+    if timeout is not None and not 0.001 <= timeout <= LONGEST_TIMEOUT_S:
+        raise InputError(f"--timeout {timeout:g}: give seconds, at most {LONGEST_TIMEOUT_S}.")
+    described = load_cluster(
+        cluster,
+        racks=given["racks"],
+        kafka_version=given["kafka_version"],
+        client_properties=given["command_config"],
+        timeout_ms=None if timeout is None else round(timeout * 1000),
+    )
     return described, load_model(given["model"])
+
+
+def _say_what_is_missing(described: Cluster) -> None:
+    """Say what a running cluster did not tell, where the answer has no place for it."""
+    if described.observed is not None:
+        for note in described.notes:
+            click.echo(note, err=True)
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
@@ -238,12 +260,12 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def _config(described: Cluster, given: dict[str, Any]) -> Config:
     """Return what was asked for; what was not, as most described partitions have it."""
-    from advisor.advice.era import version_of
+    from advisor.advice.era import controller_of, version_of
     from advisor.advice.search import usual_config
     from advisor.protocol.config import Config
 
     version, _ = version_of(described, given["kafka_version"])
-    settings = _settings(given)
+    settings = {**controller_of(described, version), **_settings(given)}
     usual = usual_config(described.topics, version)
     if usual is not None:
         return usual.changed(**settings)

@@ -276,13 +276,17 @@ def test_json_that_cannot_be_is_refused(text, said):
         load_cluster(text)
 
 
-@pytest.mark.parametrize("source", ["kafka:9092", "10.0.0.1:9092,10.0.0.2:9092"])
-def test_an_address_is_told_what_to_save(source):
-    """Reading a live cluster is not there yet; the sentence gives the command to run instead."""
-    with pytest.raises(
-        InputError, match=rf"kafka-topics.sh --bootstrap-server {source} --describe"
-    ):
-        load_cluster(source)
+def test_a_file_with_the_name_of_an_address_is_read(tmp_path, monkeypatch):
+    """What is there as a file is a file, whatever its name looks like."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kafka:9092").write_text(LINE)
+    assert load_cluster("kafka:9092").topic("t").partitions[0].isr == (1,)
+
+
+def test_client_properties_are_for_addresses(tmp_path):
+    """A file needs no login: who gives one has mistaken the file for a cluster, or forgot it."""
+    with pytest.raises(InputError, match="for the address of a running cluster, host:9092"):
+        load_cluster(LINE, client_properties=tmp_path / "client.properties")
 
 
 @pytest.mark.parametrize(

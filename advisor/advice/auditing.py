@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.advice.checks import check_cluster, check_producer, check_topic
 from advisor.advice.choice import GOAL_WORDS, Choice, choose, measures_of
-from advisor.advice.era import version_of
+from advisor.advice.era import controller_of, version_of
 from advisor.advice.findings import BROKEN, Finding
 from advisor.advice.goals import Goals
 from advisor.advice.spread import spread_numbers, spread_words
@@ -249,7 +249,7 @@ def audit(
             f"No load was given: {load.records_per_second:g} records of {load.record_bytes} bytes "
             "a second to each topic were assumed."
         )
-    settings = {"acks": "all", **(producer or {})}
+    settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
     if "acks" not in (producer or {}):
         notes.append("Producers were taken to use acks=all.")
     judged = []

@@ -31,6 +31,9 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     config : Config
         Its settings, with defaults where the description states none.
     """
+    stated = topic.min_insync_replicas is not None or _told(topic, cluster, "min.insync.replicas")
+    if not stated and config.rules.min_isr_supported:
+        yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
     yield from _copies(topic, config)
     yield from _health(topic, config)
     yield from _placement(topic, cluster)
@@ -38,6 +41,12 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
         stated = "unclean.leader.election.enable" in topic.configs
         why = "it is set" if stated else f"it is the default of Kafka {config.kafka_version}"
         yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
+
+
+def _told(topic: Topic, cluster: Cluster, name: str) -> bool:
+    """Whether a running cluster told a setting of the topic, be it a default."""
+    seen = cluster.observed
+    return seen is not None and name in seen.topic_settings.get(topic.name, {})
 
 
 def check_cluster(cluster: Cluster) -> Iterator[Finding]:
@@ -97,8 +106,6 @@ def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
         if _FRAMEWORKS.fullmatch(name):
             code = "KRA205"
         yield finding(_ONE_REPLICA.get(name, code), "every partition has one replica.", name)
-    if topic.min_insync_replicas is None and config.rules.min_isr_supported:
-        yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", name)
     if not config.rules.min_isr_supported:
         return
     if min_isr > factor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Any
 
 from advisor.cluster import Cluster
 from advisor.protocol.versions import NEWEST_KNOWN, parse_version
@@ -38,3 +39,16 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
         f"Kafka's version is not stated; the columns are those of {columns}, so it is taken as "
         f"{newest}: {ask}"
     )
+
+
+def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
+    """Return who elects in a running cluster, as options of `Config`; nothing where not known.
+
+    A cluster that was upgraded has not all that a new one of its version has: KIP-966 may be off.
+    Of a version that does not run there, nothing is known.
+    """
+    seen = cluster.observed
+    if seen is None or version not in seen.versions.values():
+        return {}
+    found = {"mode": seen.mode, "eligible_leader_replicas": seen.eligible_leader_replicas}
+    return {name: value for name, value in found.items() if value is not None}

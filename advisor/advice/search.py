@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.advice.choice import Choice, choose, rank
-from advisor.advice.era import version_of
+from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
 from advisor.advice.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
@@ -88,7 +88,10 @@ def search(
         notes.append(assumed)
     current = current or usual_config(chosen, version)
 
+    controller = controller_of(cluster, version)
+
     def tried(config: Config) -> Choice:
+        config = config.changed(**controller)
         share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
         return choose(config, evaluated(cluster, config, model, load), goals, share)
 

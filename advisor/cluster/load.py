@@ -10,6 +10,8 @@ from pathlib import Path
 
 from advisor.cluster.describe import looks_like_describe, parse_describe
 from advisor.cluster.describe_format import version_numbers
+from advisor.cluster.live import read_live
+from advisor.cluster.live_reach import looks_like_addresses
 from advisor.cluster.model import Cluster
 from advisor.cluster.own_json import parse_json, seen_brokers
 from advisor.cluster.own_toml import parse_toml
@@ -18,7 +20,6 @@ from advisor.cluster.strimzi import parse_strimzi
 from advisor.errors import InputError
 
 _KINDS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
-_ADDRESS = re.compile(r"[^\s/\\:,]+:[0-9]{1,5}(,[^\s/\\:,]+:[0-9]{1,5})*")
 _TOML = re.compile(
     r"^\s*(\[\[?\s*(brokers|broker|racks|defaults|topic)\b|(kafka_version|brokers|racks)\s*=)",
     re.MULTILINE,
@@ -31,6 +32,8 @@ def load_cluster(
     source: str | os.PathLike[str],
     racks: Racks | None = None,
     kafka_version: str | None = None,
+    client_properties: str | os.PathLike[str] | None = None,
+    timeout_ms: int | None = None,
 ) -> Cluster:
     """Read a cluster from what its users have at hand.
 
@@ -47,21 +50,33 @@ def load_cluster(
         it does not name keep what the source says.
     kafka_version : str, optional
         Such as "4.1"; goes before what the source says.
+    client_properties : str or path, optional
+        A Java client's properties file, for a running cluster that wants TLS or a login.
+    timeout_ms : int, optional
+        For a running cluster, everything together, in milliseconds; 30 000 unless given.
 
     Returns
     -------
     Cluster
-        A describe output shows no broker without replicas and no rack.
+        A describe output shows no broker without replicas and no rack. Of a running cluster,
+        `notes` says what it did not tell, and `observed` holds what a describe output lacks.
 
     Raises
     ------
     InputError
         If the source cannot be read or understood, or contradicts itself; the message is one
         sentence that names the file and, where there is one, the line.
+    MissingExtraError
+        If a running cluster is to be read and the extra `live` is not installed.
     """
     if kafka_version is not None:
         version_numbers(kafka_version)
     given = None if racks is None else read_racks(racks)
+    if _is_address(source):
+        cluster = read_live(str(source), client_properties, timeout_ms).with_racks(given or {})
+        return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
+    if client_properties is not None:
+        raise InputError("client properties are for the address of a running cluster, host:9092")
     text, name, suffix = _read(source)
     kind = _KINDS.get(suffix) or _kind(text)
     if kind in _PLACING:
@@ -70,6 +85,11 @@ def load_cluster(
         read = parse_json if kind == "json" else _from_describe
         cluster = read(text, name).with_racks(given or {})
     return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
+
+
+def _is_address(source: object) -> bool:
+    """Say whether to ask a cluster; a file that happens to have such a name goes first."""
+    return isinstance(source, str) and looks_like_addresses(source) and not os.path.exists(source)
 
 
 def _from_describe(text: str, source: str) -> Cluster:
@@ -120,18 +140,16 @@ def _read(source: object) -> tuple[str, str, str]:
     return text, name, suffix
 
 
-_WANTED = "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML"
+_WANTED = (
+    "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML, or the address "
+    "of a running cluster, host:9092"
+)
 
 
 def _bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
-        if _ADDRESS.fullmatch(path):
-            raise InputError(
-                f"{path}: reading a live cluster is not part of this version; save the output of "
-                f"kafka-topics.sh --bootstrap-server {path} --describe and give that file"
-            ) from None
         raise InputError(f"{path}: there is no such file; {_WANTED}") from None
     except IsADirectoryError:
         raise InputError(f"{path}: this is a directory; {_WANTED}") from None

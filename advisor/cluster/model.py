@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
+from advisor.cluster.observed import Observed
 from advisor.cluster.racks import rack_mapping
 from advisor.errors import InputError
 
@@ -52,6 +53,8 @@ class Partition:
         Eligible leader replicas (KIP-966); None when the tool did not report them.
     adding, removing : tuple of int
         Broker ids of a reassignment that is running (KIP-455); empty when none is.
+    leader_epoch : int or None
+        How often a leader was chosen, from 0; None when the source does not tell.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class Partition:
     last_known_elr: tuple[int, ...] | None = None
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+    leader_epoch: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
@@ -144,6 +148,7 @@ class Partition:
             "last_known_elr": None if self.last_known_elr is None else list(self.last_known_elr),
             "adding": list(self.adding),
             "removing": list(self.removing),
+            "leader_epoch": self.leader_epoch,
         }
 
 
@@ -247,6 +252,8 @@ class Cluster:
         Where this was read, for messages and reports.
     notes : tuple of str
         What the source does not tell and was therefore assumed, one sentence each.
+    observed : Observed or None
+        What a running cluster tells beside this; None when it was not asked.
 
     Raises
     ------
@@ -265,6 +272,7 @@ class Cluster:
     kafka_version: str | None = None
     source: str = ""
     notes: tuple[str, ...] = ()
+    observed: Observed | None = None
 
     def __post_init__(self) -> None:
         if not self.brokers:
@@ -348,6 +356,7 @@ class Cluster:
             "brokers": {str(broker): rack for broker, rack in self.brokers.items()},
             "topics": [topic.to_dict() for topic in self.topics],
             "notes": list(self.notes),
+            "observed": None if self.observed is None else self.observed.to_dict(),
         }
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from advisor.cluster.describe_format import version_numbers
 from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.observed import Observed
 from advisor.cluster.placing import in_sync
 from advisor.cluster.racks import broker_id, rack_mapping
 from advisor.errors import InputError
@@ -69,7 +70,17 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         kafka_version=version,
         source=source or str(document.get("source", "")),
         notes=tuple(str(note) for note in _list(document, "notes")),
+        observed=_observed(document.get("observed")),
     )
+
+
+def _observed(value: object) -> Observed | None:
+    if value is None:
+        return None
+    try:
+        return Observed.from_dict(_mapping(value, "observed"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError("observed is not what a saved cluster has; leave it out") from None
 
 
 def _topic(table: Mapping[str, Any]) -> Topic:
@@ -101,7 +112,14 @@ def _partition(row: Mapping[str, Any], name: str) -> Partition:
         last_known_elr=_ids(row, "last_known_elr", where),
         adding=_ids(row, "adding", where) or (),
         removing=_ids(row, "removing", where) or (),
+        leader_epoch=_epoch(row.get("leader_epoch"), where),
     )
+
+
+def _epoch(value: object, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise InputError(f"{where}: leader_epoch is {value!r}, which is not a whole number from 0")
 
 
 def _from_plan(rows: list[Any], source: str) -> Cluster:
