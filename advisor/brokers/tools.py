@@ -38,6 +38,23 @@ class Answer:
     errors: str
 
 
+def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
+    """The command behind a script of Kafka's ``bin``, to be followed by its arguments.
+
+    Raises
+    ------
+    BrokersUnavailableError
+        If there is no such script.
+    """
+    if script not in MAIN_CLASSES:
+        raise BrokersUnavailableError(f"no class is known for {script}")
+    main = MAIN_CLASSES[script]
+    if jars.major == 3 and script == "kafka-dump-log.sh":
+        main = "kafka.tools.DumpLogSegments"  # It moved to the tools' own module in 4.0.
+    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+    return (jars.java, *options, "-cp", jars.class_path, main)
+
+
 def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> Answer:
     """Run the class behind a script of Kafka's ``bin``.
 
@@ -53,13 +70,7 @@ def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> Answer:
     BrokersUnavailableError
         If there is no such script, or it does not end.
     """
-    if script not in MAIN_CLASSES:
-        raise BrokersUnavailableError(f"no class is known for {script}")
-    main = MAIN_CLASSES[script]
-    if jars.major == 3 and script == "kafka-dump-log.sh":
-        main = "kafka.tools.DumpLogSegments"  # It moved to the tools' own module in 4.0.
-    parts = [jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-    parts += ["-cp", jars.class_path, main, *arguments]
+    parts = [*tool_command(jars, script), *arguments]
     try:
         done = subprocess.run(
             parts, capture_output=True, text=True, check=False, timeout=_DONE_WITHIN_S
