@@ -59,7 +59,7 @@ class RealCluster:
         try:
             self.start_controller()
             for broker in self.brokers:
-                self._launch(broker)
+                self.launch(broker)
                 # ZooKeeper's controller is the first to ask: the lowest, so that it is known.
                 if self.wish.mode == "zookeeper":
                     self._started(broker)
@@ -126,7 +126,7 @@ class RealCluster:
 
     def start(self, broker: int) -> None:
         """Start a broker that does not run, and wait until it serves."""
-        self._launch(broker)
+        self.launch(broker)
         self._started(broker)
 
     def kill(self, broker: int) -> None:
@@ -189,7 +189,8 @@ class RealCluster:
         host, port = self._controller()
         return f"{CONTROLLER}@{host}:{port}"
 
-    def _launch(self, broker: int) -> None:
+    def launch(self, broker: int) -> None:
+        """Start a broker that does not run; it serves later, if it can."""
         peer = self.network.peer(broker, BROKER_PORT)
         client = self.network.client(broker, CLIENT_PORT)
         settings = properties.broker(self.wish, broker, peer, client, self._quorum())

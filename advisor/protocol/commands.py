@@ -26,14 +26,21 @@ _LOOKS = {"state", "log", "describe", "check", "registration", "consume"}
 class Runner:
     """Runs the commands of one scenario in order.
 
+    Parameters
+    ----------
+    cluster_for : callable
+        From the cluster that the first command describes to the one that the others act on;
+        by default the same.
+
     Attributes
     ----------
     cluster : Simulation
         Set by the scenario's first command.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cluster_for: Callable[[Simulation], Simulation] | None = None) -> None:
         self.cluster: Simulation | None = None
+        self._cluster_for = cluster_for
         self.topics: dict[str, dict[str, str]] = {}
 
     def run(self, scenario: Scenario) -> list[list[str]]:
@@ -60,7 +67,8 @@ class Runner:
         if command.verb == "cluster":
             if self.cluster is not None:
                 raise InputError("expected one 'cluster' command, found a second")
-            self.cluster = options.cluster_of(command)
+            asked = options.cluster_of(command)
+            self.cluster = asked if self._cluster_for is None else self._cluster_for(asked)
             return []
         cluster = self.cluster
         assert cluster is not None
@@ -68,10 +76,14 @@ class Runner:
         looks_only = command.verb in _LOOKS
         if command.waits and looks_only:
             cluster.settle(0)
-        printed = _VERBS[command.verb](self, cluster, command)
+        printed = self.act(cluster, command)
         if command.waits and not looks_only:
             cluster.settle()
         return printed
+
+    def act(self, cluster: Simulation, command: Command) -> list[str]:
+        """Do what a command says, without waiting; what it prints."""
+        return _VERBS[command.verb](self, cluster, command)
 
     @staticmethod
     def _check_kind(cluster: Simulation, verb: str) -> None:

@@ -84,7 +84,7 @@ def describe_lines(
     blank = "" if version < (2, 2) else " "
     cells = [f"Topic:{blank}{topic}"]
     if version >= (2, 8):
-        cells.append(f"TopicId: {_topic_id(topic, number)}")
+        cells.append(f"TopicId: {topic_id(topic, number)}")
     cells.append(f"PartitionCount:{blank}{len(partitions)}")
     cells.append(f"ReplicationFactor:{blank}{factor}")
     cells.append(f"Configs:{blank}{set_here}")
@@ -117,7 +117,7 @@ def _line(partition: Partition, version: tuple[int, ...], kraft: bool) -> str:
     return line
 
 
-def _topic_id(topic: str, number: int) -> str:
+def topic_id(topic: str, number: int) -> str:
     """A topic id in Kafka's spelling (22 characters), the same in every run."""
     digest = hashlib.sha256(f"{number} {topic}".encode()).digest()[:16]
     text = base64.urlsafe_b64encode(digest).decode().rstrip("=")

@@ -71,7 +71,11 @@ def play(source: str | Path, engine: str = "model") -> Play:
     if engine != "model":
         raise InputError(f"engine={engine!r} is not part of this version; expected engine='model'")
     scenario = parse(text_of(source))
-    printed = Runner().run(scenario)
+    return played(scenario, Runner().run(scenario))
+
+
+def played(scenario: Scenario, printed: list[list[str]]) -> Play:
+    """What came of a scenario whose commands printed this, whoever ran them."""
     return Play(_transcript(scenario, printed), _differences(scenario, printed))
 
 
