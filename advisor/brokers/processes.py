@@ -12,7 +12,7 @@ from pathlib import Path
 
 from advisor.brokers.jars import BrokersUnavailableError, Jars
 
-_STOPPED_WITHIN_S = 60
+_STOPPED_WITHIN_S = 300
 _LOOK_EVERY_S = 0.05
 
 # Small, and quick to start: a broker that lives for a minute gains nothing from the compiler.

@@ -1,0 +1,222 @@
+"""Measure on real brokers of this machine what the failure-model cards assume.
+
+``python bench/broker_timings.py`` starts cluster after cluster, for about an hour, and writes
+every single measurement to ``out/broker_timings.jsonl``; give the names of runs to take only those,
+once more to add repetitions.
+``--summarise`` makes ``data/broker_timings.csv`` of them. The machine need not be idle, but then
+the figures are those of a loaded one; the load is kept beside every figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker_acts import Bench, Times
+
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Clocks, Wish
+
+ROOT = Path(__file__).resolve().parent.parent
+RAW = ROOT / "out" / "broker_timings.jsonl"
+TABLE = ROOT / "data" / "broker_timings.csv"
+
+# Kafka's own defaults where the scenario clusters are quicker.
+_DEFAULTS = {
+    "broker.heartbeat.interval.ms": "2000",
+    "controlled.shutdown.retry.backoff.ms": "5000",
+    "controller.quorum.election.timeout.ms": "1000",
+    "controller.quorum.fetch.timeout.ms": "2000",
+    "controller.quorum.request.timeout.ms": "2000",
+    "num.io.threads": "8",
+    "num.network.threads": "3",
+    "replica.fetch.backoff.ms": "1000",
+    "replica.fetch.wait.max.ms": "500",
+    "replica.high.watermark.checkpoint.interval.ms": "5000",
+    "replica.socket.timeout.ms": "30000",
+    # Else ten thousand partitions reserve ten megabytes each, twice.
+    "log.index.size.max.bytes": "4096",
+}
+_LARGE = 10_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cluster, and how often it suffers what."""
+
+    version: str
+    mode: str
+    partitions: int
+    session_timeout_ms: int
+    replica_lag_time_max_ms: int = 30_000
+    kills: int = 0
+    restarts_at_once: int = 0
+    stops: int = 0
+    lags: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return f"{self.version}-{self.mode}-{self.partitions}-{self.session_timeout_ms}"
+
+    def wish(self) -> Wish:
+        """The cluster it needs."""
+        heap = "1g" if self.partitions == _LARGE else "512m"
+        return Wish(
+            self.version,
+            self.mode,
+            brokers_configs=_DEFAULTS | self._heartbeat(),
+            clocks=Clocks(self.session_timeout_ms, self.replica_lag_time_max_ms),
+            java_options=(f"-Xmx{heap}", "-XX:TieredStopAtLevel=4"),
+        )
+
+    def _heartbeat(self) -> dict[str, str]:
+        if self.session_timeout_ms >= 9_000:
+            return {}
+        return {"broker.heartbeat.interval.ms": str(self.session_timeout_ms // 6)}
+
+
+def _runs(version: str, mode: str, session_ms: int, lag_ms: int) -> list[Run]:
+    return [
+        Run(version, mode, _LARGE, session_ms, kills=2, stops=1),
+        Run(version, mode, 1_000, session_ms, kills=3, stops=2),
+        Run(version, mode, 1, session_ms, lag_ms, kills=4, restarts_at_once=1, lags=2),
+        Run(version, mode, 1, 3_000, 2_000, kills=5, stops=3, lags=4),
+    ]
+
+
+RUNS = [
+    *_runs("3.9", "kraft", 9_000, 10_000),
+    *_runs("4.3", "kraft", 9_000, 30_000),
+    *_runs("3.9", "zookeeper", 18_000, 10_000),
+]
+
+
+def measure(run: Run, keep: Callable[[Run, str, Times], None]) -> None:
+    """Start a run's cluster, let it suffer, and keep what each act took."""
+    folder = Path(tempfile.mkdtemp(prefix="broker-timings-"))
+    try:
+        with RealCluster(run.wish(), folder) as cluster:
+            keep(run, cluster.jars.release, {})
+            bench = Bench(cluster, run.partitions, lag_topic=run.lags > 0)
+            acts: list[Callable[[], Times]] = [bench.kill] * run.kills
+            acts += [lambda: bench.kill(at_once=True)] * run.restarts_at_once
+            acts += [bench.stop] * run.stops + [bench.lag] * run.lags
+            if run.mode == "zookeeper" and run.partitions > 1:
+                acts.append(bench.kill_zookeeper_controller)
+            for act in acts:
+                keep(run, cluster.jars.release, act())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep(run: Run, release: str, times: Times) -> None:
+    line = {
+        "run": run.name,
+        "release": release,
+        "mode": run.mode,
+        "partitions": run.partitions,
+        "session_timeout_ms": run.session_timeout_ms,
+        "replica_lag_time_max_ms": run.replica_lag_time_max_ms,
+        "load": os.getloadavg()[0],
+        "date": datetime.date.today().isoformat(),
+        "times": times,
+    }
+    RAW.parent.mkdir(exist_ok=True)
+    with RAW.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    print(time.strftime("%H:%M:%S"), run.name, times or "started", file=sys.stderr, flush=True)
+
+
+# What is on the clock, from where to where; "by_log" names the second, independent reading.
+_RECORD = "stamps of the metadata log (KRaft) or ZooKeeper's transaction log"
+HOW = {
+    "detection": f"SIGKILL to the fencing of the broker; {_RECORD}",
+    "detection_by_log": "the same, from the controller's or ZooKeeper's server log",
+    "election_recorded": f"fencing to the last leader on record; {_RECORD}",
+    "election_serving": "fencing to the last 'starts at leader epoch' in the brokers' logs",
+    "handover_recorded": f"SIGTERM to the last leader on record; {_RECORD}",
+    "handover_serving": "SIGTERM to the last 'starts at leader epoch' in the brokers' logs",
+    "stopped": "SIGTERM to the end of the process",
+    "restart_to_serving": f"process started to broker unfenced or registered; {_RECORD}",
+    "restart_to_full_isr": f"process started after SIGKILL to the last ISR whole; {_RECORD}",
+    "restart_to_full_isr_by_log": "the same, from 'ISR updated' in the leaders' logs",
+    "restart_to_serving_after_stop": f"the same after a controlled shutdown; {_RECORD}",
+    "restart_to_full_isr_after_stop": f"the same after a controlled shutdown; {_RECORD}",
+    "restart_to_full_isr_by_log_after_stop": "the same, from 'ISR updated' in the leaders' logs",
+    "killed_and_started_at_once_to_full_isr": f"SIGKILL to the last ISR whole; {_RECORD}",
+    "isr_shrink": f"fetching held to the ISR shrunk by the first of two leaders; {_RECORD}",
+    "isr_shrink_of_the_other_leader": f"the same, by the second of two leaders; {_RECORD}",
+    "isr_shrink_by_log": "the same, from 'Shrinking ISR' in the leaders' logs",
+    "isr_expand_after_lag": f"fetching let go to the last ISR whole; {_RECORD}",
+    "controller_failover": "end of the controller's session to 'Ready to serve' in its heir's log",
+}
+COLUMNS = [
+    "quantity", "unit", "release", "mode", "partitions", "session_timeout_ms",
+    "replica_lag_time_max_ms", "repetitions", "value", "low", "high", "load", "how", "date",
+]  # fmt: skip
+_GROUPED = (
+    "release", "mode", "partitions", "session_timeout_ms", "replica_lag_time_max_ms",
+)  # fmt: skip
+
+
+def summary(lines: Iterable[str]) -> list[dict[str, object]]:
+    """A row for each quantity and setting: median, least and greatest of the repetitions."""
+    values: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    loads: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    dates: dict[tuple[object, ...], str] = {}
+    for line in map(json.loads, lines):
+        for quantity, value in line["times"].items():
+            key = (quantity, *(line[name] for name in _GROUPED))
+            values[key].append(value)
+            loads[key].append(line["load"])
+            dates[key] = line["date"]
+    order = list(HOW)
+    rows = []
+    for key in sorted(values, key=lambda k: (order.index(str(k[0])), *map(str, k[1:3]), k[3:])):
+        taken = values[key]
+        figures = {
+            "unit": "ms",
+            "repetitions": len(taken),
+            "value": round(statistics.median(taken)),
+            "low": min(taken),
+            "high": max(taken),
+            "load": round(statistics.median(loads[key]), 1),
+            "how": HOW[str(key[0])],
+            "date": dates[key],
+        }
+        rows.append(dict(zip(("quantity", *_GROUPED), key, strict=True)) | figures)
+    return rows
+
+
+def main() -> None:
+    """Measure, or make the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help=", ".join(r.name for r in RUNS))
+    parser.add_argument("--summarise", action="store_true", help="write the table and end")
+    given = parser.parse_args()
+    if given.summarise:
+        with TABLE.open("w", newline="") as file, RAW.open() as raw:
+            table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            table.writeheader()
+            table.writerows(summary(raw))
+        return
+    for run in RUNS:
+        if not given.runs or run.name in given.runs:
+            measure(run, _keep)
+
+
+if __name__ == "__main__":
+    main()
