@@ -1,0 +1,89 @@
+"""Random fault scripts on real brokers and on the model, compared line by line.
+
+The test runs a few; for many, and to see every difference instead of the first:
+
+    python tests/kafka/conformance.py 4.3-elr --scripts 50 --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import sys
+import time
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from random_scripts import KINDS, Kind, scripts
+
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.playing import printed_by, wish_of
+from advisor.brokers.properties import Wish
+from advisor.errors import AdvisorError
+from advisor.protocol.play import play, played
+from advisor.protocol.scenario import parse
+
+
+def wish_for(kind: Kind) -> Wish:
+    """The cluster that the scripts of a kind are run on."""
+    return wish_of(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
+
+
+def difference(text: str, cluster: RealCluster) -> str:
+    """What real brokers print otherwise than the model: a unified diff, empty if nothing."""
+    scenario = parse(text)
+    model = play(text).transcript
+    real = played(scenario, printed_by(scenario, cluster)).transcript
+    lines = difflib.unified_diff(
+        model.splitlines(), real.splitlines(), "model", "brokers", lineterm="", n=200
+    )
+    return "\n".join(lines)
+
+
+def campaign(kind: Kind, count: int, number: int) -> int:
+    """Run so many scripts, print what differs; how many did."""
+    differed, done, began = 0, 0, time.monotonic()
+    with contextlib.ExitStack() as stack:
+        clusters = [stack.enter_context(RealCluster(wish_for(kind)))]
+
+        @seed(number)
+        @settings(
+            max_examples=count,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(scripts(kind, clusters[0].network.breakable))
+        def compare(text: str) -> None:
+            nonlocal differed, done
+            try:
+                found = difference(text, clusters[-1])
+            except AdvisorError as error:
+                found = f"{error}\n{text}"
+                clusters.append(stack.enter_context(RealCluster(wish_for(kind))))
+                clusters[-2].close()
+            done += 1
+            differed += bool(found)
+            if found:
+                print(f"--- script {done} differs ---\n{found}", flush=True)
+            spent = time.monotonic() - began
+            print(f"{done} scripts, {differed} differ, {spent:.0f} s", file=sys.stderr, flush=True)
+
+        compare()
+    print(f"{kind.name}: {done} scripts, seed {number}: {differed} differ", flush=True)
+    return differed
+
+
+def main() -> int:
+    """The command line."""
+    given_words = argparse.ArgumentParser(description=__doc__)
+    given_words.add_argument("kind", choices=sorted(KINDS))
+    given_words.add_argument("--scripts", type=int, default=50)
+    given_words.add_argument("--seed", type=int, default=1)
+    asked = given_words.parse_args()
+    return 1 if campaign(KINDS[asked.kind], asked.scripts, asked.seed) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

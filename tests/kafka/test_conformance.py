@@ -1,0 +1,36 @@
+"""Random faults: what real brokers say after each must be what the model says."""
+
+from collections.abc import Callable
+
+import pytest
+from conformance import difference, wish_for
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from random_scripts import KINDS, scripts
+
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+
+SCRIPTS_OF_EACH_KIND = 3
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_random_scripts_print_the_same_on_real_brokers(
+    name: str, real_cluster: Callable[[Wish], RealCluster]
+) -> None:
+    """Leader, epochs, ISR, ELR, high watermark, logs and errors agree after every fault."""
+    kind = KINDS[name]
+    cluster = real_cluster(wish_for(kind))
+
+    @seed(20261121)
+    @settings(
+        max_examples=SCRIPTS_OF_EACH_KIND,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scripts(kind, cluster.network.breakable))
+    def compare(text: str) -> None:
+        assert difference(text, cluster) == ""
+
+    compare()
