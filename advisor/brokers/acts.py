@@ -71,6 +71,7 @@ class RealSimulation(Simulation):
         self._held: frozenset[int] = frozenset()
         self._quiet = False
         self._next_value = 0
+        self._silenced_at = 0.0
 
     def close(self) -> None:
         """Let go of connections; the brokers are left as they are."""
@@ -115,11 +116,15 @@ class RealSimulation(Simulation):
         if handler is None:
             raise InputError(f"real brokers cannot be told to {type(event).__name__}")
         self._quiet = False
+        silencing = isinstance(event, _SILENCING)
+        if silencing:
+            # Sessions end in the order in which brokers fell silent: not within one heartbeat.
+            apart_s = 1.5 * self._timing.heartbeat_ms / 1000
+            time.sleep(max(0.0, self._silenced_at + apart_s - time.monotonic()))
         error = handler(self, event)
         self._release()
-        if self.hurried and isinstance(event, _SILENCING):
-            # Sessions end in the order in which brokers fell silent: not within one heartbeat.
-            time.sleep(1.5 * self._timing.heartbeat_ms / 1000)
+        if silencing:
+            self._silenced_at = time.monotonic()
         return () if error is None else (Refused(error),)
 
     def pass_time(self, milliseconds: int) -> None:

@@ -190,6 +190,9 @@ class Namespaces:
         here = () if switch is None else ("-n", switch)
         peer = ("peer", "name", device, "netns", name)
         _ip(*here, "link", "add", end, "type", "veth", *peer)
+        if switch is None:
+            # Without this it goes some time after its node, and its name is taken until then.
+            self._made.append(("link", "del", end))
         _ip(*here, "link", "set", end, "master", bridge, "up")
         addresses = [self._client_address(node)]
         if switch is not None:

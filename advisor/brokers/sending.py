@@ -79,7 +79,8 @@ class Sending:
         return self.client.leader(self.topic, self.partition)
 
     def _attempt(self, leader: int, producer: Producer | None, deadline: float) -> str | None:
-        acks = _ACKS[self.config.acks or "all"]
+        assert self.config.acks is not None
+        acks = _ACKS[self.config.acks]
         # A client of a broker that is cut off is on the other side of the cut.
         reached = leader == self.via or leader in self.reachable()
         left_ms = max(1, round((deadline - time.monotonic()) * 1000))
