@@ -100,13 +100,14 @@ class Copysets:
         sets = [members for members in self._smallest if len(members) <= lost]
         if not sets:
             return Chance(0.0, 0.0, 0.0)
-        ways = sum(math.comb(self.brokers - len(s), lost - len(s)) for s in sets)
+        sizes = Counter(map(len, sets))
+        ways = sum(n * math.comb(self.brokers - r, lost - r) for r, n in sizes.items())
         if ways <= _MOST_ENUMERATED:
             exact = self._fatal(sets, lost) / math.comb(self.brokers, lost)
             return Chance(exact, exact, exact)
         nobody = math.fsum(
             count * math.log1p(-min(chance_all_lost(size, self.brokers, lost), 1.0 - 1e-16))
-            for size, count in Counter(map(len, sets)).items()
+            for size, count in sizes.items()
         )
         low, high = self._bounds(sets, lost)
         return Chance(min(max(-math.expm1(nobody), low), high), low, high)
