@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
     from advisor.pipeline.simulate import simulate
+    from advisor.playing import play
     from advisor.protocol.assignment import assign
     from advisor.protocol.config import Config
-    from advisor.protocol.play import play
     from advisor.reliability.evaluate import evaluate
     from advisor.reliability.model import FailureModel, load_model
     from advisor.reliability.workload import Workload
@@ -35,7 +35,7 @@ _HOMES = {
     "evaluate": "advisor.reliability.evaluate",
     "load_cluster": "advisor.cluster",
     "load_model": "advisor.reliability.model",
-    "play": "advisor.protocol.play",
+    "play": "advisor.playing",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
 }

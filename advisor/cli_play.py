@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from advisor.errors import InputError
+from advisor.protocol.versions import NEWEST_KNOWN
 
 DIFFERS = 1
 
@@ -17,17 +18,27 @@ DIFFERS = 1
 @click.command()
 @click.argument("scenario")
 @click.option("--rewrite", is_flag=True, help="Fill the file's expectations in.")
-def play(scenario: str, rewrite: bool) -> int:
-    """Run a scenario file and print its transcript; exit code 1 where an expectation differs."""
-    from advisor.protocol import play as playing
+@click.option(
+    "--engine", default="model", show_default=True, help="model, or kafka for real brokers."
+)
+def play(scenario: str, rewrite: bool, engine: str) -> int:
+    """Run a scenario file and print its transcript; exit code 1 where an expectation differs.
+
+    With --engine kafka real brokers are started for it, which takes a minute, Java and Maven; what
+    goes on is told on stderr.
+    """
+    from advisor.playing import play as run
+    from advisor.protocol.play import rewrite as rewritten
 
     path = Path(scenario)
     if not path.is_file():
         raise InputError(f"{scenario}: there is no such scenario file.")
     if rewrite:
-        _replace(path, playing.rewrite(path))
+        if engine != "model":
+            raise InputError("--rewrite fills in what the model prints; leave --engine out")
+        _replace(path, rewritten(path))
         return 0
-    played = playing.play(path)
+    played = run(path, engine, lambda line: click.echo(line, err=True))
     click.echo(played.transcript, nl=False)
     for line, expected, printed in played.differences:
         click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
@@ -39,7 +50,7 @@ def play(scenario: str, rewrite: bool) -> int:
 @click.option("--min-isr", type=int, default=2, show_default=True, help="min.insync.replicas.")
 @click.option("--acks", default="all", show_default=True, help="all, 1 or 0.")
 @click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable.")
-@click.option("--kafka-version", default="4.2", show_default=True)
+@click.option("--kafka-version", default=NEWEST_KNOWN, show_default=True)
 @click.option("--faults", type=int, default=2, show_default=True, help="Faults to try at most.")
 @click.option("--kind", "kinds", multiple=True, help="A fault that may happen; repeatable.")
 @click.option("--writes", type=int, help="Records to write at most.")

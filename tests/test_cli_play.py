@@ -3,6 +3,7 @@
 import pytest
 
 from advisor.__main__ import main
+from advisor.brokers.jars import jars_of
 
 SCENARIO = """\
 cluster brokers=3 kafka=3.9
@@ -63,6 +64,39 @@ def test_no_such_file(capsys):
     """A path that leads nowhere is one sentence."""
     assert main(["play", "nowhere.txt"]) == 2
     assert "nowhere.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "missing"), [("", None, "no java"), ("", "/nowhere", "no java")]
+)
+def test_real_brokers_need_java(scenario, capsys, monkeypatch, path, home, missing):
+    """Without Java, --engine kafka is one sentence that says so, and exit 2."""
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if home is not None:
+        monkeypatch.setenv("JAVA_HOME", home)
+    jars_of.cache_clear()
+    assert main(["play", str(scenario), "--engine", "kafka"]) == 2
+    error = capsys.readouterr().err
+    assert missing in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("engine", ["kafak", "Kafka", ""])
+def test_an_unknown_engine_is_named(scenario, capsys, engine):
+    """Another engine than the two is one sentence with both, and exit 2."""
+    assert main(["play", str(scenario), "--engine", engine]) == 2
+    error = capsys.readouterr().err
+    assert "model, kafka" in error
+    assert error.count("\n") == 1
+
+
+def test_real_brokers_do_not_rewrite(scenario, capsys):
+    """--rewrite writes down the model's answers only, so it refuses the other engine."""
+    before = scenario.read_text()
+    assert main(["play", str(scenario), "--rewrite", "--engine", "kafka"]) == 2
+    assert "--rewrite" in capsys.readouterr().err
+    assert scenario.read_text() == before
 
 
 def test_explore_tells_a_story_that_plays(tmp_path, capsys):

@@ -183,7 +183,7 @@ def play(source: str | Path, told: Callable[[str], None] = lambda _: None) -> Pl
     scenario = parse(text_of(source))
     wish = wish_of(scenario)
     began = time.monotonic()
-    told(f"Starting Kafka {wish.version} with {len(wish.racks)} brokers.")
     with RealCluster(wish) as cluster:
-        told(f"Ready after {time.monotonic() - began:.0f} s.")
+        took_s = time.monotonic() - began
+        told(f"{len(wish.racks)} brokers of Kafka {cluster.jars.release} run, after {took_s:.0f} s")
         return played(scenario, printed_by(scenario, cluster, told))

@@ -10,13 +10,8 @@ import socket
 import struct
 from typing import Any
 
-from advisor.errors import MissingExtraError
-
-try:
-    from kafka import errors
-    from kafka.protocol.broker_version_data import BrokerVersionData
-except ImportError:
-    raise MissingExtraError("talking to real brokers", "live") from None
+from kafka import errors
+from kafka.protocol.broker_version_data import BrokerVersionData
 
 NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
 _SIZE = struct.Struct(">i")

@@ -43,15 +43,14 @@ class Play:
         )
 
 
-def play(source: str | Path, engine: str = "model") -> Play:
-    r"""Run a scenario.
+def play(source: str | Path) -> Play:
+    r"""Run a scenario on the simulation.
 
     Parameters
     ----------
     source : str or Path
         The text of a scenario, or the path of its file. A string with a line break, or one that
         begins with ``cluster ``, is a text.
-    engine : {"model"}
 
     Returns
     -------
@@ -60,16 +59,14 @@ def play(source: str | Path, engine: str = "model") -> Play:
     Raises
     ------
     InputError
-        If the file cannot be read, the engine is unknown, or the scenario is wrong; the message
-        names the line and what was expected.
+        If the file cannot be read, or the scenario is wrong; the message names the line and what
+        was expected.
 
     Examples
     --------
     >>> play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all").transcript
     'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
     """
-    if engine != "model":
-        raise InputError(f"engine={engine!r} is not part of this version; expected engine='model'")
     scenario = parse(text_of(source))
     return played(scenario, Runner().run(scenario))
 
