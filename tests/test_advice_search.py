@@ -15,6 +15,7 @@ from advisor.advice.tolerance import Survival
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError, NotComputedError
 from advisor.protocol.config import Config
+from advisor.protocol.versions import NEWEST_KNOWN
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
@@ -230,9 +231,9 @@ def test_the_version_is_what_the_columns_allow() -> None:
 
     assert version_of(described(), "3.1") == ("3.1", "")
     assert version_of(replace(described(), kafka_version="2.2"))[0] == "2.2"
-    assert version_of(described(elr=(), topic_id="x"))[0] == "4.2"
+    assert version_of(described(elr=(), topic_id="x"))[0] == NEWEST_KNOWN
     assert version_of(described(topic_id="x"))[0] == "3.7"
     assert version_of(described())[0] == "2.7"
-    assert version_of(replace(described(), source="cluster.toml"))[0] == "4.2"
-    assert version_of(Cluster({1: None}))[0] == "4.2"
+    assert version_of(replace(described(), source="cluster.toml"))[0] == NEWEST_KNOWN
+    assert version_of(Cluster({1: None}))[0] == NEWEST_KNOWN
     assert all("--kafka-version" in version_of(c)[1] for c in (described(), Cluster({1: None})))

@@ -15,38 +15,38 @@ from advisor.protocol.versions import MAX_INT, default, parse_version, rules_for
 # Option -> (first version with it, last version before the next change, default), read in the
 # ConfigDefs of each release.
 ERAS: dict[str, list[tuple[str, str, object]]] = {
-    "acks": [("0.8.2", "2.8.2", 1), ("3.0.0", "4.2.1", "all")],
-    "retries": [("0.8.2", "2.0.1", 0), ("2.1.0", "4.2.1", 2147483647)],
-    "delivery_timeout_ms": [("0.8.2", "2.0.1", None), ("2.1.0", "4.2.1", 120_000)],
-    "request_timeout_ms": [("0.8.2", "4.2.1", 30_000)],
-    "retry_backoff_ms": [("0.8.2", "4.2.1", 100)],
-    "retry_backoff_max_ms": [("0.8.2", "3.6.2", None), ("3.7.0", "4.2.1", 1_000)],
-    "linger_ms": [("0.8.2", "3.9.1", 0), ("4.0.0", "4.2.1", 5)],
-    "max_in_flight_requests_per_connection": [("0.8.2", "4.2.1", 5)],
+    "acks": [("0.8.2", "2.8.2", 1), ("3.0.0", "4.4.0", "all")],
+    "retries": [("0.8.2", "2.0.1", 0), ("2.1.0", "4.4.0", 2147483647)],
+    "delivery_timeout_ms": [("0.8.2", "2.0.1", None), ("2.1.0", "4.4.0", 120_000)],
+    "request_timeout_ms": [("0.8.2", "4.4.0", 30_000)],
+    "retry_backoff_ms": [("0.8.2", "4.4.0", 100)],
+    "retry_backoff_max_ms": [("0.8.2", "3.6.2", None), ("3.7.0", "4.4.0", 1_000)],
+    "linger_ms": [("0.8.2", "3.9.1", 0), ("4.0.0", "4.4.0", 5)],
+    "max_in_flight_requests_per_connection": [("0.8.2", "4.4.0", 5)],
     "enable_idempotence": [
         ("0.11.0", "2.8.2", False),
         ("3.0.0", "3.0.0", False),
         ("3.0.1", "3.0.2", True),
         ("3.1.0", "3.1.0", False),
-        ("3.1.1", "4.2.1", True),
+        ("3.1.1", "4.4.0", True),
     ],
-    "replication_factor": [("0.8.0", "4.2.1", 1)],
-    "min_insync_replicas": [("0.8.2", "4.2.1", 1)],
-    "unclean_leader_election_enable": [("0.8.2", "0.10.2.2", True), ("0.11.0", "4.2.1", False)],
-    "replica_lag_time_max_ms": [("0.8.0", "2.4.1", 10_000), ("2.5.0", "4.2.1", 30_000)],
-    "eligible_leader_replicas": [("3.9.0", "4.0.2", False), ("4.1.0", "4.2.1", True)],
-    "mode": [("0.8.0", "3.2.3", "zookeeper"), ("3.3.0", "4.2.1", "kraft")],
+    "replication_factor": [("0.8.0", "4.4.0", 1)],
+    "min_insync_replicas": [("0.8.2", "4.4.0", 1)],
+    "unclean_leader_election_enable": [("0.8.2", "0.10.2.2", True), ("0.11.0", "4.4.0", False)],
+    "replica_lag_time_max_ms": [("0.8.0", "2.4.1", 10_000), ("2.5.0", "4.4.0", 30_000)],
+    "eligible_leader_replicas": [("3.9.0", "4.0.2", False), ("4.1.0", "4.4.0", True)],
+    "mode": [("0.8.0", "3.2.3", "zookeeper"), ("3.3.0", "4.4.0", "kraft")],
 }
 
 # The same for what a Config does not hold but the rules ask for.
 BROKER_ERAS: dict[str, list[tuple[str, str, object]]] = {
-    "replica_lag_max_messages": [("0.8.0", "0.8.2.2", 4_000), ("0.9.0", "4.2.1", None)],
+    "replica_lag_max_messages": [("0.8.0", "0.8.2.2", 4_000), ("0.9.0", "4.4.0", None)],
     "zookeeper_session_timeout_ms": [
         ("0.8.0", "2.4.1", 6_000),
         ("2.5.0", "3.9.1", 18_000),
-        ("4.0.0", "4.2.1", None),
+        ("4.0.0", "4.4.0", None),
     ],
-    "broker_session_timeout_ms": [("2.8.0", "4.2.1", 9_000)],
+    "broker_session_timeout_ms": [("2.8.0", "4.4.0", 9_000)],
 }
 
 BOUNDARIES = [
@@ -80,7 +80,7 @@ def test_every_option_of_a_config_has_an_era() -> None:
 def test_nothing_given_is_nothing_explicit() -> None:
     """What Kafka assumes is not what the user said; only the version always counts as given."""
     assert Config().explicit == {"kafka_version"}
-    assert repr(Config(acks=1)) == "Config(kafka_version='4.2', acks=1)"
+    assert repr(Config(acks=1)) == "Config(kafka_version='4.4', acks=1)"
 
 
 def test_what_is_given_is_explicit_even_if_it_is_the_default() -> None:
@@ -201,7 +201,7 @@ def test_implied_idempotence_is_silently_off(conflict: dict[str, Any]) -> None:
     assert Config(kafka_version="3.9").enable_idempotence is True
 
 
-@pytest.mark.parametrize("version", ["0.11", "1.0", "2.8", "3.0", "3.9", "4.0", "4.2"])
+@pytest.mark.parametrize("version", ["0.11", "1.0", "2.8", "3.0", "3.9", "4.0", "4.2", "4.4"])
 @pytest.mark.parametrize("conflict", CONFLICTS)
 def test_explicit_idempotence_with_a_conflict_is_an_error(
     version: str, conflict: dict[str, Any]
@@ -347,13 +347,12 @@ SWITCHES = {
     "broker_epoch_in_alter_partition": "3.5",
     "strict_min_isr": "3.7",
     "min_isr_capped": "3.7",
-    "reassignment_needs_all_targets": "3.8",
     "last_known_leader_must_be_active": "4.1",
 }
 RELEASES = [
     "0.8.0", "0.8.1", "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0",
     "2.0.1", "2.1", "2.4", "2.5", "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5",
-    "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2",
+    "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
 ]  # fmt: skip
 
 
@@ -375,6 +374,16 @@ def test_truncation_in_three_generations() -> None:
     assert rules_for("0.10.2").truncation == "high_watermark"
     assert rules_for("1.1").truncation == "epoch"
     assert rules_for("2.0").truncation == "epoch_divergence"
+
+
+def test_reassignments_end_in_three_ways() -> None:
+    """With what is added, with the whole target from 3.8, with what is added again from 4.3."""
+    ways = {release: rules_for(release).reassignment_waits_for for release in RELEASES}
+    before = RELEASES.index("3.8")
+    since = RELEASES.index("4.3")
+    assert {ways[release] for release in RELEASES[:before]} == {"added"}
+    assert {ways[release] for release in RELEASES[before:since]} == {"target"}
+    assert {ways[release] for release in RELEASES[since:]} == {"added_unless_fewer"}
 
 
 def test_zookeeper_keeps_bumping_epochs_and_knows_no_fencing() -> None:

@@ -45,7 +45,7 @@ def story(walk) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("kafka", ["3.5", "3.9", "4.0", "4.1"])
+@pytest.mark.parametrize("kafka", ["3.5", "3.9", "4.0", "4.1", "4.4"])
 def test_recorded_walks_of_the_kraft_controller(kafka):
     """Leader, epochs, ISR, ELR, last known leader and recovery agree after every single step."""
     walks = [walk for walk in FACTS["walks"] if walk["kafka"] == kafka]

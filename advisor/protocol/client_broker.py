@@ -121,7 +121,7 @@ class Memory(NamedTuple):
         Batches of a producer that are known again: five since 1.0, one in 0.11.
     any_first : bool
         A leader that knows nothing of a producer takes whatever number comes first (KIP-360, 2.5;
-        so a refused first request may be overtaken: KAFKA-15591, open up to 4.2).
+        so a refused first request may be overtaken: KAFKA-15591, open up to 4.4).
     """
 
     retained: int

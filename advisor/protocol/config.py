@@ -28,7 +28,7 @@ class Config:
     Parameters
     ----------
     kafka_version : str
-        Version of brokers and Java client, such as ``"4.2"``.
+        Version of brokers and Java client, such as ``"4.4"``.
     mode : {"kraft", "zookeeper"}, optional
         The controller; KRaft from 3.3 on.
     eligible_leader_replicas : bool, optional

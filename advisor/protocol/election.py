@@ -233,15 +233,19 @@ def _asked_for(
 def _complete_reassignment(asked: _Proposal, rules: Rules) -> _Proposal:
     """Finish a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
 
-    Since 3.8 every target replica must be in the ISR (KAFKA-15665); before, every added replica
-    and at least one member of the target.
+    Every added replica must be in the ISR, and at least one member of the target. From 3.8 to 4.2
+    the whole target must (KAFKA-15665); since 4.3 only where more replicas go than come
+    (KAFKA-19975), so that a dead member of the target no longer holds up a move.
     """
     if not asked.adding and not asked.removing:
         return asked
     isr = tuple(r for r in asked.isr if r not in asked.removing)
     target = tuple(r for r in asked.replicas if r not in asked.removing)
-    needed = target if rules.reassignment_needs_all_targets else asked.adding
-    if not isr or not target or not set(isr) >= set(needed):
+    waits_for = rules.reassignment_waits_for
+    needed = set(target if waits_for == "target" else asked.adding)
+    if waits_for == "added_unless_fewer" and len(asked.adding) < len(asked.removing):
+        needed |= set(target)
+    if not isr or not target or not needed <= set(isr):
         return asked
     return _Proposal(isr, target, (), ())
 

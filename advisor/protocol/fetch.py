@@ -1,7 +1,7 @@
 """One fetch: the follower asks, the leader notes how far it is and answers, the follower copies.
 
 Sources: ``Partition.fetchRecords``, ``Replica.updateFetchState``, ``AbstractFetcherThread``
-(0.8.0 to 4.2); KIP-101, KIP-279, KIP-320, and truncation on fetch in 2.7.
+(0.8.0 to 4.4); KIP-101, KIP-279, KIP-320, and truncation on fetch in 2.7.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from advisor.errors import InputError
 from advisor.protocol.isr import next_high_watermark
-from advisor.protocol.versions import parse_version, rules_for
+from advisor.protocol.versions import NEWEST_KNOWN, parse_version, rules_for
 
 LEADER = 0
 
@@ -66,7 +66,7 @@ def visibility(
     appended_ms: Sequence[float],
     one_way_ms: Mapping[int, float],
     *,
-    kafka_version: str = "4.2",
+    kafka_version: str = NEWEST_KNOWN,
     fetch_wait_max_ms: float = 500.0,
 ) -> Visibility:
     """Follow records from the leader's log to every replica's high watermark.

@@ -1,6 +1,6 @@
 """Who is in sync, what may be acknowledged, and how far consumers may read.
 
-Sources: ``kafka.cluster.Partition`` and ``ReplicaManager`` (0.8.0 to 4.2); KAFKA-1546 (lag in
+Sources: ``kafka.cluster.Partition`` and ``ReplicaManager`` (0.8.0 to 4.4); KAFKA-1546 (lag in
 time, not in messages), KAFKA-7128 (epoch start), KAFKA-15583 (strict min ISR), KIP-497, KIP-841.
 """
 

@@ -1,7 +1,7 @@
 """One broker's copy of a partition: taking a role, appending, the high watermark, the answers.
 
 Sources: ``kafka.cluster.Partition`` (makeLeader, makeFollower, maybeIncrementLeaderHW,
-checkEnoughReplicasReachOffset) and ``ReplicaManager`` (0.8.0 to 4.2).
+checkEnoughReplicasReachOffset) and ``ReplicaManager`` (0.8.0 to 4.4).
 """
 
 from __future__ import annotations

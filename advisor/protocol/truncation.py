@@ -4,7 +4,7 @@ Three generations: to its own high watermark (before 0.11), to the end of its la
 leader knows it (KIP-101), step by step to the largest common epoch (KIP-279, 2.0), and since 2.7
 the same decision whenever a fetch answer says that the logs diverge.
 
-Sources: ``AbstractFetcherThread.getOffsetTruncationState``, ``ReplicaFetcherThread`` (0.11 to 4.2).
+Sources: ``AbstractFetcherThread.getOffsetTruncationState``, ``ReplicaFetcherThread`` (0.11 to 4.4).
 """
 
 from __future__ import annotations
