@@ -105,7 +105,7 @@ def make_plan(
         targets, cluster.brokers, {t.name: factor for t in targets}, counted=cluster.topics
     )
     changes = [change for topic in targets for change in _changes(topic, config)]
-    growing = {t.name for t in targets if _replicas_needed(t) < factor}
+    growing = {t.name for t in targets if any(p.replication_factor < factor for p in t.partitions)}
     if moves:
         files[MOVES_FILE] = reassignment_json(moves)
         files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
@@ -183,8 +183,7 @@ def _steps(
     afterwards = [c for c in changes if c.topic.name in growing]
     if not changes and not moves:
         yield "# Every topic is already as recommended."
-    for change in at_once:
-        yield tools.alter_topic(change.topic.name, change.key, change.after)
+    yield from _alterations(tools, at_once)
     if moves:
         copies = sum(move.copies for move in moves)
         yield (
@@ -197,8 +196,15 @@ def _steps(
         yield tools.elect_preferred(ELECTION_FILE)
     if afterwards:
         yield "# Once the copies are in sync:"
-    for change in afterwards:
-        yield tools.alter_topic(change.topic.name, change.key, change.after)
+    yield from _alterations(tools, afterwards)
+
+
+def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
+    settings: dict[str, dict[str, str]] = {}
+    for change in changes:
+        settings.setdefault(change.topic.name, {})[change.key] = change.after
+    for topic, wanted in settings.items():
+        yield tools.alter_topic(topic, wanted)
 
 
 def _default_for_new(tools: Tools, config: Config, fewer: Sequence[str]) -> Iterator[str]:
@@ -241,8 +247,8 @@ def _kept(kept: Sequence[Topic], factor: int) -> Iterator[str]:
 
 def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
-    for topic in targets:
-        yield tools.describe(topic.name)
+    if targets:
+        yield tools.describe(*(topic.name for topic in targets))
     yield tools.under_replicated()
 
 
@@ -254,7 +260,7 @@ def _way_back(
         if change.before is None:
             yield tools.unset_topic(change.topic.name, change.key)
         else:
-            yield tools.alter_topic(change.topic.name, change.key, change.before)
+            yield tools.alter_topic(change.topic.name, {change.key: change.before})
     if moves:
         cancel = tools.cancel_reassignment(MOVES_FILE)
         if cancel is not None:

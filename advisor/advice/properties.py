@@ -35,29 +35,57 @@ def java_producer(config: Config) -> str:
         lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
         lines.append(f"request.timeout.ms={config.request_timeout_ms}")
         lines.append(f"linger.ms={config.linger_ms}")
-    in_flight = config.max_in_flight_requests_per_connection
-    if config.acks == "all" and config.retries != 0 and version >= (0, 11):
+    for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
+        if name in config.explicit:
+            lines.append(f"{name.replace('_', '.')}={getattr(config, name)}")
+    if _idempotent(config):
         lines.append("enable.idempotence=true")
-        in_flight = min(in_flight or 5, 5 if version >= (1, 0) else 1)
-    lines.append(f"max.in.flight.requests.per.connection={in_flight}")
+    elif "enable_idempotence" in config.explicit and version >= (0, 11):
+        lines.append("enable.idempotence=false")
+    lines.append(f"max.in.flight.requests.per.connection={_in_flight(config)}")
     return f"# Java producer, Kafka {config.kafka_version}\n" + "".join(f"{x}\n" for x in lines)
 
 
 def librdkafka_producer(config: Config) -> str:
     """Return the same for librdkafka and the clients built on it (Python, Go, .NET).
 
-    Its own defaults differ: no idempotence, a million requests in flight, 300 s to deliver.
+    Its own defaults differ: no idempotence, a million requests in flight, 300 s to deliver, and
+    any number of retries whatever the version. Its 0 for delivery.timeout.ms means for ever, and
+    its ranges are narrower (read in its CONFIGURATION.md, 2.16).
     """
     lines = [f"acks={config.acks}"]
-    if config.acks == "all" and config.retries != 0:
-        lines += ["enable.idempotence=true", "max.in.flight.requests.per.connection=5"]
+    idempotent = _idempotent(config)
+    if idempotent:
+        lines.append("enable.idempotence=true")
+    most = 5 if idempotent else 1_000_000
+    lines.append(f"max.in.flight.requests.per.connection={min(_in_flight(config), most)}")
     if config.delivery_timeout_ms is not None:
-        lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
-    if config.retries == 0:
-        lines.append("retries=0")
+        lines.append(f"delivery.timeout.ms={max(1, config.delivery_timeout_ms)}")
+    if config.retries is not None:
+        lines.append(f"retries={config.retries}")
+    for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
+        if name in config.explicit:
+            value = min(max(1, getattr(config, name)), 300_000)
+            lines.append(f"{name.replace('_', '.')}={value}")
     return "# librdkafka (confluent-kafka for Python, Go and .NET)\n" + "".join(
         f"{x}\n" for x in lines
     )
+
+
+def _idempotent(config: Config) -> bool:
+    """Whether idempotence is possible and nobody declined it."""
+    if "enable_idempotence" in config.explicit:
+        return bool(config.enable_idempotence)
+    possible = config.acks == "all" and config.retries != 0
+    return possible and parse_version(config.kafka_version) >= (0, 11)
+
+
+def _in_flight(config: Config) -> int:
+    """How many requests may be in flight: no more than idempotence allows (one in 0.11)."""
+    asked = config.max_in_flight_requests_per_connection or 5
+    if not _idempotent(config):
+        return asked
+    return min(asked, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
 
 
 def broker_properties(config: Config) -> str:

@@ -3,12 +3,13 @@
 Which tool took `--bootstrap-server` when was read in the options of each at its tag:
 `kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
 (KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
-`--throttle` 0.10.1 (KIP-73), `--under-min-isr-partitions` 2.3 (KIP-351), `--cancel` 2.6.
+`--throttle` 0.10.1 (KIP-73), `--cancel` 2.6.
 `kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,24 +55,14 @@ class Tools:
             lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
         return tuple(lines)
 
-    def describe(self, topic: str) -> str:
-        """Show a topic with the replicas and in-sync replicas of its partitions."""
-        return f"{self._topics()} --describe --topic {_pattern(topic)}"
+    def describe(self, *topics: str) -> str:
+        """Show topics with the replicas and in-sync replicas of their partitions."""
+        return f"{self._topics()} --describe --topic {_pattern(*topics)}"
 
     def under_replicated(self) -> str:
         """List partitions with a replica out of sync, and fail if there is any."""
         # A pipeline that begins with "!" would not stop a script that runs under "set -e".
         return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
-
-    def under_min_isr(self) -> str | None:
-        """List partitions that refuse acks=all now; None where the tool cannot.
-
-        A topic with fewer replicas than `min.insync.replicas` is always among them, though since
-        3.7 it refuses nothing.
-        """
-        if self._version < (2, 3):
-            return None
-        return f"{self._topics()} --describe --under-min-isr-partitions"
 
     def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
         """Create a topic."""
@@ -81,13 +72,15 @@ class Tools:
         )
         return line + "".join(f" --config {key}={value}" for key, value in configs.items())
 
-    def alter_topic(self, topic: str, key: str, value: str) -> str:
-        """Set one option of a topic."""
+    def alter_topic(self, topic: str, settings: Mapping[str, str]) -> str:
+        """Set options of a topic; no value may hold a comma."""
+        pairs = [f"{key}={value}" for key, value in settings.items()]
         if self._version < (0, 9):
-            return f"{self._topics()} --alter --topic {_pattern(topic)} --config {key}={value}"
+            options = " ".join(f"--config {pair}" for pair in pairs)
+            return f"{self._topics()} --alter --topic {_pattern(topic)} {options}"
         return (
             f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
-            f"--entity-name {topic} --add-config {key}={value}"
+            f"--entity-name {topic} --add-config {','.join(pairs)}"
         )
 
     def unset_topic(self, topic: str, key: str) -> str:
@@ -152,7 +145,6 @@ class Tools:
         return f"kafka-reassign-partitions.sh {self._connect((2, 6))}"
 
 
-def _pattern(topic: str) -> str:
-    """Return the topic's name for an option that takes a regular expression, quoted for a shell."""
-    escaped = topic.replace(".", r"\.")
-    return topic if escaped == topic else f"'{escaped}'"
+def _pattern(*topics: str) -> str:
+    """Return the names for an option that takes a regular expression, quoted for a shell."""
+    return shlex.quote("|".join(topic.replace(".", r"\.") for topic in topics))

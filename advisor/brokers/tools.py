@@ -51,7 +51,10 @@ def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
     main = MAIN_CLASSES[script]
     if jars.major == 3 and script == "kafka-dump-log.sh":
         main = "kafka.tools.DumpLogSegments"  # It moved to the tools' own module in 4.0.
-    options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    # Most of a tool's life goes into loading classes; a broker's archive has nearly all of them.
+    if jars.archive.is_file():
+        options += ["-Xshare:auto", f"-XX:SharedArchiveFile={jars.archive}", "-Xlog:disable"]
     return (jars.java, *options, "-cp", jars.class_path, main)
 
 

@@ -1,0 +1,119 @@
+"""Runs what the advisor emits as its users do: a shell, the scripts, Kafka's own tools."""
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.tools import MAIN_CLASSES, run_tool, tool_command
+
+# What the tools print where they fail, whatever their return code is.
+FAILURES = ("Error", "Exception", "ERROR", "rather than", "failed", "is not a recognized option")
+_DONE_WITHIN_S = 600
+_KNOWN_WITHIN_S = 30
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One script: its return code and all that it printed."""
+
+    code: int
+    output: str
+
+    @property
+    def well(self) -> bool:
+        """Whether it ended well and no tool speaks of a failure."""
+        return self.code == 0 and not any(word in self.output for word in FAILURES)
+
+
+class Shell:
+    """A shell with Kafka's scripts on its path and a cluster's address in its environment.
+
+    Parameters
+    ----------
+    cluster : RealCluster
+    folder : Path
+        Where the scripts and the emitted files are put; empty.
+    """
+
+    def __init__(self, cluster: RealCluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self._bin = folder / "bin"
+        self._bin.mkdir(parents=True)
+        for name in MAIN_CLASSES:
+            self._put_tool(name, shlex.join(tool_command(cluster.jars, name)) + ' "$@"')
+        # The scripts wait ten seconds between two looks, which is for real copies.
+        self._put_tool("sleep", "/bin/sleep 1")
+
+    def _put_tool(self, name: str, command: str) -> None:
+        (self._bin / name).write_text(f"#!/bin/sh\nexec {command}\n")
+        (self._bin / name).chmod(0o755)
+
+    def write(self, files: Mapping[str, str]) -> None:
+        """Put emitted files where the scripts run."""
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+
+    def run(self, script: str) -> Ran:
+        """Run an emitted file as a script."""
+        path = f"{self._bin}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", script],
+            cwd=self.folder,
+            env={**os.environ, "PATH": path, "BS": self.cluster.bootstrap},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=_DONE_WITHIN_S,
+        )
+        return Ran(done.returncode, done.stdout)
+
+    def run_lines(self, *lines: str) -> Ran:
+        """Run lines as a script that stops at the first that fails."""
+        self.write({"lines.sh": "\n".join(["set -e", *lines, ""])})
+        return self.run("lines.sh")
+
+    def describe(self, *more: str) -> str:
+        """What `kafka-topics.sh --describe` prints now."""
+        given = ["--bootstrap-server", self.cluster.bootstrap, "--describe", *more]
+        return run_tool(self.cluster.jars, "kafka-topics.sh", given).output
+
+    def describe_until(self, wanted: Callable[[str], bool]) -> str:
+        """Describe until it is as wanted, for brokers hear of a change a little later.
+
+        The last reading is returned, wanted or not.
+        """
+        deadline = time.monotonic() + _KNOWN_WITHIN_S
+        while not wanted(text := self.describe()) and time.monotonic() < deadline:
+            time.sleep(1)
+        return text
+
+
+def create_topics(
+    cluster: RealCluster,
+    placed: Mapping[str, list[list[int]]],
+    configs: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Create topics with these replicas by partition, all in one request."""
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        wanted = [
+            NewTopic(
+                name,
+                replica_assignments=dict(enumerate(replicas)),
+                topic_configs=dict(configs.get(name, {})),
+            )
+            for name, replicas in placed.items()
+        ]
+        admin.create_topics(wanted)
+    finally:
+        admin.close()

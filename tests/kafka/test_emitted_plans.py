@@ -1,0 +1,233 @@
+"""The scripts of a recommendation, run by a shell with Kafka's own tools on real clusters."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from emitted_scripts import Ran, Shell, create_topics
+
+import advisor
+from advisor.advice.plan import make_plan
+from advisor.advice.properties import broker_properties
+from advisor.advice.recommendation import Recommendation
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+from advisor.cluster import Cluster, Topic
+from advisor.protocol.config import Config
+from advisor.protocol.versions import default
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
+PLACED = {
+    "one": [[1], [2], [4]],
+    "two.d": [[1, 2], [3, 1]],
+    "low": [[1, 2, 3], [2, 3, 4]],
+    "unclean_on": [[3, 1, 2]],
+    "together": [[1, 4, 2], [4, 1, 3]],
+    "well": [[1, 2, 3]],
+    "rich": [[1, 2, 3, 4]],
+    "__consumer_offsets": [[2], [3]],
+}
+CONFIGS = {
+    "two.d": {"min.insync.replicas": "1", "cleanup.policy": "compact,delete", "flush.ms": "9000"},
+    "unclean_on": {"unclean.leader.election.enable": "true"},
+    "together": {"min.insync.replicas": "2"},
+    "well": {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"},
+    "rich": {"min.insync.replicas": "3"},
+    "__consumer_offsets": {"cleanup.policy": "compact"},
+}
+# The release that runs, its controller, and the version that the advisor is told.
+CLUSTERS = [("3.9", "kraft", "3.9"), ("3.9", "zookeeper", "3.9"), ("4.3", "kraft", "4.2")]
+Start = Callable[[Wish], RealCluster]
+
+
+def settings(kafka_version: str, mode: str) -> Config:
+    return Config(
+        kafka_version=kafka_version, mode=mode, replication_factor=3, min_insync_replicas=2
+    )
+
+
+def lines_of(described: str) -> list[str]:
+    """The lines of a describe output, sorted, every ISR ascending."""
+    isr = re.compile(r"(?<=Isr: )[\d,]+")
+    ascending = isr.sub(lambda found: ",".join(sorted(found[0].split(","))), described)
+    return sorted(ascending.splitlines())
+
+
+def wish(release: str, mode: str, kafka_version: str) -> Wish:
+    """A cluster whose brokers have the emitted server.properties."""
+    text = broker_properties(settings(kafka_version, mode))
+    lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
+    return Wish(release, mode, RACKS, brokers_configs=dict(lines))
+
+
+@dataclass(frozen=True)
+class Journey:
+    """There and back: what was advised, what the scripts printed, what the cluster was."""
+
+    shell: Shell
+    advice: Recommendation
+    before: str
+    forth: Ran
+    after: str
+    back: Ran
+    restored: str
+
+
+@pytest.fixture(scope="module", params=CLUSTERS, ids=lambda c: f"{c[0]}-{c[1]}")
+def journey(
+    request: pytest.FixtureRequest,
+    real_cluster: Start,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Journey:
+    release, mode, kafka_version = request.param
+    cluster = real_cluster(wish(release, mode, kafka_version))
+    shell = Shell(cluster, tmp_path_factory.mktemp("emitted"))
+    create_topics(cluster, PLACED, CONFIGS)
+    before = shell.describe()
+    advice = advisor.recommend(
+        advisor.load_cluster(before, racks=RACKS, kafka_version=kafka_version),
+        advisor.load_model("three_az_cloud"),
+        advisor.Workload(partitions=10),
+        advisor.Goals(survive="rack"),
+        Config(kafka_version=kafka_version, mode=mode, replication_factor=1, min_insync_replicas=1),
+    )
+    shell.write(advice.files())
+    forth = shell.run("commands.sh")
+    after = shell.describe_until(lambda text: all(map(as_advised, topics_of(text).values())))
+    back = shell.run("rollback.sh")
+    restored = shell.describe_until(lambda text: lines_of(text) == lines_of(before))
+    return Journey(shell, advice, before, forth, after, back, restored)
+
+
+def test_the_scripts_run_to_their_end(journey: Journey) -> None:
+    """The way there and the way back end well, and no tool says that anything failed."""
+    assert journey.forth.well, journey.forth.output
+    assert journey.back.well, journey.back.output
+
+
+def test_every_topic_is_as_promised(journey: Journey) -> None:
+    """Afterwards each topic has the replicas, the min ISR and the elections that were advised."""
+    config = journey.advice.best.config
+    found = topics_of(journey.after)
+    assert found.keys() == PLACED.keys()
+    for name in PLACED.keys() - {"rich"}:
+        topic = found[name]
+        assert topic.min_insync_replicas == config.min_insync_replicas == 2, name
+        assert topic.configs.get("unclean.leader.election.enable", "false") == "false", name
+        for partition in topic.partitions:
+            assert partition.replication_factor == config.replication_factor == 3, name
+            assert sorted(partition.isr) == sorted(partition.replicas), name
+            assert partition.leader == partition.replicas[0], name
+            assert {RACKS[broker] for broker in partition.replicas} == {"a", "b", "c"}, name
+
+
+def test_what_was_not_to_change_has_not(journey: Journey) -> None:
+    """A topic that was well, one with more replicas, and every other setting stay as they were."""
+    before = topics_of(journey.before)
+    found = topics_of(journey.after)
+    assert found["well"] == before["well"]
+    assert found["rich"] == before["rich"]
+    for name, topic in before.items():
+        for key in topic.configs.keys() - {"min.insync.replicas", "unclean.leader.election.enable"}:
+            assert found[name].configs[key] == topic.configs[key]
+    assert "throttled" not in journey.after
+
+
+def test_the_way_back_restores_every_byte(journey: Journey) -> None:
+    """After the rollback `kafka-topics.sh --describe` prints what it printed at first.
+
+    All but the order in which the members of an ISR joined it, and that of the lines.
+    """
+    assert lines_of(journey.after) != lines_of(journey.before)
+    assert lines_of(journey.restored) == lines_of(journey.before)
+
+
+def test_no_throttle_is_left(journey: Journey) -> None:
+    """Neither brokers nor topics keep a throttle when the scripts are through."""
+    asked = [
+        f"kafka-configs.sh --bootstrap-server $BS --describe --entity-type {kind}"
+        for kind in ("brokers", "topics")
+    ]
+    ran = journey.shell.run_lines(*asked)
+    assert ran.well, ran.output
+    assert "Dynamic configs for topic low" in ran.output
+    assert "throttled" not in ran.output
+
+
+def test_what_is_described_is_read_without_loss(journey: Journey) -> None:
+    """Every partition line that the tool printed is printed again from what was read of it."""
+    for text in (journey.before, journey.after, journey.restored):
+        cluster = advisor.load_cluster(text)
+        lines = [line for line in text.splitlines() if "\tPartition: " in line]
+        again = [
+            (t.name, p.index, p.leader, p.replicas, p.isr)
+            for t in cluster.topics
+            for p in t.partitions
+        ]
+        assert len(again) == len(lines) == sum(map(len, PLACED.values()))
+        for (name, index, leader, replicas, isr), line in zip(again, lines, strict=True):
+            ids = [",".join(map(str, some)) for some in (replicas, isr)]
+            assert line.startswith(
+                f"\tTopic: {name}\tPartition: {index}\tLeader: {leader}\t"
+                f"Replicas: {ids[0]}\tIsr: {ids[1]}"
+            )
+
+
+def test_the_default_for_new_topics_is_taken_and_given_back(journey: Journey) -> None:
+    """The lines in comments about the brokers' default are accepted, and undo each other."""
+    plan = journey.advice.plan
+
+    def min_isr(described: str) -> int | None:
+        return topics_of(described)["one"].min_insync_replicas
+
+    (there,) = [line[1:] for line in plan.steps if line.startswith("#   kafka-configs.sh")]
+    (back,) = [line for line in plan.rollback if line.startswith("# If you set the brokers'")]
+    ran = journey.shell.run_lines(there)
+    assert ran.well, ran.output
+    changed = journey.shell.describe_until(lambda text: min_isr(text) == 2)
+    assert min_isr(changed) == 2
+    ran = journey.shell.run_lines(back.partition(": ")[2])
+    assert ran.well, ran.output
+    first = lines_of(journey.before)
+    assert lines_of(journey.shell.describe_until(lambda text: lines_of(text) == first)) == first
+
+
+def test_a_new_topic_is_made_as_advised(journey: Journey) -> None:
+    """On a cluster without topics the plan creates one, with the settings advised."""
+    config = journey.advice.best.config
+    plan = make_plan(Cluster(RACKS), config, advisor.Workload(partitions=5))
+    ran = journey.shell.run_lines(*plan.lines)
+    assert ran.well, ran.output
+    (topic,) = advisor.load_cluster(journey.shell.describe("--topic", "my-topic")).topics
+    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic my-topic"
+    assert journey.shell.run_lines(remove).well
+    assert len(topic.partitions) == 5
+    assert topic.replication_factor == 3
+    assert topic.min_insync_replicas == 2
+
+
+def test_brokers_with_the_emitted_properties_make_topics_as_advised(journey: Journey) -> None:
+    """A topic that is created without a factor has the one of the emitted server.properties."""
+    make = "kafka-topics.sh --bootstrap-server $BS --create --topic plain"
+    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic plain"
+    ran = journey.shell.run_lines(make)
+    (topic,) = advisor.load_cluster(journey.shell.describe("--topic", "plain")).topics
+    assert ran.well, ran.output
+    assert journey.shell.run_lines(remove).well
+    assert default("replication_factor", "3.9") == 1 != topic.replication_factor == 3
+
+
+def test_nothing_is_begun_while_a_replica_is_out_of_sync(journey: Journey) -> None:
+    """With a broker down the script stops at its first look, and no setting has changed."""
+    cluster = journey.shell.cluster
+    cluster.stop(4)
+    try:
+        ran = journey.shell.run("commands.sh")
+        now = journey.shell.describe()
+    finally:
+        cluster.start(4)
+    assert ran.code != 0
+    assert "Isr: 1\t" in ran.output or "Isr: 1,2,3" in ran.output
+    stated = {name: topic.configs for name, topic in topics_of(journey.before).items()}
+    assert {name: topic.configs for name, topic in topics_of(now).items()} == stated

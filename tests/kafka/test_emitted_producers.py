@@ -1,0 +1,169 @@
+"""The producers' files, given to Kafka's own Java clients and to librdkafka."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from advisor.advice.properties import java_producer, librdkafka_producer
+from advisor.advice.search import candidates
+from advisor.errors import ConfigError
+from advisor.protocol.config import Config
+
+# A Java client for each change of the producer's settings, and the version the advisor is told.
+CLIENTS = {
+    "0.8.2.2": "0.8.2",
+    "0.9.0.1": "0.9.0",
+    "0.10.2.2": "0.10.2",
+    "0.11.0.3": "0.11.0",
+    "1.1.1": "1.1",
+    "2.0.1": "2.0",
+    "2.1.1": "2.1",
+    "2.8.2": "2.8",
+    "3.0.2": "3.0",
+    "3.9.2": "3.9",
+    "4.2.1": "4.2",
+}
+# What must be refused or ignored, by the versions that do so, or the check above proves nothing.
+WRONG = {
+    "conflict": "acks=1\nenable.idempotence=true\n",
+    "in-flight": "acks=all\nenable.idempotence=true\nmax.in.flight.requests.per.connection=6\n",
+    "no-retries": "acks=all\nenable.idempotence=true\nretries=0\n",
+    "unknown": "acks=all\nmin.insync.replicas=2\n",
+    "word": "acks=most\n",
+}
+HERE = Path(__file__).parent
+
+
+class Verdict(NamedTuple):
+    """What a client said of a file: accepted or why not, and the keys that it ignores."""
+
+    outcome: str
+    ignored: str
+
+
+def possible(kafka_version: str) -> Iterator[Config]:
+    """What can be recommended for a version, and every other combination that it takes."""
+    yield from candidates(kafka_version, 3)
+    choices = product(
+        ("all", 1, 0),
+        (None, 0, 3),
+        (None, 1, 7),
+        (None, True, False),
+        ({}, {"delivery_timeout_ms": 600_000, "linger_ms": 50}),
+    )
+    for acks, retries, in_flight, idempotence, times in choices:
+        try:
+            yield Config(
+                kafka_version=kafka_version,
+                acks=acks,
+                retries=retries,
+                max_in_flight_requests_per_connection=in_flight,
+                enable_idempotence=idempotence,
+                retry_backoff_ms=250 if in_flight == 1 else None,
+                **times,
+            )
+        except ConfigError:
+            continue
+
+
+def name_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@pytest.fixture(scope="module")
+def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the clients' jars, brought by Maven."""
+    folder = tmp_path_factory.mktemp("clients")
+    maven = shutil.which("mvn")
+    if maven is None or shutil.which("java") is None:
+        if os.environ.get("CI"):
+            pytest.fail("Java and Maven are required here")
+        pytest.skip("Java and Maven are not here: install them")
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+    pom = str(HERE / "clients.xml")
+    subprocess.run([maven, "-q", "-B", "-f", pom, goal, f"-DoutputDirectory={folder}"], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    """What each client says, by "release/file"; one Java process for all of them."""
+    folder = tmp_path_factory.mktemp("properties")
+    arguments = []
+    for release, kafka_version in CLIENTS.items():
+        (folder / release).mkdir()
+        files = {name_of(text): text for text in map(java_producer, possible(kafka_version))}
+        for name, text in {**files, **WRONG}.items():
+            (folder / release / name).write_text(text)
+        arguments += [str(java_clients / f"kafka-clients-{release}.jar"), str(folder / release)]
+    command = [
+        "java",
+        "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        str(java_clients / "slf4j-api-1.7.36.jar"),
+    ]
+    command += [str(HERE / "ProducerCheck.java"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    return {name: Verdict(outcome, ignored) for name, outcome, ignored in rows}
+
+
+@pytest.mark.parametrize("release", CLIENTS)
+def test_java_takes_what_is_emitted(verdicts: dict[str, Verdict], release: str) -> None:
+    """Every file for a version makes a producer of that version, which ignores no line of it."""
+    texts = {java_producer(config) for config in possible(CLIENTS[release])}
+    assert len(texts) >= 20
+    for text in texts:
+        assert verdicts[f"{release}/{name_of(text)}"] == Verdict("accepted", ""), text
+
+
+def test_java_refuses_what_it_must(verdicts: dict[str, Verdict]) -> None:
+    """The clients do object: to conflicts from 0.11 on, to words that are no acks, always."""
+    for release in CLIENTS:
+        assert verdicts[f"{release}/word"].outcome.startswith("refused"), release
+        assert "min.insync.replicas" in verdicts[f"{release}/unknown"].ignored, release
+    for release in list(CLIENTS)[3:]:
+        for name in ("conflict", "in-flight", "no-retries"):
+            assert verdicts[f"{release}/{name}"].outcome.startswith("refused"), (release, name)
+
+
+@pytest.mark.parametrize("kafka_version", CLIENTS.values())
+def test_librdkafka_takes_what_is_emitted(kafka_version: str) -> None:
+    """librdkafka, which refuses keys that it does not know, makes a producer of every file."""
+    for text in {librdkafka_producer(config) for config in possible(kafka_version)}:
+        lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
+        Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **dict(lines)})
+
+
+def test_librdkafka_refuses_what_it_must() -> None:
+    """The client librdkafka does object to conflicts and to keys that it does not know."""
+    for name in ("conflict", "in-flight", "unknown", "word"):
+        given = dict(line.split("=") for line in WRONG[name].splitlines())
+        with pytest.raises(KafkaException):
+            Producer({"bootstrap.servers": "127.0.0.1:1", **given})
+
+
+def test_both_files_say_the_same() -> None:
+    """Where both clients have a setting, both files give it the same value."""
+    for kafka_version in CLIENTS.values():
+        for config in possible(kafka_version):
+            java, other = (
+                dict(line.split("=") for line in text.splitlines() if not line.startswith("#"))
+                for text in (java_producer(config), librdkafka_producer(config))
+            )
+            for key in other.keys() & java.keys():
+                assert other[key] == java[key], (config, key)
+            assert {"acks", "retries", "max.in.flight.requests.per.connection"} <= other.keys()
+            assert ("enable.idempotence=true" in java_producer(config)) == (
+                "enable.idempotence=true" in librdkafka_producer(config)
+            )
