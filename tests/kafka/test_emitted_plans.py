@@ -74,6 +74,19 @@ class Journey:
     restored: str
 
 
+def topics_of(described: str) -> dict[str, Topic]:
+    return {topic.name: topic for topic in advisor.load_cluster(described).topics}
+
+
+def as_advised(topic: Topic) -> bool:
+    """Whether it has three replicas or more in sync, min ISR 2 or more, and clean elections."""
+    return (
+        (topic.min_insync_replicas or 1) >= 2
+        and topic.configs.get("unclean.leader.election.enable", "false") == "false"
+        and all(len(p.isr) == p.replication_factor >= 3 for p in topic.partitions)
+    )
+
+
 @pytest.fixture(scope="module", params=CLUSTERS, ids=lambda c: f"{c[0]}-{c[1]}")
 def journey(
     request: pytest.FixtureRequest,
