@@ -20,6 +20,7 @@ from advisor.brokers.quiet import Links, owed, wait_until_quiet
 from advisor.brokers.reading import CopyName, Reading, copy_on_disk, state_of
 from advisor.brokers.registrations import controller_of
 from advisor.brokers.sending import Sending
+from advisor.brokers.steady import Steady
 from advisor.brokers.timing import Timing
 from advisor.errors import InputError
 from advisor.protocol import administration
@@ -28,6 +29,7 @@ from advisor.protocol import log as logs
 from advisor.protocol.config import Config
 from advisor.protocol.events import Effect, Refused
 from advisor.protocol.log import Log, Span
+from advisor.protocol.partition import NO_LEADER
 from advisor.protocol.simulation import Simulation
 from advisor.protocol.state import position_of, with_partition
 
@@ -72,6 +74,7 @@ class RealSimulation(Simulation):
         self._quiet = False
         self._next_value = 0
         self._silenced_at = 0.0
+        self._steady = Steady()
 
     def close(self) -> None:
         """Let go of connections; the brokers are left as they are."""
@@ -88,6 +91,7 @@ class RealSimulation(Simulation):
         """Look at the cluster as it is."""
         truth = self._controller.read()
         running = frozenset(b for b in self.cluster.brokers if self.cluster.running(b))
+        self._steady.check(truth.serving, running - self._links.isolated)
         ours = [(p.topic, p.number) for p in self.state.partitions]
         told = {name: truth.registrations[name] for name in ours if name in truth.registrations}
         hws: dict[tuple[str, int], int | None] = {}
@@ -121,6 +125,9 @@ class RealSimulation(Simulation):
             # Sessions end in the order in which brokers fell silent: not within one heartbeat.
             apart_s = 1.5 * self._timing.heartbeat_ms / 1000
             time.sleep(max(0.0, self._silenced_at + apart_s - time.monotonic()))
+        for broker in self.cluster.brokers if isinstance(event, ev.KillController) else ():
+            self._steady.disturb(broker)
+        self._steady.disturb(getattr(event, "broker", NO_LEADER))
         error = handler(self, event)
         self._release()
         if silencing:
@@ -260,10 +267,6 @@ class RealSimulation(Simulation):
         self._links = replace(self._links, lagging=self._links.lagging - {event.broker})
 
     def _kill_controller(self, _event: ev.KillController) -> None:
-        if not self.settings.kraft:
-            raise InputError(
-                "under ZooKeeper the controller is one of the brokers: kill that broker"
-            )
         self.cluster.kill_controller()
 
     def _flush(self, event: ev.Flush) -> None:
@@ -304,8 +307,6 @@ class RealSimulation(Simulation):
         return self.client.elect(event.topic, event.partition, event.kind == "unclean")
 
     def _reassign(self, event: ev.Reassign) -> str | None:
-        if event.throttle:
-            raise InputError("real brokers are throttled in bytes a second, not in records")
         return self.client.reassign(event.topic, event.partition, event.replicas)
 
 

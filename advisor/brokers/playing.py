@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from advisor.brokers.acts import RealSimulation
 from advisor.brokers.client import LEADER_NOT_AVAILABLE
 from advisor.brokers.cluster import RealCluster
-from advisor.brokers.jars import BrokersUnavailableError
+from advisor.brokers.jars import BrokersUnavailableError, release_of
 from advisor.brokers.mending import mend
 from advisor.brokers.properties import Wish
+from advisor.brokers.steady import TooBusyError
 from advisor.brokers.timing import timing_of
 from advisor.brokers.tools import run_tool
 from advisor.errors import InputError
@@ -19,10 +21,11 @@ from advisor.protocol import looks, options
 from advisor.protocol.commands import Runner
 from advisor.protocol.partition import NO_LEADER
 from advisor.protocol.play import Play, played, text_of
-from advisor.protocol.scenario import Command, Scenario, parse
+from advisor.protocol.scenario import Command, Scenario, bad, parse
 from advisor.protocol.simulation import Simulation
 from advisor.protocol.versions import parse_version
 
+_ATTEMPTS = 3
 _TOPIC_ID = "TopicId: "
 _LOOKS = frozenset({"state", "registration", "log", "describe", "consume", "check"})
 
@@ -51,7 +54,13 @@ class RealRunner(Runner):
     def one(self, command: Command) -> list[str]:
         """See `Runner`."""
         self._told(f"line {command.line}: {self._scenario.lines[command.line - 1]}")
-        return super().one(command)
+        try:
+            return super().one(command)
+        except InputError as error:
+            # It is no fault of the line.
+            if isinstance(error.__cause__, TooBusyError):
+                raise error.__cause__ from None
+            raise
 
     def act(self, cluster: Simulation, command: Command) -> list[str]:
         """See `Runner`; every look is a fresh one."""
@@ -72,7 +81,7 @@ class RealRunner(Runner):
 
     def _behind(self, asked: Simulation) -> Simulation:
         mend(self._real, asked.state.controller_broker)
-        timing = timing_of(self._scenario, asked.settings)
+        timing = replace(timing_of(self._scenario, asked.settings), clocks=self._real.wish.clocks)
         self.simulation = RealSimulation(asked, self._real, timing)
         self.simulation.record_by_record = any("keep" in c.options for c in self._scenario.commands)
         return self.simulation
@@ -115,29 +124,42 @@ def wish_of(scenario: Scenario, version: str | None = None) -> Wish:
     Raises
     ------
     InputError
-        If no real cluster can be what the scenario asks for.
+        If no real cluster can do what the scenario asks for.
+    BrokersUnavailableError
+        If its version is none of those that are run here.
     """
     model = options.cluster_of(scenario.commands[0])
     config = model.settings.config
-    if model.settings.only_controller:
-        raise InputError(
-            "only=controller drives the controller by hand, which real brokers do not let happen"
-        )
+    _check_possible(scenario, model)
     chosen = version or config.kafka_version
+    release_of(chosen)
     with_elr = config.eligible_leader_replicas if parse_version(chosen) >= (4, 0) else None
     brokers_configs = {
         key.replace("_", "."): value
         for key, value in scenario.commands[0].options.items()
         if key in ("min_insync_replicas", "unclean_leader_election_enable")
     }
-    return Wish(
-        chosen,
-        str(config.mode),
-        {broker.id: broker.rack for broker in model.state.brokers},
-        with_elr,
-        brokers_configs,
-        timing_of(scenario, model.settings).clocks,
-    )
+    timing = timing_of(scenario, model.settings)
+    if timing.sweep_ms is not None:
+        brokers_configs["unclean.leader.election.interval.ms"] = str(timing.sweep_ms)
+    racks = {broker.id: broker.rack for broker in model.state.brokers}
+    return Wish(chosen, str(config.mode), racks, with_elr, brokers_configs, timing.clocks)
+
+
+def _check_possible(scenario: Scenario, model: Simulation) -> None:
+    """Refuse what only the model can do."""
+    if model.settings.only_controller:
+        raise InputError(
+            "only=controller drives the controller by hand, which real brokers do not let happen"
+        )
+    for command in scenario.commands:
+        if command.verb == "kill-controller" and not model.settings.kraft:
+            raise bad(
+                command.line,
+                "under ZooKeeper the controller is one of the brokers; kill that broker",
+            )
+        if "throttle" in command.options:
+            raise bad(command.line, "real brokers are throttled in bytes a second, not in records")
 
 
 def printed_by(
@@ -154,13 +176,25 @@ def printed_by(
     cluster : RealCluster
     told : callable, optional
         Is handed each command's line before it runs.
+
+    Raises
+    ------
+    TooBusyError
+        If a healthy broker was taken for dead in each of three runs.
     """
-    runner = RealRunner(cluster, scenario, told)
-    try:
-        return runner.run(scenario)
-    finally:
-        if runner.simulation is not None:
-            runner.simulation.close()
+    attempts = 0
+    while True:
+        attempts += 1
+        runner = RealRunner(cluster, scenario, told)
+        try:
+            return runner.run(scenario)
+        except TooBusyError as busy:
+            if attempts == _ATTEMPTS:
+                raise
+            told(f"again: {busy}")
+        finally:
+            if runner.simulation is not None:
+                runner.simulation.close()
 
 
 def play(source: str | Path, told: Callable[[str], None] = lambda _: None) -> Play:

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 from advisor.brokers.properties import Clocks
 from advisor.protocol.config import Config
+from advisor.protocol.options import duration_ms
 from advisor.protocol.scenario import Scenario
 from advisor.protocol.state import Settings
 
 # Enough to tell a producer's timeouts from the lag time, on a busy machine too.
 _TELLING_LAG_MS = 6_000
 _SHORTEST_REQUEST_MS = 500
+# KRaft looks for partitions to elect uncleanly so long after one lost its leader.
+_SWEEP_MS = 300_000
+_SHORT_SWEEP_MS = 30_000
 
 
 @dataclass(frozen=True)
@@ -27,10 +31,13 @@ class Timing:
     clocks : Clocks
     lag_ms : int
         ``replica.lag.time.max.ms`` of the scenario.
+    sweep_ms : int or None
+        ``unclean.leader.election.interval.ms`` of the cluster; None: Kafka's five minutes.
     """
 
     clocks: Clocks
     lag_ms: int
+    sweep_ms: int | None = None
 
     @property
     def scale(self) -> float:
@@ -58,6 +65,8 @@ class Timing:
 
     def wait_s(self, milliseconds: int) -> float:
         """A scenario's ``wait``: cut off where nothing could happen that has not happened."""
+        if self.sweep_ms is not None and milliseconds >= _SWEEP_MS:
+            return self.sweep_ms / 1000 + self._all_clocks_s
         return min(milliseconds * self.scale / 1000, self._all_clocks_s)
 
     @property
@@ -76,10 +85,22 @@ def timing_of(scenario: Scenario, settings: Settings) -> Timing:
         key.endswith("_timeout_ms") for c in scenario.commands if c.verb == "produce"
         for key in c.options
     )  # fmt: skip
+    sweep_ms = _SHORT_SWEEP_MS if settings.kraft and _waits_for_a_sweep(scenario) else None
     if ("wait", False) in verbs:
         clocks = Clocks(settings.session_timeout_ms, settings.lag_ms)
     elif timeouts:
         clocks = Clocks(replica_lag_time_max_ms=_TELLING_LAG_MS)
     else:
         clocks = Clocks()
-    return Timing(clocks, settings.lag_ms)
+    return Timing(clocks, settings.lag_ms, sweep_ms)
+
+
+def _waits_for_a_sweep(scenario: Scenario) -> bool:
+    """Whether a scenario allows unclean elections on its way, and then waits long enough."""
+    allowed = False
+    for command in scenario.commands:
+        if command.options.get("unclean_leader_election_enable", "").lower() == "true":
+            allowed |= command.verb == "alter"
+        if allowed and command.verb == "wait" and duration_ms(command.words[0]) >= _SWEEP_MS:
+            return True
+    return False
