@@ -151,7 +151,10 @@ def _scalar(text: str) -> str | int | bool:
 
 def _resource_name(topic: str, taken: set[str]) -> str:
     """Return the topic's name as Kubernetes takes it, unlike those that are taken."""
-    plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower()).strip("-.") or "topic"
+    plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower())
+    # Between the dots, too, a name begins and ends with a letter or digit.
+    labels = (label.strip("-") for label in plain.split("."))
+    plain = ".".join(label for label in labels if label) or "topic"
     name, number = plain, 1
     while name in taken:
         number += 1

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+import yaml
 from emitted_scripts import Ran, Shell, create_topics
 
 import advisor
@@ -78,6 +79,14 @@ def topics_of(described: str) -> dict[str, Topic]:
     return {topic.name: topic for topic in advisor.load_cluster(described).topics}
 
 
+def all_there(described: str) -> bool:
+    """Whether every topic is described with all its replicas in sync."""
+    if not all(f"\tTopic: {name}\tPartition: 0\t" in described for name in PLACED):
+        return False
+    partitions = [p for topic in topics_of(described).values() for p in topic.partitions]
+    return all(len(p.isr) == p.replication_factor for p in partitions)
+
+
 def as_advised(topic: Topic) -> bool:
     """Whether it has three replicas or more in sync, min ISR 2 or more, and clean elections."""
     return (
@@ -97,7 +106,7 @@ def journey(
     cluster = real_cluster(wish(release, mode, kafka_version))
     shell = Shell(cluster, tmp_path_factory.mktemp("emitted"))
     create_topics(cluster, PLACED, CONFIGS)
-    before = shell.describe()
+    before = shell.describe_until(all_there)
     advice = advisor.recommend(
         advisor.load_cluster(before, racks=RACKS, kafka_version=kafka_version),
         advisor.load_model("three_az_cloud"),
@@ -154,6 +163,23 @@ def test_the_way_back_restores_every_byte(journey: Journey) -> None:
     """
     assert lines_of(journey.after) != lines_of(journey.before)
     assert lines_of(journey.restored) == lines_of(journey.before)
+
+
+def test_strimzi_would_find_nothing_to_change(journey: Journey) -> None:
+    """The KafkaTopic resources say of each topic what it is once the scripts have run.
+
+    The operator sets what they say and takes away what they do not.
+    """
+    found = topics_of(journey.after)
+    resources = yaml.safe_load_all(journey.advice.files()["kafka-topics.yaml"])
+    stated = {r["spec"].get("topicName", r["metadata"]["name"]): r["spec"] for r in resources}
+    assert stated.keys() == PLACED.keys() - {"rich"}
+    for name, spec in stated.items():
+        topic = found[name]
+        assert (spec["partitions"], spec["replicas"]) == (len(topic.partitions), 3)
+        as_text = {key: str(value) for key, value in spec["config"].items()}
+        as_text |= {k: str(v).lower() for k, v in spec["config"].items() if isinstance(v, bool)}
+        assert as_text == topic.configs, name
 
 
 def test_no_throttle_is_left(journey: Journey) -> None:

@@ -1,0 +1,74 @@
+"""The KafkaTopic resources, checked as Kubernetes' API server checks them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.advice.plan import make_plan
+from advisor.advice.properties import strimzi_topics
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.protocol.config import Config
+from advisor.reliability.workload import Workload
+
+SCHEMA = json.loads((Path(__file__).parent / "strimzi-fields.json").read_text())
+WANTED = Config(replication_factor=3, min_insync_replicas=2)
+BROKERS = {1: "a", 2: "b", 3: "c"}
+TOPIC_NAMES = st.text("abzABZ019._-", min_size=1, max_size=249).filter(
+    lambda name: name not in (".", "..")
+)
+
+
+def checked(text: str) -> list[dict[str, Any]]:
+    documents = list(yaml.safe_load_all(text))
+    for document in documents:
+        jsonschema.validate(document, SCHEMA, jsonschema.Draft202012Validator)
+    return documents
+
+
+def test_the_resources_of_plans_are_accepted() -> None:
+    """Those for a new topic and those for topics that exist, with all their settings."""
+    configs = {"cleanup.policy": "compact,delete", "retention.ms": "-1", "preallocate": "true"}
+    topic = Topic("__old_One", (Partition(0, 1, (1,), (1,)),), configs)
+    (made,) = checked(
+        make_plan(Cluster(BROKERS, (topic,)), WANTED, Workload()).files["kafka-topics.yaml"]
+    )
+    assert made["spec"]["topicName"] == "__old_One"
+    assert made["spec"]["config"] == {
+        "cleanup.policy": "compact,delete",
+        "retention.ms": "-1",
+        "preallocate": True,
+        "min.insync.replicas": 2,
+    }
+    assert checked(make_plan(Cluster(BROKERS), WANTED, Workload()).files["kafka-topics.yaml"])
+
+
+@given(st.lists(TOPIC_NAMES, min_size=1, max_size=6, unique=True))
+def test_every_topic_name_becomes_a_name_of_kubernetes(names: list[str]) -> None:
+    """Whatever Kafka calls a topic, its resource has a valid name of its own, and names it."""
+    documents = checked(strimzi_topics([(name, 1) for name in names], WANTED))
+    assert len({document["metadata"]["name"] for document in documents}) == len(names)
+    meant = [d["spec"].get("topicName", d["metadata"]["name"]) for d in documents]
+    assert meant == names
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("replicas: 3", "replicas: '3'"),
+        ("partitions:", "partition:"),
+        ("name: my-topic", "name: my_topic"),
+        ("/v1\n", "/v1beta2\n"),
+    ],
+)
+def test_what_the_server_would_refuse_is_noticed(old: str, new: str) -> None:
+    """A number as text, a field misspelled, an impossible name or another version do not pass."""
+    text = strimzi_topics([("my-topic", 1)], WANTED)
+    assert old in text
+    with pytest.raises(jsonschema.ValidationError):
+        checked(text.replace(old, new, 1 if old != "/v1\n" else -1))
