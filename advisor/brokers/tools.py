@@ -16,6 +16,7 @@ MAIN_CLASSES = {
     "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
     "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",  # kafka.admin.AclCommand before 4.0
     "kafka-storage.sh": "kafka.tools.StorageTool",
     "kafka-dump-log.sh": "org.apache.kafka.tools.DumpLogSegments",
 }

@@ -334,6 +334,8 @@ def _failure(error: Exception, properties: ClientProperties, connected: bool) ->
         return "does not tell of brokers and topics; it may be a controller's port: give a broker's"
     if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
         return "accepts connections and does not answer in time"
+    if isinstance(error, errors.KafkaProtocolError):
+        return "answers, but not as a Kafka broker does"
     if properties.sasl and not connected:
         # kafka-python loses the reason where the broker closes the connection right behind it.
         return f"refuses the login; see sasl.jaas.config in {properties.source}"

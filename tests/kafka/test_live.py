@@ -1,0 +1,212 @@
+"""Running clusters of three kinds are read, and agree with Kafka's own tools."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+
+from advisor import load_cluster
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+from advisor.brokers.tools import run_tool
+from advisor.cluster import Cluster, Topic
+from advisor.cluster.observed import Setting
+from advisor.reliability.model import load_model
+
+RACKS = {1: "a", 2: "b", 3: "c"}
+STATIC = {"min.insync.replicas": "2", "auto.create.topics.enable": "true"}
+WISHES = {
+    "kraft 3.9": Wish("3.9", racks=RACKS, brokers_configs=STATIC),
+    "zookeeper 3.9": Wish("3.9", mode="zookeeper", racks=RACKS, brokers_configs=STATIC),
+    # With KIP-966 min.insync.replicas cannot stand in a broker's own file.
+    "kraft 4.3": Wish(
+        "4.3",
+        racks=RACKS,
+        eligible_leader_replicas=True,
+        brokers_configs={"auto.create.topics.enable": "true"},
+    ),
+}
+NOTICED_WITHIN_S = 30.0
+
+Clusters = Callable[[Wish], RealCluster]
+
+
+def tool(running: RealCluster, script: str, *arguments: str) -> str:
+    told = run_tool(running.jars, script, ["--bootstrap-server", running.bootstrap, *arguments])
+    assert told.code == 0, told.output + told.errors
+    return told.output
+
+
+def create(running: RealCluster, topic: str, replicas: str, *configs: str) -> None:
+    options = [option for config in configs for option in ("--config", config)]
+    present = tool(running, "kafka-topics.sh", "--list").split()
+    if topic not in present:
+        assign = ["--create", "--topic", topic, "--replica-assignment", replicas]
+        tool(running, "kafka-topics.sh", *assign, *options)
+
+
+def told_by_the_tool(running: RealCluster) -> tuple[Topic, ...]:
+    text = tool(running, "kafka-topics.sh", "--describe")
+    return tuple(sorted(load_cluster(text).topics, key=lambda topic: topic.name))
+
+
+def without_epochs(cluster: Cluster) -> tuple[Topic, ...]:
+    """What a describe output can tell of the topics: it has no leader epochs."""
+    return tuple(
+        replace(topic, partitions=tuple(replace(p, leader_epoch=None) for p in topic.partitions))
+        for topic in cluster.topics
+    )
+
+
+def read_when(running: RealCluster, noticed: Callable[[Cluster], bool]) -> Cluster:
+    """Read the cluster until it has noticed something."""
+    give_up = time.monotonic() + NOTICED_WITHIN_S
+    while True:
+        read = load_cluster(running.bootstrap)
+        if noticed(read):
+            return read
+        assert time.monotonic() < give_up, read.to_dict()
+        time.sleep(0.5)
+
+
+@pytest.fixture(scope="module", params=WISHES)
+def wish(request: pytest.FixtureRequest) -> Wish:
+    """Each kind of cluster in its turn, so that all tests of a kind share one."""
+    return WISHES[request.param]
+
+
+@pytest.fixture
+def running(wish: Wish, real_cluster: Clusters) -> RealCluster:
+    """A cluster of that kind, whole and with two topics."""
+    cluster = real_cluster(wish)
+    create(cluster, "orders", "1:2:3,2:3:1", "min.insync.replicas=3", "retention.ms=86400000")
+    create(cluster, "clicks", "2:1", "cleanup.policy=compact,delete")
+    read_when(cluster, lambda read: all(whole(topic) for topic in read.topics))
+    return cluster
+
+
+def whole(topic: Topic) -> bool:
+    return all(
+        p.leader is not None and set(p.isr) == set(p.replicas) and not p.elr
+        for p in topic.partitions
+    )
+
+
+def test_a_running_cluster_is_what_its_own_tool_says(running: RealCluster) -> None:
+    """Topics, ids, replicas, ISR, ELR and settings are those that kafka-topics.sh prints."""
+    read = load_cluster(running.bootstrap)
+    told = told_by_the_tool(running)
+    assert {topic.name for topic in told} >= {"orders", "clicks"}
+    assert without_epochs(read) == told
+    assert dict(read.brokers) == RACKS
+    assert read.kafka_version == running.wish.version
+    assert read.notes == ()
+
+
+def test_what_a_describe_output_lacks_is_told(running: RealCluster) -> None:
+    """The controller, the ELR, epochs, and where each setting comes from are told too."""
+    read = load_cluster(running.bootstrap)
+    seen = read.observed
+    assert seen is not None
+    assert seen.mode == running.wish.mode
+    assert seen.eligible_leader_replicas is (running.wish.version == "4.3")
+    assert (seen.quorum is not None) == (seen.mode == "kraft")
+    if seen.quorum is not None:
+        assert seen.quorum.leader in seen.quorum.voters
+        assert seen.quorum.observers == (1, 2, 3)
+        assert seen.features["metadata.version"] >= 21
+    assert seen.versions == dict.fromkeys(RACKS, running.wish.version)
+    assert all(p.leader_epoch is not None for t in read.topics for p in t.partitions)
+    lag_ms = str(running.wish.clocks.replica_lag_time_max_ms)
+    assert seen.broker_values("replica.lag.time.max.ms") == dict.fromkeys(RACKS, lag_ms)
+    orders = seen.topic_settings["orders"]
+    assert orders["min.insync.replicas"] == Setting("3", "DYNAMIC_TOPIC_CONFIG")
+    assert orders["flush.ms"].is_default
+    static = running.wish.version == "3.9"
+    inherited = seen.topic_settings["clicks"]["min.insync.replicas"]
+    source = "STATIC_BROKER_CONFIG" if static else "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    assert inherited == Setting("2" if static else "1", source)
+
+
+def test_a_saved_reading_is_read_again(running: RealCluster) -> None:
+    """What was read can be kept as JSON, and nothing gets lost on the way."""
+    read = load_cluster(running.bootstrap)
+    assert load_cluster(json.dumps(read.to_dict(), indent=1)).to_dict() == {
+        **read.to_dict(),
+        "source": "the text",
+    }
+
+
+def test_reading_changes_nothing(running: RealCluster) -> None:
+    """Not even a topic comes into being, though the brokers would make one for whoever asks."""
+    before = tool(running, "kafka-topics.sh", "--describe")
+    for _ in range(2):
+        load_cluster(running.bootstrap)
+    assert tool(running, "kafka-topics.sh", "--describe") == before
+
+
+def test_a_dead_broker_is_named_and_the_rest_is_read(running: RealCluster) -> None:
+    """One of three dead: its settings are missing, a note says so, and the rest is as the tool's.
+
+    A reassignment to the dead one cannot end meanwhile, and is seen to run.
+    """
+    running.kill(3)
+    try:
+        read = read_when(
+            running,
+            lambda read: (
+                read.observed is not None
+                and set(read.observed.versions) == {1, 2}
+                and all(3 not in p.isr for t in read.topics for p in t.partitions)
+            ),
+        )
+        assert without_epochs(read) == told_by_the_tool(running)
+        assert any(note.startswith("Brokers that do not run now: 3") for note in read.notes)
+        assert set(read.brokers) == {1, 2, 3}
+        assert read.observed is not None
+        assert set(read.observed.broker_settings) == {1, 2}
+        if running.wish.mode == "kraft":  # ZooKeeper's controller refuses brokers that are down
+            assert without_epochs(move(running, [2, 3])) == told_by_the_tool(running)
+            move(running, None)
+    finally:
+        running.start(3)
+
+
+def move(running: RealCluster, replicas: list[int] | None) -> Cluster:
+    """Begin to move a partition, or give it up; Kafka's tool would refuse a broker that is down."""
+    with KafkaAdminClient(bootstrap_servers=running.bootstrap.split(",")[0]) as admin:
+        asked = TopicPartition("clicks", 0)
+        assert admin.alter_partition_reassignments({asked: replicas}) == {asked: None}
+    wanted = replicas is not None
+    return read_when(running, lambda read: read.topic("clicks").partitions[0].reassigning is wanted)
+
+
+def test_eligible_leader_replicas_are_read(real_cluster: Clusters) -> None:
+    """Who was in sync when the ISR fell below its minimum is listed, as the tool lists it."""
+    running = real_cluster(WISHES["kraft 4.3"])
+    create(running, "narrow", "1:2:3", "min.insync.replicas=3")
+    read_when(running, lambda read: whole(read.topic("narrow")))
+    running.kill(2)
+    running.kill(3)
+    try:
+        read = read_when(running, lambda read: read.topic("narrow").partitions[0].isr == (1,))
+        assert read.topic("narrow").partitions[0].elr == (2, 3)
+        assert without_epochs(read) == told_by_the_tool(running)
+        assert dict(read.brokers) == RACKS, "a broker that is down keeps its rack under KRaft"
+    finally:
+        running.start(2)
+        running.start(3)
+
+
+def test_what_elects_there_is_what_is_reckoned_with(running: RealCluster) -> None:
+    """The advice for a running cluster is for its controller, not for a new cluster's."""
+    from advisor import recommend
+
+    read = load_cluster(running.bootstrap)
+    config = recommend(read, load_model("three_az_cloud"), topics=["orders"]).best.config
+    assert read.observed is not None
+    assert config.mode == read.observed.mode
+    assert config.eligible_leader_replicas is read.observed.eligible_leader_replicas

@@ -1,0 +1,190 @@
+"""A cluster with TLS, logins and access rules is read as far as it may be."""
+
+import io
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from certificates import authority
+
+from advisor import load_cluster
+from advisor.__main__ import main
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+from advisor.brokers.tools import run_tool
+from advisor.errors import InputError
+
+PASSWORDS = {"alice": "alice's own; secret", "bob": "bob-secret"}
+SCRAM = "scram-secret"
+MODULES = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "OAUTHBEARER": "oauthbearer.OAuthBearerLoginModule",
+}
+JAAS = "org.apache.kafka.common.security."
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """TLS and logins for clients; the brokers themselves speak plaintext and may do all."""
+    users = " ".join(f'user_{name}="{word}"' for name, word in PASSWORDS.items())
+    listener = "listener.name.client"
+    return {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PEER:PLAINTEXT,CLIENT:SASL_SSL",
+        f"{listener}.sasl.enabled.mechanisms": ",".join(MODULES),
+        f"{listener}.plain.sasl.jaas.config": f"{JAAS}{MODULES['PLAIN']} required {users};",
+        f"{listener}.scram-sha-256.sasl.jaas.config": f"{JAAS}{MODULES['SCRAM-SHA-256']} required;",
+        f"{listener}.oauthbearer.sasl.jaas.config": (
+            f'{JAAS}{MODULES["OAUTHBEARER"]} required unsecuredLoginStringClaim_sub="nobody";'
+        ),
+        f"{listener}.ssl.keystore.type": "PEM",
+        f"{listener}.ssl.keystore.location": str(folder / "node.pem"),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:alice",
+        "auto.create.topics.enable": "true",
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Certificates, and a properties file for each login."""
+    made = tmp_path_factory.mktemp("secured")
+    authority().write(made)
+    for user, word in PASSWORDS.items():
+        client(made, user, "PLAIN", f'username="{user}" password="{word}"')
+    client(made, "wrong", "PLAIN", 'username="alice" password="guessed"')
+    client(made, "scram", "SCRAM-SHA-256", f'username="alice" password="{SCRAM}"')
+    client(made, "oauth", "OAUTHBEARER", 'unsecuredLoginStringClaim_sub="alice"')
+    client(made, "strict", "PLAIN", f'username="bob" password="{PASSWORDS["bob"]}"', "https")
+    return made
+
+
+def client(folder: Path, name: str, mechanism: str, login: str, identified: str = "") -> None:
+    lines = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f"{JAAS}{MODULES[mechanism]} required {login};",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "ssl.endpoint.identification.algorithm": identified,
+    }
+    text = "".join(f"{key}={value}\n" for key, value in lines.items())
+    (folder / f"{name}.properties").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path, real_cluster: Callable[[Wish], RealCluster]) -> RealCluster:
+    """The newest Kafka, with three topics: bob may read one's settings and see another."""
+    cluster = real_cluster(Wish("4.3", brokers_configs=settings(folder)))
+    for topic in ("open", "seen", "hidden"):
+        arguments = ["--create", "--topic", topic, "--replica-assignment", "1:2:3"]
+        run(cluster, folder, "kafka-topics.sh", *arguments, "--config", "min.insync.replicas=2")
+    for topic, operation in [
+        ("open", "DescribeConfigs"),
+        ("open", "Describe"),
+        ("seen", "Describe"),
+    ]:
+        rule = ["--add", "--allow-principal", "User:bob", "--operation", operation]
+        run(cluster, folder, "kafka-acls.sh", *rule, "--topic", topic)
+    password = ["--alter", "--add-config", f"SCRAM-SHA-256=[password={SCRAM}]"]
+    run(
+        cluster,
+        folder,
+        "kafka-configs.sh",
+        *password,
+        "--entity-type",
+        "users",
+        "--entity-name",
+        "alice",
+    )
+    return cluster
+
+
+def run(cluster: RealCluster, folder: Path, script: str, *arguments: str) -> str:
+    """Run one of Kafka's tools as alice."""
+    reach = ["--bootstrap-server", cluster.bootstrap]
+    reach += ["--command-config", str(folder / "alice.properties")]
+    told = run_tool(cluster.jars, script, [*reach, *arguments])
+    assert told.code == 0, told.output + told.errors
+    return told.output
+
+
+@pytest.mark.parametrize("login", ["alice", "scram", "oauth"])
+def test_each_login_reads_all(login: str, running: RealCluster, folder: Path) -> None:
+    """With the very file that Kafka's tools take, all is read, and is what they print."""
+    read = load_cluster(running.bootstrap, client_properties=folder / f"{login}.properties")
+    told = load_cluster(run(running, folder, "kafka-topics.sh", "--describe"))
+    assert {topic.name: dict(topic.configs) for topic in read.topics} == {
+        topic.name: dict(topic.configs) for topic in told.topics
+    }
+    assert read.notes == ()
+    assert read.observed is not None
+    assert set(read.observed.broker_settings) == {1, 2, 3}
+
+
+def test_who_may_see_little_is_told_what_is_missing(running: RealCluster, folder: Path) -> None:
+    """What may not be described is left out or unknown, with Kafka's reason; the rest is read."""
+    read = load_cluster(running.bootstrap, client_properties=folder / "bob.properties")
+    assert [topic.name for topic in read.topics] == ["open", "seen"]
+    assert read.topic("open").min_insync_replicas == 2
+    assert read.topic("seen").min_insync_replicas is None
+    assert read.topic("seen").partitions[0].isr == (1, 2, 3)
+    said = "\n".join(read.notes)
+    assert "The settings of the topics seen are not known (TOPIC_AUTHORIZATION_FAILED)" in said
+    assert (
+        "The settings of the brokers 1, 2, 3 are not known (CLUSTER_AUTHORIZATION_FAILED)" in said
+    )
+    assert "The cluster did not tell the controllers' quorum (CLUSTER_AUTHORIZATION_FAILED)" in said
+    assert "Topics that may not be described are not listed by Kafka and missing here." in said
+    assert read.observed is not None
+    assert (read.observed.quorum, dict(read.observed.broker_settings)) == (None, {})
+
+
+@pytest.mark.parametrize(
+    ("login", "said"),
+    [
+        (None, "speaks TLS; give client properties with security.protocol=SSL"),
+        ("wrong", r"refuses the login; see sasl.jaas.config in .*wrong.properties"),
+        ("strict", r"has a certificate that is not trusted \(.*IP address mismatch"),
+    ],
+)
+def test_who_cannot_get_in_is_told_why(
+    login: str | None, said: str, running: RealCluster, folder: Path
+) -> None:
+    """No login, a wrong password, a certificate for another host: a sentence, no secret in it."""
+    path = None if login is None else folder / f"{login}.properties"
+    with pytest.raises(InputError, match=said) as caught:
+        load_cluster(running.bootstrap, client_properties=path)
+    assert not any(word in str(caught.value) for word in (*PASSWORDS.values(), "guessed"))
+
+
+@pytest.mark.parametrize("login", ["alice", "scram", "oauth"])
+def test_no_log_shows_the_password(login: str, running: RealCluster, folder: Path) -> None:
+    """Even with all debugging turned on, kafka-python's log holds neither password nor token."""
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        load_cluster(running.bootstrap, client_properties=folder / f"{login}.properties")
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+    written = log.getvalue()
+    assert "Connected" in written
+    assert not any(word in written for word in (*PASSWORDS.values(), SCRAM, "Bearer"))
+
+
+def test_the_command_line_takes_kafkas_own_option(
+    running: RealCluster, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--command-config` is Kafka's own name; what is missing is said beside the answer."""
+    options = ["--model", "three_az_cloud", "--command-config", str(folder / "bob.properties")]
+    assert main(["evaluate", running.bootstrap, *options, "--timeout", "60"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("RF 3, min.insync.replicas ")
+    assert "The settings of the topics seen are not known" in printed.err
+    assert main(["evaluate", running.bootstrap, "--model", "three_az_cloud"]) == 2
+    assert "speaks TLS" in capsys.readouterr().err
