@@ -300,6 +300,11 @@ class RealSimulation(Simulation):
             configs["unclean.leader.election.enable"] = str(event.unclean).lower()
         error = self.client.alter_topic(event.topic, configs)
         if error is None:
+            eligible = any(p.registration.elr for p in self.state.partitions)
+            # Kafka (4.0 to 4.3 at least) clears the ELR and keeps who was in it in an index; once
+            # the topic is gone, such a broker cannot register after an unclean end. Source:
+            # ReplicationControlManager.removeTopicElrs, which leaves brokersToElrs as it was.
+            self.cluster.spent |= eligible and event.min_insync_replicas is not None
             self.state, _ = administration.alter_topic(self.state, event, self.settings)
         return error
 

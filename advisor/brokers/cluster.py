@@ -41,6 +41,8 @@ class RealCluster:
     network : Network
     brokers : tuple of int
         Ascending.
+    spent : bool
+        Something was done to it that no deletion of topics undoes; see `renew`.
     """
 
     def __init__(self, wish: Wish, folder: Path | None = None) -> None:
@@ -49,6 +51,7 @@ class RealCluster:
         if wish.mode == "zookeeper" and self.jars.major >= 4:
             raise BrokersUnavailableError(f"Kafka {wish.version} has no ZooKeeper mode")
         self.brokers = tuple(sorted(wish.racks))
+        self.spent = False
         self._own_folder = folder is None
         self.folder = Path(tempfile.mkdtemp(prefix="kafka-")) if folder is None else folder
         self.network: Network = network_for([*self.brokers, CONTROLLER])
@@ -57,18 +60,29 @@ class RealCluster:
 
     def __enter__(self) -> RealCluster:
         try:
-            self.start_controller()
-            for broker in self.brokers:
-                self.launch(broker)
-                # ZooKeeper's controller is the first to ask: the lowest, so that it is known.
-                if self.wish.mode == "zookeeper":
-                    self._started(broker)
-            for broker in self.brokers:
-                self._started(broker)
+            self._start_all()
         except BaseException:
             self.close()
             raise
         return self
+
+    def _start_all(self) -> None:
+        self.start_controller()
+        for broker in self.brokers:
+            self.launch(broker)
+            # ZooKeeper's controller is the first to ask: the lowest, so that it is known.
+            if self.wish.mode == "zookeeper":
+                self._started(broker)
+        for broker in self.brokers:
+            self._started(broker)
+
+    def renew(self) -> None:
+        """Kill every process, empty every disk, and start as at first, on the same network."""
+        for node, process in self._processes.items():
+            process.kill()
+            shutil.rmtree(self.data(node), ignore_errors=True)
+        self.spent = False
+        self._start_all()
 
     def __exit__(
         self,

@@ -28,6 +28,8 @@ class _Whole:
 def mend(cluster: RealCluster, controller: int) -> None:
     """Connect and start all brokers, delete all topics, and wait until that is done.
 
+    A cluster that is spent is started anew.
+
     Parameters
     ----------
     cluster : RealCluster
@@ -39,6 +41,8 @@ def mend(cluster: RealCluster, controller: int) -> None:
     BrokersUnavailableError
         If it is not whole again within two minutes.
     """
+    if cluster.spent:
+        cluster.renew()
     if cluster.network.breakable:
         for broker in cluster.brokers:
             cluster.network.heal(broker)
