@@ -15,6 +15,7 @@ import datetime
 import json
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -159,12 +160,12 @@ HOW = {
     "restart_to_full_isr_after_stop": f"the same after a controlled shutdown; {_RECORD}",
     "restart_to_full_isr_by_log_after_stop": "the same, from 'ISR updated' in the leaders' logs",
     "killed_and_started_at_once_to_full_isr": f"SIGKILL to the last ISR whole; {_RECORD}",
-    "isr_shrink": f"fetching held to the ISR shrunk by the first of two leaders; {_RECORD}",
-    "isr_shrink_of_the_other_leader": f"the same, by the second of two leaders; {_RECORD}",
-    "isr_shrink_by_log": "the same, from 'Shrinking ISR' in the leaders' logs",
+    "isr_shrink": f"fetching held to the ISR shrunk, by each of two leaders; {_RECORD}",
+    "isr_shrink_by_log": "the same by the first, from 'Shrinking ISR' in its log",
     "isr_expand_after_lag": f"fetching let go to the last ISR whole; {_RECORD}",
     "controller_failover": "end of the controller's session to 'Ready to serve' in its heir's log",
 }
+SAME = {"isr_shrink_of_the_other_leader": "isr_shrink"}
 COLUMNS = [
     "quantity", "unit", "release", "mode", "partitions", "session_timeout_ms",
     "replica_lag_time_max_ms", "repetitions", "value", "low", "high", "load", "how", "date",
@@ -180,8 +181,9 @@ def summary(lines: Iterable[str]) -> list[dict[str, object]]:
     loads: dict[tuple[object, ...], list[float]] = defaultdict(list)
     dates: dict[tuple[object, ...], str] = {}
     for line in map(json.loads, lines):
-        for quantity, value in line["times"].items():
-            key = (quantity, *(line[name] for name in _GROUPED))
+        for name, value in line["times"].items():
+            quantity = SAME.get(name, name)
+            key = (quantity, *(line[column] for column in _GROUPED))
             values[key].append(value)
             loads[key].append(line["load"])
             dates[key] = line["date"]
@@ -215,6 +217,7 @@ def main() -> None:
             table.writeheader()
             table.writerows(summary(raw))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Clusters are taken down on the way.
     for run in RUNS:
         if not given.runs or run.name in given.runs:
             measure(run, _keep)

@@ -42,7 +42,7 @@ TOPICS = {
 }
 _LOOK_EVERY_S, _DONE_WITHIN_S, _QUIET_S = 0.2, 300.0, 3.0
 _DATA, _FILES = "/var/lib/kafka", "/var/log/kafka"
-_ENVIRONMENT = re.compile(r"(environment:[\w.]+=).*")
+_ENVIRONMENT = re.compile(r"(environment:[\w.]+=).*?( \([\w.]+\))?$", re.MULTILINE)
 
 
 @dataclass
@@ -220,7 +220,7 @@ def _neutral(text: str, node: Path) -> str:
     """The log without what it tells of the machine: its paths and the environment."""
     for folder, name in ((node / "data", _DATA), (node / "logs", _FILES), (node, "/etc/kafka")):
         text = text.replace(str(folder), name)
-    return _ENVIRONMENT.sub(r"\1-", text)
+    return _ENVIRONMENT.sub(r"\1-\2", text)
 
 
 def _counts(run: Recording) -> Iterator[str]:
