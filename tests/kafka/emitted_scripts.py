@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,15 +40,23 @@ class Shell:
     cluster : RealCluster
     folder : Path
         Where the scripts and the emitted files are put; empty.
+    tools : mapping of str to sequence of str, optional
+        The command behind each script; those of the cluster's own release unless given.
     """
 
-    def __init__(self, cluster: RealCluster, folder: Path) -> None:
+    def __init__(
+        self,
+        cluster: RealCluster,
+        folder: Path,
+        tools: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.folder = folder
         self._bin = folder / "bin"
         self._bin.mkdir(parents=True)
-        for name in MAIN_CLASSES:
-            self._put_tool(name, shlex.join(tool_command(cluster.jars, name)) + ' "$@"')
+        own = {name: tool_command(cluster.jars, name) for name in MAIN_CLASSES}
+        for name, command in (own if tools is None else tools).items():
+            self._put_tool(name, shlex.join(command) + ' "$@"')
         # The scripts wait ten seconds between two looks, which is for real copies.
         self._put_tool("sleep", "/bin/sleep 1")
 
@@ -67,7 +75,7 @@ class Shell:
         done = subprocess.run(
             ["sh", script],
             cwd=self.folder,
-            env={**os.environ, "PATH": path, "BS": self.cluster.bootstrap},
+            env={**os.environ, "PATH": path, **self._addresses()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -76,6 +84,12 @@ class Shell:
             timeout=_DONE_WITHIN_S,
         )
         return Ran(done.returncode, done.stdout)
+
+    def _addresses(self) -> dict[str, str]:
+        found = {"BS": self.cluster.bootstrap}
+        if self.cluster.wish.mode == "zookeeper":
+            found["ZK"] = self.cluster.zookeeper_address
+        return found
 
     def run_lines(self, *lines: str) -> Ran:
         """Run lines as a script that stops at the first that fails."""

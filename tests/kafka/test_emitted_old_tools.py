@@ -1,0 +1,106 @@
+"""The lines for old versions, run by the tools of those versions, which speak to ZooKeeper.
+
+The brokers are of 3.9, the last that read what those tools write there.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from emitted_scripts import Shell, create_topics
+
+import advisor
+from advisor.advice.plan import Plan, make_plan
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+from advisor.cluster import Topic
+from advisor.protocol.config import Config
+
+# One of each way of speaking: the release of the tools, its Scala, and what the advisor is told.
+RELEASES = [
+    ("0.8.2.2", "2.11", "0.8.2"),
+    ("1.1.1", "2.12", "1.1"),
+    ("2.3.1", "2.12", "2.3"),
+    ("2.5.1", "2.13", "2.5"),
+]
+CLASSES = {
+    "kafka-topics.sh": "kafka.admin.TopicCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-reassign-partitions.sh": "kafka.admin.ReassignPartitionsCommand",
+    "kafka-preferred-replica-election.sh": "kafka.admin.PreferredReplicaLeaderElectionCommand",
+    "kafka-leader-election.sh": "kafka.admin.LeaderElectionCommand",
+}
+RACKS = {1: "a", 2: "b", 3: "c"}
+WISH = Wish("3.9", "zookeeper", RACKS)
+POM = Path(__file__).parent / "old_tools.xml"
+
+
+def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
+    """The command behind each script of an old release, its jars brought by Maven."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        if os.environ.get("CI"):
+            pytest.fail("Maven is required here")
+        pytest.skip("Maven is not here: install it")
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
+    output = folder / "class-path.txt"
+    given = [f"-Dkafka.version={release}", f"-Dscala={scala}", f"-Dmdep.outputFile={output}"]
+    subprocess.run([maven, "-q", "-B", "-f", str(POM), goal, *given], check=True)
+    # ZooKeeper's client of that time fails on Java 14 and later when it prepares for SASL.
+    options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dzookeeper.sasl.client=false"]
+    java = ["java", *options, "-cp", output.read_text().strip()]
+    return {script: [*java, name] for script, name in CLASSES.items()}
+
+
+@pytest.mark.parametrize(("release", "scala", "kafka_version"), RELEASES)
+def test_old_tools_take_the_lines_for_their_version(
+    real_cluster: Callable[[Wish], RealCluster],
+    tmp_path: Path,
+    release: str,
+    scala: str,
+    kafka_version: str,
+) -> None:
+    """RF 1 to 3 with min ISR 2, and back, with the tools that the version came with."""
+    cluster = real_cluster(WISH)
+    shell = Shell(cluster, tmp_path / "shell", old_tools(release, scala, tmp_path))
+    name = f"of.{release}"
+    create_topics(cluster, {name: [[1], [2]]}, {name: {"unclean.leader.election.enable": "true"}})
+
+    def described(wanted: Callable[[Topic], bool]) -> Topic:
+        text = shell.describe_until(
+            lambda text: (
+                f"Topic: {name}\t" in text and wanted(advisor.load_cluster(text).topic(name))
+            )
+        )
+        return advisor.load_cluster(text).topic(name)
+
+    before = described(lambda topic: len(topic.partitions) == 2)
+    plan = planned(before, kafka_version)
+    shell.write({**plan.files, "there.sh": script(plan.lines), "back.sh": script(plan.rollback)})
+    assert "--zookeeper $ZK" in script(plan.lines)
+    forth = shell.run("there.sh")
+    assert forth.well, forth.output
+    after = described(lambda topic: topic.min_insync_replicas == 2)
+    assert all(sorted(p.isr) == [1, 2, 3] for p in after.partitions)
+    assert after.configs["unclean.leader.election.enable"] == "false"
+    assert "throttled" not in shell.describe()
+    back = shell.run("back.sh")
+    assert back.well, back.output
+    assert described(before.__eq__) == before
+
+
+def planned(topic: Topic, kafka_version: str) -> Plan:
+    config = Config(
+        kafka_version=kafka_version,
+        replication_factor=3,
+        min_insync_replicas=2,
+        unclean_leader_election_enable=False,
+    )
+    return make_plan(advisor.Cluster(RACKS, (topic,)), config, advisor.Workload())
+
+
+def script(lines: list[str] | tuple[str, ...]) -> str:
+    return "\n".join(["set -e", *lines, ""])
