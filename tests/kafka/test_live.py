@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from advisor import load_cluster
+from advisor import FailureModel, load_cluster, recommend
 from advisor.brokers.cluster import RealCluster
 from advisor.brokers.properties import Wish
 from advisor.brokers.tools import run_tool
-from advisor.cluster import Cluster, Topic
+from advisor.cluster import Cluster, Topic, live_client
 from advisor.cluster.observed import Setting
-from advisor.reliability.model import load_model
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 STATIC = {"min.insync.replicas": "2", "auto.create.topics.enable": "true"}
@@ -104,6 +103,14 @@ def test_a_running_cluster_is_what_its_own_tool_says(running: RealCluster) -> No
     assert dict(read.brokers) == RACKS
     assert read.kafka_version == running.wish.version
     assert read.notes == ()
+
+
+def test_pages_are_put_together(running: RealCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for one partition and one topic at a time, the cluster is the same."""
+    at_once = load_cluster(running.bootstrap)
+    monkeypatch.setattr(live_client, "PARTITIONS_AT_ONCE", 1)
+    monkeypatch.setattr(live_client, "TOPICS_AT_ONCE", 1)
+    assert load_cluster(running.bootstrap) == at_once
 
 
 def test_what_a_describe_output_lacks_is_told(running: RealCluster) -> None:
@@ -203,10 +210,9 @@ def test_eligible_leader_replicas_are_read(real_cluster: Clusters) -> None:
 
 def test_what_elects_there_is_what_is_reckoned_with(running: RealCluster) -> None:
     """The advice for a running cluster is for its controller, not for a new cluster's."""
-    from advisor import recommend
-
     read = load_cluster(running.bootstrap)
-    config = recommend(read, load_model("three_az_cloud"), topics=["orders"]).best.config
+    card = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}})
+    config = recommend(read, card, topics=["orders"]).best.config
     assert read.observed is not None
     assert config.mode == read.observed.mode
     assert config.eligible_leader_replicas is read.observed.eligible_leader_replicas
