@@ -18,6 +18,7 @@ MAIN_CLASSES = {
     "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",  # kafka.admin.AclCommand before 4.0
     "kafka-storage.sh": "kafka.tools.StorageTool",
+    "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-dump-log.sh": "org.apache.kafka.tools.DumpLogSegments",
 }
 _DONE_WITHIN_S = 120
