@@ -100,7 +100,7 @@ def test_who_left_and_who_joined_add_up_to_the_last_isr(run, name):
 
 @pytest.mark.parametrize(("run", "name"), partitions())
 def test_leaders_add_up_to_the_last_epoch(run, name):
-    """KRaft's epoch counts each leader and loss of one; ZooKeeper's its controller's shrinks, too."""
+    """KRaft counts each leader and loss of one; ZooKeeper its controller's shrinks as well."""
     found = RUNS[run]["partition"][name]
     moves = found["elections"] + found["leaderless"]
     assert 0 < found["leaderless"] <= found["elections"]
