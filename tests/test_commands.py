@@ -6,7 +6,12 @@ import pytest
 import yaml
 
 from advisor.advice.plan import Plan, make_plan
-from advisor.advice.properties import java_producer, librdkafka_producer, strimzi_topics
+from advisor.advice.properties import (
+    broker_properties,
+    java_producer,
+    librdkafka_producer,
+    strimzi_topics,
+)
 from advisor.advice.tools import Tools
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
@@ -192,3 +197,57 @@ def test_strimzi_names_are_valid_and_distinct() -> None:
     ]
     assert documents[0]["spec"]["replicas"] == 3
     assert documents[0]["spec"]["config"] == {"min.insync.replicas": 2}
+
+
+def test_the_scripts_stand_by_themselves() -> None:
+    """Both scripts stop where a line fails, and set the variables that they use."""
+    made = plan(topic("t", (1,)))
+    for lines in (made.lines, made.rollback):
+        assert any(line.startswith("BS=${BS:-") for line in lines)
+
+
+def test_the_waiting_counts_the_partitions_that_are_moved() -> None:
+    """The script goes on when as many partitions are complete as the file names."""
+    made = plan(topic("t", (1,), (2,), (3,)), topic("done", (1, 2, 3), min_insync_replicas="2"))
+    wait = made.steps[position(made.steps, "--verify")]
+    assert len(made.moves) == 3
+    assert wait.startswith('until test "$(')
+    assert wait.endswith(" = 3; do sleep 10; done")
+
+
+def test_a_topic_that_is_half_grown_is_grown_first() -> None:
+    """With one partition still short of replicas, min ISR waits for the copies."""
+    made = plan(topic("t", (1, 2, 3), (2,)))
+    assert position(made.steps, "--execute") < position(made.steps, "--entity-name t")
+
+
+def test_the_brokers_default_is_shown_and_not_run() -> None:
+    """Before 3.7 it would stop topics with fewer replicas; with ELR it cannot be removed again."""
+    few = topic("few", (1,))
+    cluster = Cluster(SIX, (topic("t", (1, 2, 3)), few))
+    old = make_plan(
+        cluster, WANTED.changed(kafka_version="3.6"), Workload(partitions=6), topics=["t"]
+    )
+    new = make_plan(cluster, WANTED, Workload(partitions=6), topics=["t"])
+    for made in (old, new):
+        assert made.steps[position(made.steps, "--entity-default")].startswith("#")
+        assert made.rollback[position(made.rollback, "--entity-default")].startswith("#")
+    assert any("would refuse acks=all: few" in line for line in old.steps)
+    assert not any("would refuse acks=all" in line for line in new.steps)
+    assert "--delete-config" in old.rollback[position(old.rollback, "--entity-default")]
+    assert "min.insync.replicas=1" in new.rollback[position(new.rollback, "--entity-default")]
+
+
+def test_names_are_no_patterns() -> None:
+    """A dot in a topic's name does not match anything else where the tool wants an expression."""
+    assert Tools("4.1").describe("a.b", "c") == (
+        r"kafka-topics.sh --bootstrap-server $BS --describe --topic 'a\.b|c'"
+    )
+    assert r"--topic 'a\.b' " in Tools("0.8.2").alter_topic("a.b", {"min.insync.replicas": "2"})
+
+
+def test_broker_properties_are_those_of_the_version() -> None:
+    """The transaction log came with 0.11; the rest is older."""
+    assert "default.replication.factor=3\n" in broker_properties(WANTED)
+    assert "transaction.state.log.min.isr=2\n" in broker_properties(WANTED)
+    assert "transaction" not in broker_properties(WANTED.changed(kafka_version="0.10.2"))
