@@ -161,20 +161,21 @@ class _ZooKeeper:
         self._client.close()
 
     def _topic(self, topic: str) -> dict[PartitionName, Registration]:
-        assigned = self._json(f"/brokers/topics/{topic}")
+        assigned, _ = self._read(f"/brokers/topics/{topic}")
         if assigned is None:
             return {}
         adding = assigned.get("adding_replicas", {})
         removing = assigned.get("removing_replicas", {})
         found = {}
         for number, replicas in assigned["partitions"].items():
-            state = self._json(f"/brokers/topics/{topic}/partitions/{number}/state")
+            state, writes = self._read(f"/brokers/topics/{topic}/partitions/{number}/state")
             if state is not None:
                 found[topic, int(number)] = Registration(
                     replicas=tuple(replicas),
                     isr=tuple(state["isr"]),
                     leader=state["leader"],
                     leader_epoch=state["leader_epoch"],
+                    partition_epoch=writes,
                     adding=tuple(adding.get(number, ())),
                     removing=tuple(removing.get(number, ())),
                 )
@@ -188,11 +189,12 @@ class _ZooKeeper:
         except NoNodeError:
             return []
 
-    def _json(self, path: str) -> Any:
+    def _read(self, path: str) -> tuple[Any, int]:
+        """A znode's JSON, None without one, and how often it was written again."""
         from kazoo.exceptions import NoNodeError
 
         try:
-            data, _ = self._client.get(path)
+            data, stat = self._client.get(path)
         except NoNodeError:
-            return None
-        return json.loads(data)
+            return None, 0
+        return json.loads(data), int(stat.version)

@@ -210,7 +210,8 @@ def _note(
     noted = _fetched(known, offset, leader.log.leo, state.now_ms, epoch)
     leader = _with_note(leader, noted)
     if _would_join(state, leader, noted, settings):
-        leader = leader._replace(proposal=propose(leader, (*leader.isr, broker)))
+        isr = isr_rules.joined(leader.isr, broker, settings.rules)
+        leader = leader._replace(proposal=propose(leader, isr))
     dead = unable_to_join(state, settings)
     return raise_high_watermark(
         with_replica(partition, leader), leader, state.now_ms, settings, dead

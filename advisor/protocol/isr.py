@@ -6,11 +6,12 @@ time, not in messages), KAFKA-7128 (epoch start), KAFKA-15583 (strict min ISR), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from advisor.protocol.versions import Rules
 
 NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
+_FULL = 0.75  # Of a Scala HashSet, before it grows.
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
 
 
@@ -25,6 +26,49 @@ def refusal_before_append(acks: str | int, isr_size: int, min_isr: int) -> str |
 def needs_whole_isr(acks: str | int) -> bool:
     """True if the answer waits for every in-sync replica, not for min.insync.replicas of them."""
     return acks == "all"
+
+
+def joined(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
+    """The ISR that a leader proposes when a follower joins, in the order that it is sent in.
+
+    The controller keeps that order, and ``kafka-topics.sh --describe`` shows it. Until 4.1 it is
+    that of joining. Since 4.2 the leader's is a Java set, copied on its way into Scala's mutable
+    ``HashSet``, which is walked by bucket. Source: ``Partition.prepareIsrExpand``. (Before 4.2 sets
+    of five and more were walked otherwise, which is not modelled.)
+
+    Examples
+    --------
+    >>> from advisor.protocol.versions import rules_for
+    >>> joined((1, 9, 3), 2, rules_for("4.2"))
+    (1, 9, 2, 3)
+    >>> joined((1, 9, 3), 2, rules_for("4.1"))
+    (1, 9, 3, 2)
+    """
+    members = (*isr, broker)
+    # ``HashSet.from``: as many buckets as the members need, eight at least.
+    needed = int((len(members) + 1) / _FULL)
+    return _walked(members, _power_of_two(max(5, needed))) if rules.isr_by_bucket else members
+
+
+def shrunk(isr: tuple[int, ...], late: Collection[int], rules: Rules) -> tuple[int, ...]:
+    """The ISR that a leader proposes without those that lag; in order as for `joined`.
+
+    Source: ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
+    """
+    members = tuple(b for b in isr if b not in late)
+    grown = 16
+    while len(members) >= grown * _FULL:
+        grown *= 2
+    return _walked(members, grown) if rules.isr_by_bucket else members
+
+
+def _power_of_two(least: int) -> int:
+    return int(1 << (least - 1).bit_length())
+
+
+def _walked(members: tuple[int, ...], buckets: int) -> tuple[int, ...]:
+    """As Scala's mutable ``HashSet`` walks broker ids: by bucket, and by hash in each."""
+    return tuple(sorted(members, key=lambda b: ((b ^ b >> 16) % buckets, b ^ b >> 16)))
 
 
 def is_caught_up(

@@ -78,7 +78,8 @@ def describe_lines(
     partitions = [p for p in cluster.state.partitions if p.topic == topic]
     if version < (0, 8, 1):
         return [_line_080(p) for p in partitions]
-    set_here = ",".join(f"{key}={value}" for key, value in configs.items())
+    shown = {**_of_the_cluster(cluster, version), **configs}
+    set_here = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
     first = partitions[0].registration
     factor = len(first.replicas) - (len(first.adding) if version >= (2, 4) else 0)
     blank = "" if version < (2, 2) else " "
@@ -90,6 +91,21 @@ def describe_lines(
     cells.append(f"Configs:{blank}{set_here}")
     kraft = cluster.settings.kraft
     return ["\t".join(cells), *(_line(p, version, kraft) for p in partitions)]
+
+
+def _of_the_cluster(cluster: Simulation, version: tuple[int, ...]) -> dict[str, str]:
+    """What the tool shows of a topic that sets nothing: since it asks brokers, their settings too.
+
+    With ELR every cluster has a min.insync.replicas of its own, which Kafka writes when the feature
+    is switched on (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
+    """
+    config = cluster.settings.config
+    keys = {"min_insync_replicas", "unclean_leader_election_enable"} & config.explicit
+    if config.eligible_leader_replicas:
+        keys = keys | {"min_insync_replicas"}
+    if version < (2, 2):
+        return {}
+    return {key.replace("_", "."): str(getattr(config, key)).lower() for key in keys}
 
 
 def _line_080(partition: Partition) -> str:

@@ -297,7 +297,7 @@ def _shrink_isr(state: State, event: ev.ShrinkIsr, settings: Settings) -> Outcom
     late = laggards(state, partition, leader, settings)
     if not late:
         return state, ()
-    isr = tuple(b for b in leader.isr if b not in late)
+    isr = isr_rules.shrunk(leader.isr, late, settings.rules)
     changed = leader._replace(proposal=propose(leader, isr))
     return with_partition(state, event.position, with_replica(partition, changed)), ()
 

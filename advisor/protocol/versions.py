@@ -145,6 +145,8 @@ class Rules:
     sweeps_for_unclean_election : bool
         Leaderless partitions are looked at every ``unclean.leader.election.interval.ms`` (KRaft,
         3.9).
+    isr_by_bucket : bool
+        A leader proposes an ISR in the order of a hash set, not of joining (4.2).
     """
 
     mode: str
@@ -172,6 +174,7 @@ class Rules:
     truncate_on_every_epoch: bool
     registration_fences: bool
     sweeps_for_unclean_election: bool
+    isr_by_bucket: bool
 
 
 @cache
@@ -222,6 +225,7 @@ def rules_for(
         truncate_on_every_epoch=version >= (2, 0, 1),
         registration_fences=not zookeeper and version >= (4, 0),
         sweeps_for_unclean_election=not zookeeper and version >= (3, 9),
+        isr_by_bucket=version >= (4, 2),
     )
 
 
