@@ -15,6 +15,7 @@ from advisor.protocol.config import Config
 _ACKS = {"all": -1, 1: 1, 0: 0}
 _DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
 _BACKOFF_S = 0.1
+_HEARD_WITHIN_S = 1.5
 _FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECORD"})
 
 
@@ -50,13 +51,19 @@ class Sending:
     def run(self) -> str | None:
         """Try until acknowledged or out of retries or time; the last error, or None.
 
-        A cluster at rest would refuse every further attempt alike, so there the first is the last.
+        A cluster at rest would refuse every further attempt alike, so there no more are made; but
+        brokers hear of a new leader a little after the controller has recorded it.
         """
         assert self.config.retries is not None
         deadline = time.monotonic() + self.timing.delivery_s(self.config)
         producer: Producer | None = None
         sent = 0
+        settled_at: float | None = None
         while True:
+            if not self.settled():
+                settled_at = None
+            elif settled_at is None:
+                settled_at = time.monotonic()
             leader = self._leader()
             error: str | None = LEADER_NOT_AVAILABLE
             if leader is not None:
@@ -66,8 +73,10 @@ class Sending:
                 sent += 1
             if error in (None, _DUPLICATE):
                 return None
-            late = time.monotonic() + _BACKOFF_S >= deadline
-            if error in _FINAL or sent > self.config.retries or late or self.settled():
+            now = time.monotonic()
+            late = now + _BACKOFF_S >= deadline
+            hopeless = settled_at is not None and now > settled_at + _HEARD_WITHIN_S
+            if error in _FINAL or sent > self.config.retries or late or hopeless:
                 return error
             time.sleep(_BACKOFF_S)
 
