@@ -1,12 +1,11 @@
 """Real brokers for tests: a cluster a wish, started when first asked for and kept."""
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from clusters import started
 
 from advisor.brokers.cluster import RealCluster
-from advisor.brokers.jars import BrokersUnavailableError
 from advisor.brokers.properties import Wish
 
 
@@ -22,8 +21,7 @@ def _clusters() -> Iterator[dict[str, RealCluster]]:
 def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[Wish], RealCluster]:
     """Give the running cluster of a wish; whoever breaks it mends it again.
 
-    Only the cluster asked for last is kept running: two cores carry no more. Without Java or Maven
-    the test is left out, and the reason said; under CI that is a failure.
+    Only the cluster asked for last is kept running: two cores carry no more.
     """
 
     def cluster_of(wish: Wish) -> RealCluster:
@@ -31,12 +29,7 @@ def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[Wish], RealClus
         if key not in _clusters:
             for name in list(_clusters):
                 _clusters.pop(name).close()
-            try:
-                _clusters[key] = RealCluster(wish).__enter__()
-            except BrokersUnavailableError as error:
-                if os.environ.get("CI"):
-                    pytest.fail(f"real brokers are required here: {error}")
-                pytest.skip(str(error))
+            _clusters[key] = started(wish)
         cluster = _clusters[key]
         for broker in cluster.brokers:
             if not cluster.running(broker):
