@@ -47,10 +47,14 @@ def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
         pytest.skip("Maven is not here: install it")
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
     output = folder / "class-path.txt"
-    given = [f"-Dkafka.version={release}", f"-Dscala={scala}", f"-Dmdep.outputFile={output}"]
+    given = [
+        f"-Dkafka.version={release}",
+        f"-Dscala={scala}",
+        f"-P{release[0]}",
+        f"-Dmdep.outputFile={output}",
+    ]
     subprocess.run([maven, "-q", "-B", "-f", str(POM), goal, *given], check=True)
-    # ZooKeeper's client of that time fails on Java 14 and later when it prepares for SASL.
-    options = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dzookeeper.sasl.client=false"]
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     java = ["java", *options, "-cp", output.read_text().strip()]
     return {script: [*java, name] for script, name in CLASSES.items()}
 
