@@ -205,6 +205,11 @@ class RealSimulation(Simulation):
             self.state = self.state._replace(controller_broker=min(serving))
             lead(self.cluster, min(serving))
 
+    def _only_controllers(self) -> list[int]:
+        """A ZooKeeper controller is asked for more than copies; one without any is not cut off."""
+        holders = {b for p in self.state.partitions for b in p.registration.replicas}
+        return [b for b in (self.state.controller_broker,) if b not in holders]
+
     def _hold(self) -> None:
         others = frozenset(self.cluster.brokers) - self._links.lagging - self._held
         for broker in others:
@@ -258,7 +263,7 @@ class RealSimulation(Simulation):
         self._links = replace(self._links, isolated=self._links.isolated - {event.broker})
 
     def _lag(self, event: ev.Lag) -> None:
-        self.cluster.lag(event.broker)
+        self.cluster.lag(event.broker, but=self._only_controllers())
         time.sleep(_FETCH_ANSWERED_S)
         self._links = replace(self._links, lagging=self._links.lagging | {event.broker})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -161,9 +161,9 @@ class RealCluster:
         """Let a stopped broker's disk look as after a power failure."""
         (self.data(broker) / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
 
-    def lag(self, broker: int) -> None:
-        """Stop a broker's fetching from the others; all else goes on."""
-        self.network.hold_requests(broker, self.brokers)
+    def lag(self, broker: int, but: Collection[int] = ()) -> None:
+        """Stop a broker's requests to the others, but for some; all else goes on."""
+        self.network.hold_requests(broker, [b for b in self.brokers if b not in but])
 
     def catch_up(self, broker: int) -> None:
         """Let it fetch again."""
