@@ -1,6 +1,7 @@
 """`evaluate` against exact figures, and what its fields promise."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -45,6 +46,47 @@ def test_five_replicas_meet_the_birth_death_chain():
     config = Config(replication_factor=5)
     found = evaluate(cluster(*"abcde"), config, model(), ONE)
     assert found.loss_probability_per_year == pytest.approx(1.74308231626847e-11, rel=1e-11)
+
+
+@pytest.mark.parametrize("replicas", range(3, 9))
+def test_mean_time_to_loss_keeps_twelve_digits(replicas):
+    """Brokers destroyed yearly, back in 12 h: the birth-death chain in exact rationals."""
+    fail, repair = Fraction(1, 8760), Fraction(1, 12)
+    mean = step = Fraction(0)
+    for down in range(replicas):
+        step = (1 + down * repair * step) / ((replicas - down) * fail)
+        mean += step
+    at = Cluster(brokers={broker: f"r{broker}" for broker in range(replicas)})
+    found = evaluate(at, Config(replication_factor=replicas), model(), ONE)
+    assert found.mean_years_to_loss * 8760 == pytest.approx(float(mean), rel=1e-12)
+    assert found.error_bounds["mean_years_to_loss"] <= 2e-12 * found.mean_years_to_loss
+
+
+@pytest.mark.parametrize("replicas", [5, 6])
+def test_many_replicas_with_every_mechanism_are_computed(replicas):
+    """RF 5 and 6 over three racks: rarer losses than RF 3, with bounds far below one a year."""
+    at = Cluster.uniform(brokers=6, racks=3)
+    card = load_model("three_az_cloud")
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    three = evaluate(at, config, card, ONE)
+    more = evaluate(
+        at, config.changed(replication_factor=replicas, min_insync_replicas=3), card, ONE
+    )
+    assert 0 < more.loss_events_per_year < three.loss_events_per_year
+    assert more.error_bounds["loss_probability_per_year"] < 1e-7
+    assert more.error_bounds["write_unavailability"] < 1e-4 * more.write_unavailability
+    assert more.neglected_per_year > 0
+    assert "Numerical error" in more.explain()
+    assert "Numerical error" in repr(more)
+
+
+def test_errors_are_stated_for_every_measure():
+    """Each measure has a bound; draws of an uncertain card, solved roughly, have none."""
+    at = cluster("a", "b", "c")
+    found = evaluate(at, Config(replication_factor=3), load_model("three_az_cloud"), ONE)
+    assert set(found.error_bounds) == set(MEASURES)
+    assert found.to_dict()["error_bounds"] == dict(found.error_bounds)
+    assert found.again(found.model).error_bounds == {}
 
 
 @pytest.mark.parametrize(

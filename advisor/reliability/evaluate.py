@@ -54,8 +54,7 @@ def evaluate(
     InputError
         If Kafka could not place the topic, such as more replicas than brokers.
     NotComputedError
-        If the card needs what the exact model does not have: repairs that are not exponential, or
-        too many mechanisms at a high replication factor.
+        If the card needs what the exact model does not have: repairs that are not exponential.
     """
     load = Workload() if load is None else load
     where = place(cluster, config, load.partitions, placement)
@@ -71,6 +70,7 @@ def _evaluate(
     load: Workload,
     where: Placement,
     precision: float = EXACT,
+    like: FailureModel | None = None,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
     solved: dict[tuple[int, ...], SetMeasures] = {}
@@ -79,7 +79,7 @@ def _evaluate(
     for replicas, count in where.sets:
         pattern = where.pattern(replicas, ordered)
         if pattern not in solved:
-            solved[pattern] = measure(pattern, config, model, load, where.brokers, precision)
+            solved[pattern] = measure(pattern, config, model, load, where.brokers, precision, like)
         counts[pattern] += count
         # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
         alone = config.acks != "all" or ordered
@@ -100,6 +100,7 @@ def _evaluate(
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=bounds,
+        error_bounds=MappingProxyType(_error_bounds(solved, counts, len(sets), mean_years)),
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
         method=_method(solved, len(sets)),
@@ -108,7 +109,7 @@ def _evaluate(
         model=model,
         load=load,
         cluster=cluster,
-        again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH),
+        again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
     )
 
 
@@ -156,6 +157,31 @@ def _causes(
                 parts[mechanism].append(amount * share)
         causes[name] = {mechanism: math.fsum(amounts) for mechanism, amounts in parts.items()}
     return causes
+
+
+def _error_bounds(
+    solved: dict[tuple[int, ...], SetMeasures],
+    counts: dict[tuple[int, ...], int],
+    sets: int,
+    mean_years: float,
+) -> dict[str, float]:
+    """How far each measure may be off; nothing for rough solutions."""
+    if not all(found.errors for found in solved.values()):
+        return {}
+    partitions = sum(counts.values())
+    bounds = {
+        name: math.fsum(
+            solved[pattern].errors[name] * (count / partitions if name in _AVERAGED else count)
+            for pattern, count in counts.items()
+        )
+        for name in (*_SUMMED, *_AVERAGED)
+    }
+    # For several sets the rate of any loss is a product of three sums of the sets' losses.
+    events = bounds["loss_events_per_year"] * (1 if sets == 1 else 3)
+    bounds["loss_probability_per_year"] = min(events, 1.0)
+    # A mean of 1 / rate is off by as large a share as the rate.
+    bounds["mean_years_to_loss"] = mean_years * min(mean_years * events, 1.0) if events else 0.0
+    return bounds
 
 
 def _split_probability(causes: dict[str, dict[str, float]], probability: float) -> None:

@@ -67,14 +67,16 @@ class Machines(NamedTuple):
     ----------
     own : tuple of int
         Per slot: what the broker suffers.
+    racks : tuple of int
+        Per slot: where it stands.
     """
 
     own: tuple[int, ...]
+    racks: tuple[int, ...]
 
-    @property
-    def brief_spells(self) -> int:
-        """How many brokers suffer something that passes by itself, not a destroyed disk."""
-        return sum(own not in (WELL, GONE) for own in self.own)
+    def members(self, rack: int) -> tuple[int, ...]:
+        """Slots in a rack."""
+        return tuple(slot for slot, r in enumerate(self.racks) if r == rack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +108,24 @@ class Setting:
         Rack number per slot, 0 first.
     mechanisms : frozenset of str
         Those of the card that can happen, and NOT_RETURNING if that can.
-    most_brief : int
-        States with more brief spells at once than this are neglected.
     """
 
     racks: tuple[int, ...]
     mechanisms: frozenset[str]
-    most_brief: int
-
-    def members(self, rack: int) -> tuple[int, ...]:
-        """Slots in a rack."""
-        return tuple(slot for slot, r in enumerate(self.racks) if r == rack)
 
 
 def all_well(setting: Setting) -> Machines:
     """Nothing has happened."""
-    return Machines((WELL,) * len(setting.racks))
+    return Machines((WELL,) * len(setting.racks), setting.racks)
 
 
 def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
     """Everything that can happen next, with the name of its rate."""
-    for slot in range(len(setting.racks)):
+    for slot in range(len(machines.own)):
         yield from _broker_strikes(machines, setting, slot)
         yield from _broker_ends(machines, slot)
     for rack in range(max(setting.racks) + 1):
-        yield from _rack_changes(machines, setting, setting.members(rack))
+        yield from _rack_changes(machines, setting, machines.members(rack))
     if "cluster.power" in setting.mechanisms:
         yield from _cluster_power(machines, NOT_RETURNING in setting.mechanisms)
 

@@ -11,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advisor.errors import NotComputedError
 from advisor.protocol.config import Config
 from advisor.protocol.controller import Policy
 from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import chain, faults, rates, solve
 from advisor.reliability import reduction as red
+from advisor.reliability.bounds import missing
 from advisor.reliability.chain import Structure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.reduction import Setup
+from advisor.reliability.selection import Guide
 from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
+# What sums of a few thousand positive terms, each exact to 1e-16, may be off.
+_ROUNDING = 1e-12
+# What merging states that are alike may move where brokers lag: a leader that lags is not the
+# same as a follower. Held by a test against chains that merge nothing.
+_MERGING = 1e-8
 Causes = dict[str, float]
-
-# Chains of this many machine states are solved whole; above it, states with more than two brief
-# spells at once are neglected, and how often they are entered is reported.
-_WHOLE = 130
-_TOO_MANY = 60_000
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,15 @@ class SetMeasures:
     neglected_per_year : float
         Entries into states that the chain leaves out.
     states : int
+    errors : dict of str to float
+        How far each measure of ``causes`` may be off, in its unit. Empty for a rough solution.
     """
 
     first_loss: solve.FirstLoss
     causes: dict[str, Causes]
     neglected_per_year: float
     states: int
+    errors: dict[str, float]
 
 
 def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
@@ -70,20 +74,37 @@ def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int)
 
 
 def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting:
-    """The machines' side of the chain, cut off where it would grow too large."""
+    """The machines' side of the chain."""
     mechanisms = frozenset(m for m in model.mechanisms if model.rate_per_hour(m) > 0)
-    brief = mechanisms - {"broker.destroyed", "rack.destroyed"}
     if model.get(faults.NOT_RETURNING, 0.0) > 0:
         mechanisms |= {faults.NOT_RETURNING}
-    replicas = len(pattern)
-    if (len(brief) + 2) ** replicas <= _WHOLE * 8:
-        return faults.Setting(pattern, mechanisms, replicas)
-    if math.comb(replicas, 2) * len(brief) ** 2 * 2 ** (replicas - 2) * 4**replicas > _TOO_MANY * 8:
-        raise NotComputedError(
-            f"replication factor {replicas} with {len(mechanisms)} mechanisms is too large for the "
-            "exact model; use simulate(), or a card with fewer mechanisms"
-        )
-    return faults.Setting(pattern, mechanisms, 2)
+    return faults.Setting(pattern, mechanisms)
+
+
+def guide_for(
+    setup: Setup,
+    setting: faults.Setting,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+) -> Guide:
+    """What the choice of states goes by: failures rounded up, ends of outages down."""
+    names = rates.names(setting.mechanisms, len(setting.racks), setup.copying)
+    found = {name: rates.rate_per_hour(name, config, model, load, brokers) for name in names}
+    rounded = {
+        name: _power_of_two(rate, name != "copy" and not name.startswith("repair "))
+        for name, rate in found.items()
+    }
+    failover, _ = rates.failover_hours(model, load, brokers)
+    return Guide(tuple(rounded.items()), _power_of_two(failover, False))
+
+
+def _power_of_two(value: float, up: bool) -> float:
+    if value <= 0:
+        return 0.0
+    exponent = math.log2(value)
+    return 2.0 ** (math.ceil(exponent) if up else math.floor(exponent))
 
 
 @lru_cache(maxsize=4096)
@@ -94,6 +115,7 @@ def measure(
     load: Workload,
     brokers: int,
     precision: float = solve.EXACT,
+    like: FailureModel | None = None,
 ) -> SetMeasures:
     """Solve the chain of one replica set; the same question is answered once.
 
@@ -105,10 +127,16 @@ def measure(
     brokers : int
         Of the whole cluster.
     precision : float
-        Relative accuracy asked of the solver.
+        Relative accuracy asked of the solver. What a rough solution misses is not bounded.
+    like : FailureModel, optional
+        A card whose chain is to be taken, if it has the same states.
     """
-    setup = setup_for(config, model, load, brokers)
-    structure = chain.structure(setup, setting_for(pattern, model))
+    setup, setting = setup_for(config, model, load, brokers), setting_for(pattern, model)
+    chosen_by = model
+    if like is not None and setup_for(config, like, load, brokers) == setup:
+        chosen_by = like if setting_for(pattern, like) == setting else model
+    guide = guide_for(setup, setting, config, chosen_by, load, brokers)
+    structure = chain.structure(setup, setting, guide)
     return _Solution(structure, config, model, load, brokers, precision).measures()
 
 
@@ -126,9 +154,12 @@ class _Solution:
     ) -> None:
         self.precision = precision
         self.chain, self.config, self.model, self.load = structure, config, model, load
-        table = np.array(
-            [rates.rate_per_hour(n, config, model, load, brokers) for n in structure.rate_names]
-        )
+        setting, copying = structure.setting, structure.setup.copying
+        self.rates = {
+            name: rates.rate_per_hour(name, config, model, load, brokers)
+            for name in rates.names(setting.mechanisms, len(setting.racks), copying)
+        }
+        table = np.array([self.rates[name] for name in structure.rate_names])
         self.rate: Vector = table[structure.rate] * structure.weight
         self.mechanism = [rates.mechanism_of(name) for name in structure.rate_names]
         self.outage_hours = rates.failover_hours(model, load, brokers)
@@ -142,6 +173,7 @@ class _Solution:
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         self.pi = solve.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
+        self.gaps = self._mean_gaps()
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
         size = (self.chain.states, self.chain.states)
@@ -160,11 +192,61 @@ class _Solution:
             "records_refused_per_year": self._refused(),
         }
         beyond = self.chain.flags[:, chain.BEYOND]
+        first_loss = self._first_loss()
+        errors = self._errors(causes) if self.precision == solve.EXACT else {}
         return SetMeasures(
-            first_loss=self._first_loss(),
+            first_loss=first_loss,
             causes=causes,
             neglected_per_year=float(self.flux[beyond].sum()) * year,
             states=self.chain.states,
+            errors=errors,
+        )
+
+    def _errors(self, causes: dict[str, Causes]) -> dict[str, float]:
+        """How far every measure may be off: by what is left out, and by rounding."""
+        missed = missing(self.chain, self.rates, self.rate, self._gain(), max(self.outage_hours))
+        # Per healthy hour; as a share of all time, and of what is measured in it.
+        events, totals, unwritable, unreadable, hours = (missed * self.pi[0]).tolist()
+        year, load = HOURS_PER_YEAR, self.load
+        records = load.records_per_hour_per_partition
+        gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
+        widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
+        lost = totals * load.retained_records_per_partition + events * (
+            records * widest + 2.0 * self.tail_records
+        )
+        budget = retry_budget_ms(self.config) / 3_600_000.0
+        leaving = self.chain.flags[:, chain.BEYOND] & ~self.chain.writable[self.chain.source]
+        waiting = float(self.flux[leaving].sum()) * budget if math.isfinite(budget) else 0.0
+        added = {
+            "loss_events_per_year": events * year,
+            "acked_records_lost_per_year": lost * year,
+            "write_unavailability": unwritable,
+            "read_unavailability": unreadable,
+            "records_refused_per_year": (unwritable + waiting) * records * year,
+        }
+        merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
+        share = hours + _ROUNDING + merged * _MERGING
+        return {
+            name: amount + share * math.fsum(causes[name].values())
+            for name, amount in added.items()
+        }
+
+    def _gain(self) -> Vector:
+        """Columns of `bounds.missing`, per hour in each state."""
+        flags, source, states = self.chain.flags, self.chain.source, self.chain.states
+        changes = self.rate * (
+            flags[:, [chain.FAILOVER, chain.HANDOVER]] @ np.array(self.outage_hours)
+        )
+        away = np.bincount(source, changes, states)
+        return np.stack(
+            [
+                np.bincount(source, self.rate * self.events, states),
+                np.bincount(source, self.rate * flags[:, chain.TOTAL], states),
+                away + ~self.chain.writable,
+                away + ~self.chain.readable,
+                np.ones(states),
+            ],
+            axis=1,
         )
 
     def _first_loss(self) -> solve.FirstLoss:
@@ -230,7 +312,7 @@ class _Solution:
         """Expected acknowledged records lost, per hour and transition."""
         per_hour = self.load.records_per_hour_per_partition
         flags, source = self.chain.flags, self.chain.source
-        gaps = self._mean_gaps()
+        gaps = self.gaps
         lost = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
         for gap in range(self.chain.gap_map.shape[1]):

@@ -9,6 +9,7 @@ from advisor.protocol.config import Config
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.workload import Workload
 
+_NOT_RETURNING = "cluster.power.not_returning"
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 # A copy that takes less is over before anything else can happen.
 _INSTANT_HOURS = 1.0 / 3600.0
@@ -25,6 +26,31 @@ def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int
         share = load.retained_bytes * config.replication_factor / brokers
     hours = share / speed / 3600.0
     return hours if hours >= _INSTANT_HOURS else 0.0
+
+
+def names(mechanisms: frozenset[str], replicas: int, copying: bool) -> tuple[str, ...]:
+    """Names of all rates that the chain of a replica set can hold.
+
+    Parameters
+    ----------
+    mechanisms : frozenset of str
+        Those that can happen, and "cluster.power.not_returning" if that can.
+    replicas : int
+    copying : bool
+        A replaced broker takes time to copy.
+    """
+    found = sorted(mechanisms - {_NOT_RETURNING, "cluster.power"})
+    if "cluster.power" in mechanisms:
+        found += [
+            f"cluster.power {lost} of {standing}"
+            for standing in range(replicas + 1)
+            for lost in range(standing + 1 if _NOT_RETURNING in mechanisms else 1)
+        ]
+    ending = mechanisms - {_NOT_RETURNING, "rack.destroyed"}
+    if mechanisms & {_NOT_RETURNING, "rack.destroyed"}:
+        ending |= {"broker.destroyed"}
+    found += [f"repair {mechanism}" for mechanism in sorted(ending)]
+    return (*found, *(["copy"] if copying else []))
 
 
 def rate_per_hour(
@@ -56,7 +82,7 @@ def rate_per_hour(
     power = _CLUSTER_POWER.fullmatch(name)
     if power:
         lost, standing = int(power[1]), int(power[2])
-        chance = model.get("cluster.power.not_returning", 0.0)
+        chance = model.get(_NOT_RETURNING, 0.0)
         share = chance**lost * (1.0 - chance) ** (standing - lost)
         return model.rate_per_hour("cluster.power") * share
     if name == "broker.restart":
@@ -89,8 +115,7 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     rates = {
         "broker.destroyed": model.rate_per_hour("broker.destroyed"),
         "rack.destroyed": model.rate_per_hour("rack.destroyed"),
-        "cluster.power": model.rate_per_hour("cluster.power")
-        * model.get("cluster.power.not_returning", 0.0),
+        "cluster.power": model.rate_per_hour("cluster.power") * model.get(_NOT_RETURNING, 0.0),
     }
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
@@ -112,6 +137,7 @@ __all__ = [
     "copy_hours",
     "failover_hours",
     "mechanism_of",
+    "names",
     "rate_per_hour",
     "shares_of_destruction",
 ]

@@ -45,7 +45,7 @@ Interval = tuple[float, float]
 _BEYOND_BELIEF_YEARS = 1e6
 
 
-_DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 10_000
+_DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 4_000
 _Z_975 = 1.959963984540054
 
 
@@ -116,9 +116,12 @@ class Reliability:
     bounds : (float, float)
         What ``loss_probability_per_year`` lies between, whatever the dependence between the
         replica sets: the largest set's, and the sum. Equal for a single set.
+    error_bounds : mapping of measure to float
+        How far each computed value may be from the model's own, in the measure's unit: what the
+        states that the chain leaves out could add, and rounding. It has nothing to do with the
+        uncertainty of the card, for which see :meth:`interval`.
     neglected_per_year : float
-        How often the partitions enter states with more brief outages at once than the chain
-        keeps; 0 if it keeps all.
+        How often the partitions enter states that the chain leaves out; 0 if it keeps all.
     states : int
         Of the chains that were solved.
     method : str
@@ -136,6 +139,7 @@ class Reliability:
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
     bounds: Interval
+    error_bounds: Mapping[str, float]
     neglected_per_year: float
     states: int
     method: str
@@ -151,7 +155,7 @@ class Reliability:
         """95 % interval of a measure from the card's low and high values.
 
         Every uncertain number of the card is drawn from its distribution, all at once, and the
-        measure computed anew, for 32 quasi-random draws (8 for chains of over 10,000 states); a
+        measure computed anew, for 32 quasi-random draws (8 for chains of over 4,000 states); a
         log-normal distribution fitted to them gives the interval. A card without ranges gives the
         value itself twice.
 
@@ -217,6 +221,21 @@ class Reliability:
             f"{share:.0%} of it from {wording.mechanism(first)}"
         )
 
+    def _error_words(self) -> str:
+        """How exact the computation is, whatever the card is worth."""
+        if not self.error_bounds:
+            return "Solved roughly, as for one draw of an uncertain card."
+        shown = [name for name in MEASURES if getattr(self, name) not in (0.0, math.inf)]
+        off = ", ".join(
+            f"{name} {wording.significant(self.error_bounds[name] / getattr(self, name))}"
+            for name in shown
+        )
+        left = "no state is left out"
+        if self.neglected_per_year:
+            entered = wording.significant(self.neglected_per_year)
+            left = f"rare states that are entered {entered} times a year are left out"
+        return f"Numerical error: {left}; shares by which values may be off: {off or 'none'}."
+
     def explain(self) -> str:
         """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
         lines = [self.verdict, f"{self.tolerates}.", ""]
@@ -230,11 +249,7 @@ class Reliability:
                 if part > 0.0005 * whole
             ]
         lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
-        if self.neglected_per_year:
-            lines.append(
-                "Neglected: states with three or more brief outages at once, entered "
-                f"{wording.significant(self.neglected_per_year)} times a year."
-            )
+        lines.append(self._error_words())
         lines += [f"Assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
 
@@ -246,6 +261,7 @@ class Reliability:
             "tolerates": vars(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "loss_probability_bounds": list(self.bounds),
+            "error_bounds": dict(self.error_bounds),
             "neglected_per_year": self.neglected_per_year,
             "method": self.method,
             "assumptions": list(self.assumptions),
@@ -274,7 +290,7 @@ class Reliability:
         return drawing.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{self.tolerates}."
+        return f"{self.verdict}\n{self.tolerates}.\n{self._error_words()}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -286,7 +302,7 @@ class Reliability:
         )
         return (
             f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(str(self.tolerates))}.</p>"
+            f"<p>{html.escape(str(self.tolerates))}.</p><p>{html.escape(self._error_words())}</p>"
             "<table><thead><tr><th>measure</th><th>value</th><th>95 % interval</th>"
             f"<th>unit</th></tr></thead><tbody>{rows}</tbody></table>"
         )

@@ -88,12 +88,17 @@ class Excursions:
         return np.concatenate([[0.0], arrivals / self.out[1:]])
 
     def backward(self, gain: Vector) -> Vector:
-        """Mean total of ``gain`` per hour collected from each other state until the end."""
-        first = gain[1:] / self.out[1:]
+        """Mean total of ``gain`` per hour collected from each other state until the end.
+
+        Parameters
+        ----------
+        gain : array, shape (states,) or (states, gains)
+        """
+        first = (gain[1:].T / self.out[1:]).T
         value = sum_of_paths(self._rows, first, self.precision, self._patience)
         if value is None:
-            return np.concatenate([[0.0], self._eliminated(gain[1:], False)])
-        return np.concatenate([[0.0], value])
+            value = self._eliminated(gain[1:], False)
+        return np.concatenate([np.zeros_like(gain[:1]), value])
 
     @property
     def _patience(self) -> int:
@@ -117,7 +122,7 @@ def eliminate(rates: Vector, leak: Vector, given: Vector, forward: bool) -> Vect
         A, off-diagonal rates.
     leak : array, shape (n,)
         Rate out of the system from each state.
-    given : array, shape (n,)
+    given : array, shape (n,) or (n, columns)
     forward : bool
     """
     rates, leak, given = rates.copy(), leak.copy(), given.copy()
@@ -131,13 +136,14 @@ def eliminate(rates: Vector, leak: Vector, given: Vector, forward: bool) -> Vect
             raise AdvisorError("a part of the chain cannot be left: give every outage a duration")
         arriving = rates[:last, last] / total[last]
         leak[:last] += arriving * leak[last]
-        given[:last] += onward / total[last] * given[last] if forward else arriving * given[last]
+        share = onward / total[last] if forward else arriving
+        given[:last] += np.multiply.outer(share, given[last])
         rates[:last, :last] += np.outer(arriving, onward)
         np.fill_diagonal(rates[:last, :last], 0.0)
-    solved = np.zeros(count)
+    solved = np.zeros_like(given)
     for state in range(count):
         row = rates[:state, state] if forward else rates[state, :state]
-        solved[state] = (given[state] + solved[:state] @ row) / total[state]
+        solved[state] = (given[state] + row @ solved[:state]) / total[state]
     return solved
 
 

@@ -1,0 +1,73 @@
+"""How much a chain may miss because it leaves states out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from advisor.reliability.chain import BEYOND, Structure
+from advisor.reliability.leftout import LeftOut, alike, drift, groups, settled_worth
+from advisor.reliability.solve import Excursions, Flow
+
+Vector = NDArray[np.float64]
+
+_PRECISION = 1e-2
+_ROUNDS = 4
+
+
+def missing(
+    chain: Structure,
+    rates: Mapping[str, float],
+    rate: Vector,
+    gain: Vector,
+    outage_hours: float,
+) -> Vector:
+    """What paths through left-out states add to each measure at most, per healthy hour.
+
+    Parameters
+    ----------
+    chain : Structure
+    rates : mapping of str to float
+        Of everything that can happen, per hour.
+    rate : array, shape (transitions,)
+        Per hour.
+    gain : array, shape (states, 5)
+        Loss events, total losses, hours not writable, hours not readable, and hours, per hour.
+    outage_hours : float
+        Without service at a change of leader, at most.
+
+    Returns
+    -------
+    array, shape (5,)
+        Zeros if no state is left out.
+    """
+    beyond = chain.flags[:, BEYOND]
+    if not beyond.any():
+        return np.zeros(gain.shape[1])
+    limits = drift(rates, chain.setting.racks)
+    hours, events = limits.until_well(chain.waits[chain.states :])
+    away = hours + events * outage_hours
+    group = groups(chain.looks, chain.waits, alike(rates))
+    left = LeftOut(
+        source=chain.source[beyond],
+        state=chain.beyond,
+        rate=rate[beyond],
+        group=group[chain.states :],
+        limit=np.stack([2.0 * events, events, away, away, hours], axis=1),
+    )
+    inner = ~beyond & (chain.source != chain.target)
+    where = (chain.source[inner], chain.target[inner])
+    flow = Flow(
+        sparse.csr_array((rate[inner], where), shape=(chain.states, chain.states)),
+        np.bincount(left.source, left.rate, chain.states).astype(np.float64),
+    )
+    excursions = Excursions(flow, _PRECISION)
+    visits = excursions.forward(excursions.start)
+    visits[0] = 1.0
+    worth = settled_worth(excursions, gain, group[: chain.states], left, _ROUNDS)
+    entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
+    added: Vector = entered @ worth
+    return added

@@ -1,0 +1,218 @@
+"""What a chain may miss of the states that it leaves out.
+
+Every path into a left-out state is worth its flow times what the state is worth: the losses, or
+hours without service, to be expected from there until all is well again. That worth is bounded
+in two ways, of which the smaller counts.
+
+*By drift*, for every state: give each replica that is away the weight ``a / repair rate``, with
+``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While anything
+is away, repairs take off at least a, and failures bring in ``a r = a - 1`` at most, so the sum of
+the weights bounds the mean time until all is well (Foster's criterion). Each failure and each end
+of a spell is one event at most.
+
+*By likeness*: a left-out state is worth no more than four times the dearest kept state whose
+partition is the same, but for racks, and whose outages are of much the same lengths. That is a
+judgement, not a theorem; tests hold it against whole chains.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability import faults
+from advisor.reliability.graph import COPYING, WAITS, IntArray
+from advisor.reliability.solve import Excursions
+
+Vector = NDArray[np.float64]
+
+_CONDITION = {mechanism: condition for condition, mechanism in faults.SPELLS.items()}
+# Outages whose lengths differ by no more than this factor count as one kind.
+_ALIKE = 2.5
+# A left-out state is worth no more than this many times the dearest kept state of its group.
+_MARGIN = 4.0
+_CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The bound by drift.
+
+    Attributes
+    ----------
+    hours : array, shape (WAITS,)
+        What a replica of each kind adds to the mean time until all is well; infinite if failures
+        bring in more than repairs take off.
+    ends : array, shape (WAITS,)
+        How many ends each kind has ahead.
+    events_per_hour : float
+        Failures, with the ends that they bring, at most.
+    """
+
+    hours: Vector
+    ends: Vector
+    events_per_hour: float
+
+    def until_well(self, waits: IntArray) -> tuple[Vector, Vector]:
+        """Mean hours and events until all is well, at most, for states that wait so."""
+        with np.errstate(invalid="ignore"):
+            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
+        return hours, waits @ self.ends + self.events_per_hour * hours
+
+
+def drift(rates: Mapping[str, float], racks: tuple[int, ...]) -> Drift:
+    """Weigh failures against repairs.
+
+    Parameters
+    ----------
+    rates : mapping of str to float
+        Of everything that can happen, per hour.
+    racks : tuple of int
+        Rack of each replica.
+    """
+    copy = 1.0 / rates["copy"] if "copy" in rates else 0.0
+    hours, ends = np.zeros(WAITS), np.zeros(WAITS)
+    for condition, mechanism in faults.SPELLS.items():
+        if f"repair {mechanism}" in rates:
+            hours[condition], ends[condition] = 1.0 / rates[f"repair {mechanism}"], 1.0
+    if copy:
+        hours[faults.GONE] += copy
+        ends[faults.GONE] += 1.0
+        hours[COPYING], ends[COPYING] = copy, 1.0
+    brought = events = 0.0
+    for name, rate in rates.items():
+        if name == "copy" or name.startswith("repair "):
+            continue
+        sites, struck = _reach(name, racks)
+        conditions = _brought_by(name)
+        brought += rate * sites * struck * max(hours[c] for c in conditions)
+        events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
+    slack = 1.0 / (1.0 - brought) if brought < 1.0 else math.inf
+    with np.errstate(invalid="ignore"):
+        return Drift(np.where(hours > 0, hours * slack, 0.0), ends, events)
+
+
+def _reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
+    """How many times a failure of this name is met, and how many replicas it strikes at most."""
+    power = _CLUSTER_POWER.fullmatch(name)
+    if power:
+        lost, standing = int(power[1]), int(power[2])
+        return (math.comb(standing, lost) if standing == len(racks) else 0), len(racks)
+    if name.startswith("rack."):
+        sizes = Counter(racks).values()
+        return len(sizes), max(sizes)
+    return len(racks), 1
+
+
+def _brought_by(name: str) -> tuple[int, ...]:
+    if name.startswith("cluster.power"):
+        return faults.DARK_ALL, faults.GONE
+    return (_CONDITION.get(name, faults.GONE),)
+
+
+def alike(rates: Mapping[str, float]) -> IntArray:
+    """For each kind of wait, the first kind that is like it: outages of much the same length.
+
+    Returns
+    -------
+    array of int, shape (WAITS,)
+    """
+    first = np.arange(WAITS)
+    lengths = sorted(
+        (1.0 / rates[f"repair {mechanism}"], condition)
+        for condition, mechanism in faults.SPELLS.items()
+        if condition not in (faults.GONE, faults.LAGGING) and f"repair {mechanism}" in rates
+    )
+    for (shorter, before), (longer, condition) in pairwise(lengths):
+        if longer <= _ALIKE * shorter:
+            first[condition] = first[before]
+    return first
+
+
+def groups(looks: IntArray, waits: IntArray, first: IntArray) -> IntArray:
+    """Number the states so that like ones have one number.
+
+    Parameters
+    ----------
+    looks : array of int, shape (states,)
+    waits : array of int, shape (states, WAITS)
+    first : array of int, shape (WAITS,)
+        See :func:`alike`.
+    """
+    merged = np.zeros_like(waits)
+    for wait, like in enumerate(first):
+        merged[:, like] += waits[:, wait]
+    rows = np.concatenate([merged, looks[:, None]], axis=1)
+    numbers = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        numbers = numbers * (int(column.max(initial=0)) + 1) + column
+    return np.unique(numbers, return_inverse=True)[1].ravel()
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Flow into left-out states, and how those look.
+
+    Attributes
+    ----------
+    source, state : arrays of int, shape (transitions,)
+        Kept state, and index of the left-out state.
+    rate : array, shape (transitions,)
+        Per hour.
+    group : array of int, shape (left-out states,)
+    limit : array, shape (left-out states, measures)
+        The bound by drift.
+    """
+
+    source: IntArray
+    state: IntArray
+    rate: Vector
+    group: IntArray
+    limit: Vector
+
+    def worth(self, kept_group: IntArray, kept_worth: Vector) -> Vector:
+        """The smaller of the two bounds, for each left-out state and measure."""
+        groups = int(max(kept_group.max(), self.group.max(initial=0))) + 1
+        dearest = np.full((groups, kept_worth.shape[1]), -np.inf)
+        np.maximum.at(dearest, kept_group, kept_worth)
+        alike = _MARGIN * dearest[self.group]
+        return np.where(np.isneginf(alike), self.limit, np.minimum(alike, self.limit))
+
+    def known(self, kept_group: IntArray) -> NDArray[np.bool_]:
+        """Which left-out states have a kept state in their group."""
+        return np.isin(self.group, kept_group)
+
+    def gain(self, states: int, worth: Vector) -> Vector:
+        """What leaving each kept state for left-out ones is worth, per hour."""
+        gain = np.zeros((states, worth.shape[1]))
+        np.add.at(gain, self.source, self.rate[:, None] * worth[self.state])
+        return gain
+
+
+def settled_worth(
+    hours: Excursions, gain: Vector, group: IntArray, left: LeftOut, rounds: int = 4
+) -> Vector:
+    """What each left-out state is worth, from above: each round starts from the last one's.
+
+    Parameters
+    ----------
+    hours : Excursions
+        Of the kept states; ways out of them end an excursion.
+    gain : array, shape (states, measures)
+        Per hour in each kept state.
+    group : array of int, shape (states,)
+    left : LeftOut
+    rounds : int
+    """
+    worth = left.limit
+    for _ in range(rounds):
+        kept = hours.backward(gain + left.gain(len(gain), worth))
+        worth = np.minimum(worth, left.worth(group, kept))
+    return worth

@@ -1,0 +1,226 @@
+"""Which states are worth keeping: those through which losses and outages flow.
+
+A chain of all states has hundreds of thousands at replication factor 5, nearly all of which are
+never seen. Starting from the healthy state, the states are added that could carry most of what
+is still missing of any measure, until what is missing is within a tolerance. What a state left
+out could carry is bounded in :mod:`advisor.reliability.leftout`.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from advisor.reliability import graph as moves
+from advisor.reliability.graph import Graph, IntArray
+from advisor.reliability.leftout import LeftOut, alike, drift, groups, settled_worth
+from advisor.reliability.solve import Excursions, Flow
+
+Vector = NDArray[np.float64]
+
+# A chain of no more states is kept whole.
+_SMALL = 600
+# Adding stops here, and what is missing is reported.
+_MOST = 12_000
+# Each round adds what carries all but this share of what is missing.
+_REST = 0.01
+_PRECISION = 1e-2
+# Up to this many replicas every loss is looked for, however rare.
+_FEW = 3
+# How much of each measure may be missing: loss events, records, not writable, not readable; ...
+_SHARE_OF_FEW = np.array([1e-4, 1e-4, 1e-5, 1e-5])
+_SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
+# ... or of this, if the measure is smaller: a loss in ten million years, 3 s away in a year; ten
+# times as much for each replica beyond the fourth.
+_FLOOR = np.array([1e-7 / 8760.0, 1e-6 / 8760.0, 1e-7, 1e-7])
+_NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
+# What losses cost, in hours of records; it only decides which states are looked at first.
+_GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
+
+
+class Guide(NamedTuple):
+    """What the choice of states goes by, in powers of two, so that like cards share it.
+
+    Attributes
+    ----------
+    rates : tuple of (str, float)
+        Of everything that can happen, per hour.
+    failover_hours : float
+        Without a leader, after one that failed.
+    """
+
+    rates: tuple[tuple[str, float], ...]
+    failover_hours: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """The moves out of the kept states.
+
+    Attributes
+    ----------
+    source, target : arrays of int, shape (moves,)
+        Positions among the kept states; the target is -1 if it is left out.
+    into : array of int, shape (moves,)
+        The target's number in the graph.
+    rate, flags, gaps : arrays of int, shape (moves,)
+        Columns of :meth:`Graph.moves`.
+    times : array of float, shape (moves,)
+    """
+
+    source: IntArray
+    target: IntArray
+    into: IntArray
+    rate: IntArray
+    flags: IntArray
+    gaps: IntArray
+    times: Vector
+
+
+def part_of(graph: Graph, kept: list[int]) -> Part:
+    """Put the moves of some states in order, by the place of the states in ``kept``."""
+    found = [graph.moves(state) for state in kept]
+    rows = np.concatenate(found)
+    place = np.full(len(graph.keys), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    return Part(
+        source=np.repeat(np.arange(len(kept)), [len(own) for own in found]),
+        target=place[rows[:, moves.TARGET]],
+        into=rows[:, moves.TARGET],
+        rate=rows[:, moves.RATE],
+        flags=rows[:, moves.FLAGS],
+        gaps=rows[:, moves.GAPS],
+        times=rows[:, moves.TIMES].astype(np.float64),
+    )
+
+
+def left_states(part: Part) -> tuple[IntArray, IntArray]:
+    """Graph numbers of the left-out states in the order in which moves meet them; move to place."""
+    out = part.target < 0
+    states, first, inverse = np.unique(part.into[out], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return states[order], rank[inverse.ravel()]
+
+
+def chosen(graph: Graph, guide: Guide) -> list[int]:
+    """States to keep, the healthy one first.
+
+    Parameters
+    ----------
+    graph : Graph
+    guide : Guide
+    """
+    collecting = gc.isenabled()
+    # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
+    gc.disable()
+    try:
+        return _Search(graph, guide).kept()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class _Search:
+    """Adds states round by round."""
+
+    def __init__(self, graph: Graph, guide: Guide) -> None:
+        self._graph, self._guide = graph, guide
+        self._rates = dict(guide.rates)
+        self._drift = drift(self._rates, graph.setting.racks)
+        self._alike = alike(self._rates)
+        few = len(graph.setting.racks) <= _FEW
+        more = 10.0 ** max(len(graph.setting.racks) - _FEW - 1, 0)
+        self._share: Vector = _SHARE_OF_FEW if few else _SHARE
+        self._floor: Vector = _NO_FLOOR if few else _FLOOR * more
+
+    def kept(self) -> list[int]:
+        """States to keep."""
+        kept = [0]
+        while True:
+            part = part_of(self._graph, kept)
+            table = np.array([self._rates[name] for name in self._graph.rate_names])
+            rate = table[part.rate] * part.times
+            states, place = left_states(part)
+            if not len(states) or len(kept) > _MOST:
+                return kept
+            wanted = np.arange(len(states))
+            if len(kept) > 1 and len(kept) + len(states) > _SMALL:
+                every = [*kept, *states.tolist()]
+                waits = np.array([self._graph.waits[state] for state in every], dtype=np.int64)
+                looks = np.array([self._graph.looks[state] for state in every], dtype=np.int64)
+                group = groups(looks, waits, self._alike)
+                limit = self._limit(waits[len(kept) :])
+                out = part.target < 0
+                left = LeftOut(part.source[out], place, rate[out], group[len(kept) :], limit)
+                missing = self._missing(kept, part, rate, group[: len(kept)], left)
+                wanted = _worth_adding(missing, left, group[: len(kept)])
+                if not len(wanted):
+                    return kept
+            kept = kept + states[wanted].tolist()
+
+    def _limit(self, waits: IntArray) -> Vector:
+        hours, events = self._drift.until_well(waits)
+        away = hours + events * self._guide.failover_hours
+        # The end of a leader may cost two tails.
+        return np.stack([2.0 * events, events * _RETAINED_HOURS, away, away], axis=1)
+
+    def _missing(
+        self, kept: list[int], part: Part, rate: Vector, group: IntArray, left: LeftOut
+    ) -> Vector:
+        """What each left-out state could add, at most, in shares of what may be missing."""
+        size = len(kept)
+        inner = (part.target >= 0) & (part.target != part.source)
+        where = (part.source[inner], part.target[inner])
+        flow = Flow(
+            sparse.csr_array((rate[inner], where), shape=(size, size)),
+            np.bincount(left.source, left.rate, size).astype(np.float64),
+        )
+        hours = Excursions(flow, _PRECISION)
+        visits = hours.forward(hours.start)
+        visits[0] = 1.0
+        gain = self._gain(kept, part, rate)
+        worth = settled_worth(hours, gain, group, left, rounds=2)
+        entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
+        allowed = self._share * np.maximum(visits @ gain, self._floor)
+        shares: Vector = entered[:, None] * worth / allowed
+        return shares
+
+    def _gain(self, kept: list[int], part: Part, rate: Vector) -> Vector:
+        """Losses, hours of records lost, and hours without service, per hour in each state."""
+        table = self._graph.table
+        partitions = np.array([self._graph.keys[state][1] for state in kept])
+        events = (part.flags & moves.LOSS > 0) + 2.0 * (part.flags & moves.TAIL > 0)
+        records = events * _GAP_HOURS + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
+        changes = (part.flags & moves.FAILOVER > 0) * self._guide.failover_hours
+        away = np.bincount(part.source, rate * changes, len(kept))
+        return np.stack(
+            [
+                np.bincount(part.source, rate * events, len(kept)),
+                np.bincount(part.source, rate * records, len(kept)),
+                away + ~np.array(table.writable)[partitions],
+                away + ~np.array(table.readable)[partitions],
+            ],
+            axis=1,
+        )
+
+
+def _worth_adding(missing: Vector, left: LeftOut, group: IntArray) -> IntArray:
+    """The left-out states that carry nearly all of what is missing; none if it may be missing."""
+    if np.all(missing.sum(axis=0) <= 1.0):
+        return np.zeros(0, dtype=np.int64)
+    share = missing.max(axis=1)
+    order = np.argsort(-share, kind="stable")
+    rest = share.sum() - np.cumsum(share[order])
+    enough = int(np.argmax(rest <= max(_REST * share.sum(), 0.5))) + 1
+    wanted = order[:enough]
+    known = left.known(group)[wanted]
+    # Of a group without a kept state one is enough to learn what the others are worth.
+    _, first = np.unique(left.group[wanted[~known]], return_index=True)
+    return np.sort(np.concatenate([wanted[known], wanted[~known][first]]))

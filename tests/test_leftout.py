@@ -1,0 +1,230 @@
+"""What a chain leaves out: the bounds hold against whole chains and exact rationals."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from advisor.protocol.config import Config
+from advisor.reliability import bounds, chain, faults, graph, leftout, measures, rates, solve
+from advisor.reliability.model import FailureModel, load_model
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+FEW = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 20.0, "minutes": 30.0},
+            "destroyed": {"per_year": 2.0, "hours": 30.0},
+        },
+        "rack": {"network": {"per_year": 3.0, "minutes": 100.0}},
+        "copy": {"bytes_per_second": 5e6},
+    }
+)
+MEASURES = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "records_refused_per_year",
+)
+
+
+def totals(found: measures.SetMeasures) -> dict[str, float]:
+    return {name: sum(found.causes[name].values()) for name in MEASURES}
+
+
+def whole(pattern, config, card):
+    setup = measures.setup_for(config, card, LOAD, len(pattern))
+    structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
+    return measures._Solution(structure, config, card, LOAD, len(pattern), 1e-16).measures()
+
+
+@pytest.mark.parametrize(
+    ("card", "pattern", "min_isr", "acks", "unclean"),
+    [
+        ("three_az_cloud", (0, 1, 2), 1, "all", False),
+        ("three_az_cloud", (0, 1, 2), 2, "all", False),
+        ("three_az_cloud", (0, 1, 2), 1, "all", True),
+        ("bare_metal_racks", (0, 1, 2), 2, "all", False),
+        ("bare_metal_racks", (0, 0, 1), 1, 1, False),
+        ("single_rack", (0, 0, 0), 2, "all", False),
+        ("few", (0, 0, 1, 2), 2, "all", False),
+        ("few", (0, 0, 1, 1), 3, "all", False),
+    ],
+)
+def test_the_whole_chain_lies_within_the_bounds(card, pattern, min_isr, acks, unclean):
+    """Every measure of the kept states is off by no more than it says, and not merely by luck."""
+    model = FEW if card == "few" else load_model(card)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=min_isr,
+        acks=acks,
+        unclean_leader_election_enable=unclean,
+    )
+    kept = measures.measure(pattern, config, model, LOAD, len(pattern))
+    full = whole(pattern, config, model)
+    assert kept.states < full.states
+    assert kept.neglected_per_year > 0
+    assert full.neglected_per_year == 0
+    for name, value in totals(full).items():
+        assert abs(totals(kept)[name] - value) <= kept.errors[name], name
+    off = abs(kept.first_loss.probability - full.first_loss.probability)
+    assert off <= kept.errors["loss_events_per_year"]
+
+
+def cut(structure: chain.Structure, kept: int) -> chain.Structure:
+    """The chain of the first states alone; ways to the others lead back to the healthy one."""
+    from_kept = structure.source < kept
+    target = structure.target[from_kept]
+    beyond = target >= kept
+    left, place = np.unique(target[beyond], return_inverse=True)
+    flags = structure.flags[from_kept].copy()
+    flags[:, chain.BEYOND] = beyond
+    every = np.concatenate([np.arange(kept), left])
+    return replace(
+        structure,
+        states=kept,
+        source=structure.source[from_kept],
+        target=np.where(beyond, 0, target),
+        rate=structure.rate[from_kept],
+        weight=structure.weight[from_kept],
+        flags=flags,
+        gap_map=structure.gap_map[from_kept],
+        writable=structure.writable[:kept],
+        readable=structure.readable[:kept],
+        growing=structure.growing[:kept],
+        gaps=structure.gaps[:kept],
+        blame={name: share[:kept] for name, share in structure.blame.items()},
+        beyond=place,
+        waits=structure.waits[every],
+        looks=structure.looks[every],
+    )
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_bounds_hold_wherever_a_chain_is_cut(share):
+    """Cut off after any number of states, what is missing stays below the bound."""
+    config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
+    setup = measures.setup_for(config, FEW, LOAD, 3)
+    full = chain.whole_structure(setup, measures.setting_for((0, 1, 2), FEW))
+    part = cut(full, int(full.states * share))
+    found = measures._Solution(part, config, FEW, LOAD, 3, 1e-16).measures()
+    exact = measures._Solution(full, config, FEW, LOAD, 3, 1e-16).measures()
+    for name, value in totals(exact).items():
+        assert abs(totals(found)[name] - value) <= found.errors[name], name
+    assert totals(found)["loss_events_per_year"] < totals(exact)["loss_events_per_year"]
+
+
+def rational_hours(structure: chain.Structure, rate_of: dict[str, Fraction]) -> list[Fraction]:
+    """Mean hours until all is well from each state but the healthy one, by exact elimination."""
+    size = structure.states - 1
+    table = [[Fraction(0)] * (size + 1) for _ in range(size)]
+    for source, target, rate, weight in zip(
+        structure.source, structure.target, structure.rate, structure.weight, strict=True
+    ):
+        if source == 0 or source == target:
+            continue
+        flow = rate_of[structure.rate_names[rate]] * int(weight)
+        table[source - 1][source - 1] += flow
+        if target:
+            table[source - 1][target - 1] -= flow
+    for row in table:
+        row[size] = Fraction(1)
+    for pivot in range(size):
+        head = table[pivot][pivot]
+        table[pivot] = [value / head for value in table[pivot]]
+        for row in range(size):
+            factor = table[row][pivot]
+            if row != pivot and factor:
+                table[row] = [
+                    value - factor * own
+                    for value, own in zip(table[row], table[pivot], strict=True)
+                ]
+    return [row[size] for row in table]
+
+
+def test_no_state_takes_longer_than_drift_allows():
+    """Two replicas, exact rationals: the mean time until all is well is below the drift's bound."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": 87.6, "minutes": 60.0},
+                "destroyed": {"per_year": 8.76, "hours": 10.0},
+            }
+        }
+    )
+    config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=1)
+    setup = measures.setup_for(config, card, LOAD, 2)
+    setting = measures.setting_for((0, 1), card)
+    structure = chain.whole_structure(setup, setting)
+    exact = {
+        "broker.crash": Fraction(1, 100),
+        "broker.destroyed": Fraction(1, 1000),
+        "repair broker.crash": Fraction(1),
+        "repair broker.destroyed": Fraction(1, 10),
+    }
+    hours = rational_hours(structure, exact)
+    names = rates.names(setting.mechanisms, 2, setup.copying)
+    drift = leftout.drift({name: float(exact[name]) for name in names}, (0, 1))
+    allowed, _ = drift.until_well(structure.waits)
+    assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
+    found = solve.Excursions(
+        measures._Solution(structure, config, card, LOAD, 2, 1e-16).flow
+    ).backward(np.ones(structure.states))
+    assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
+
+
+def test_nothing_left_out_misses_nothing():
+    """A whole chain has no way out, so that only rounding is left of its errors."""
+    config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
+    found = whole((0, 1, 2), config, FEW)
+    for name, value in totals(found).items():
+        assert found.errors[name] == pytest.approx(1e-12 * value, rel=1e-9)
+
+
+def test_failures_that_outrun_repairs_have_no_bound():
+    """Where brokers fail faster than they are repaired, drift promises nothing."""
+    rates_per_hour = {"broker.crash": 1.0, "repair broker.crash": 1.0}
+    drift = leftout.drift(rates_per_hour, (0, 1))
+    waits = np.zeros((1, graph.WAITS), dtype=np.int64)
+    waits[0, faults.CRASHED] = 1
+    assert drift.until_well(waits)[0] == [np.inf]
+
+
+def test_worth_is_the_smaller_of_two_bounds():
+    """Four times the dearest kept state of the group, or the limit by drift; times the flow."""
+    left = leftout.LeftOut(
+        source=np.array([0, 1]),
+        state=np.array([0, 1]),
+        rate=np.array([2.0, 3.0]),
+        group=np.array([0, 1]),
+        limit=np.array([[10.0], [7.0]]),
+    )
+    worth = left.worth(np.array([5, 0]), np.array([[1.0], [4.0]]))
+    # Group 0 has a kept state worth 4, and four times that is more than the limit by drift.
+    assert worth.tolist() == [[10.0], [7.0]]
+    cheap = left.worth(np.array([5, 0]), np.array([[1.0], [2.0]]))
+    assert cheap.tolist() == [[8.0], [7.0]]
+    assert left.gain(2, cheap).tolist() == [[16.0], [21.0]]
+    flow = solve.Flow(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
+    settled = leftout.settled_worth(
+        solve.Excursions(flow), np.array([[0.0], [4.0]]), np.array([5, 0]), left, rounds=1
+    )
+    assert settled.tolist() == [[10.0], [7.0]]
+
+
+def test_bounds_ask_only_for_what_is_left_out():
+    """Without a left-out state the bound is zero whatever the gains."""
+    config = Config(replication_factor=1)
+    card = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 1.0}}})
+    structure = chain.whole_structure(
+        measures.setup_for(config, card, LOAD, 1), measures.setting_for((0,), card)
+    )
+    gain = np.ones((structure.states, 5))
+    assert (
+        bounds.missing(structure, {}, np.ones(len(structure.rate)), gain, 1.0).tolist() == [0] * 5
+    )
