@@ -168,7 +168,8 @@ HOW = {
 SAME = {"isr_shrink_of_the_other_leader": "isr_shrink"}
 COLUMNS = [
     "quantity", "unit", "release", "mode", "partitions", "session_timeout_ms",
-    "replica_lag_time_max_ms", "repetitions", "value", "low", "high", "load", "how", "date",
+    "replica_lag_time_max_ms", "repetitions", "value", "low", "high", "load", "how", "machine",
+    "date",
 ]  # fmt: skip
 _GROUPED = (
     "release", "mode", "partitions", "session_timeout_ms", "replica_lag_time_max_ms",
@@ -199,6 +200,7 @@ def summary(lines: Iterable[str]) -> list[dict[str, object]]:
             "high": max(taken),
             "load": round(statistics.median(loads[key]), 1),
             "how": HOW[str(key[0])],
+            "machine": f"all nodes on one, {os.cpu_count()} cores shared with other work",
             "date": dates[key],
         }
         rows.append(dict(zip(("quantity", *_GROUPED), key, strict=True)) | figures)
