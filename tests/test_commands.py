@@ -64,6 +64,7 @@ def test_each_tool_changed_to_brokers_at_its_own_time() -> None:
     assert "--bootstrap-server" in Tools("2.6").reassign("f", 1000)
     assert "--throttle" not in Tools("0.10.0").reassign("f", 1000)
     assert "--throttle 1000" in Tools("0.10.1").reassign("f", 1000)
+    assert Tools("2.5").cancel_reassignment("f") is None
     assert "--additional" not in Tools("2.5").reassign("f", 1000, instead=True)
     assert "--additional" in Tools("2.6").reassign("f", 1000, instead=True)
     assert Tools("1.0").alter_default("min.insync.replicas", "2") is None

@@ -262,7 +262,10 @@ def _way_back(
         else:
             yield tools.alter_topic(change.topic.name, {change.key: change.before})
     if moves:
-        yield "# Move back; what is still being copied is called off:"
+        yield "# Call off what is still being copied, if anything is, and move back:"
+        cancel = tools.cancel_reassignment(MOVES_FILE)
+        if cancel is not None:
+            yield cancel
         yield tools.reassign(MOVES_BACK_FILE, bytes_per_second, instead=True)
         yield tools.await_reassignment(MOVES_BACK_FILE, len(moves))
         yield tools.elect_preferred(ELECTION_FILE)

@@ -3,7 +3,7 @@
 Which tool took `--bootstrap-server` when was read in the options of each at its tag:
 `kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
 (KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
-`--throttle` 0.10.1 (KIP-73), `--additional` 2.6 (KIP-455).
+`--throttle` 0.10.1 (KIP-73), `--cancel` and `--additional` 2.6 (KIP-455).
 `kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
 """
 
@@ -110,9 +110,8 @@ class Tools:
         file : str
         bytes_per_second : int
         instead : bool
-            Also where other moves of these partitions still run, which are called off; before 2.6
-            the tool refuses that. `--cancel` is not for it: in 3.7 to 4.0 it overlooks moves that
-            only add replicas, and takes their throttle away (mended by apache/kafka#20003).
+            Also where other moves of these partitions still run, which it takes the place of;
+            before 2.6 the tool refuses that.
         """
         line = f"{self._reassign()} --reassignment-json-file {file} --execute"
         if instead and self._version >= (2, 6):
@@ -134,6 +133,17 @@ class Tools:
         asked = f"{self._reassign()} --reassignment-json-file {file} --verify"
         done = "grep -cE ' is complete|completed successfully'"
         return f'until test "$({asked} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
+
+    def cancel_reassignment(self, file: str) -> str | None:
+        """Call off moves that are still running; None where the tool cannot.
+
+        In 3.7 to 3.9 it overlooks those that only add replicas, and takes their throttle away
+        (mended by apache/kafka#20003, in 4.0.2 at the latest). Moving back over them helps there;
+        by itself that does not help in 4.3, where they are waited for.
+        """
+        if self._version < (2, 6):
+            return None
+        return f"{self._reassign()} --reassignment-json-file {file} --cancel"
 
     def elect_preferred(self, file: str) -> str:
         """Give the partitions in a file back to their preferred leaders."""

@@ -1,0 +1,64 @@
+"""The way back, taken while replicas are still being copied under a throttle."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from emitted_scripts import Shell, create_topics
+
+import advisor
+from advisor.advice.plan import make_plan
+from advisor.brokers.cluster import RealCluster
+from advisor.brokers.properties import Wish
+from advisor.cluster import Topic
+from advisor.protocol.config import Config
+
+RACKS = {1: "a", 2: "b", 3: "c"}
+BYTES_PER_SECOND = 20_000
+# 40 MB. The quota looks at eleven seconds, in which it lets one fetch of 1 MB through: minutes.
+RECORDS, RECORD_BYTES = 4_000, 10_000
+
+
+@pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
+def test_copying_is_called_off(
+    real_cluster: Callable[[Wish], RealCluster], tmp_path: Path, release: str, kafka_version: str
+) -> None:
+    """While a throttled copy runs it can be read and called off, and nothing of it is left."""
+    cluster = real_cluster(Wish(release, racks=RACKS))
+    shell = Shell(cluster, tmp_path / "shell")
+    create_topics(cluster, {"full": [[1]]}, {"full": {"min.insync.replicas": "1"}})
+    shell.describe_until(lambda text: "Topic: full\tPartition: 0\tLeader: 1\t" in text)
+    filled = shell.run_lines(
+        f"kafka-producer-perf-test.sh --topic full --num-records {RECORDS} "
+        f"--record-size {RECORD_BYTES} --throughput -1 --producer-props bootstrap.servers=$BS"
+    )
+    assert filled.well, filled.output
+
+    def full(text: str) -> Topic:
+        return advisor.load_cluster(text).topic("full")
+
+    before = full(shell.describe())
+    config = Config(
+        kafka_version=kafka_version, mode="kraft", replication_factor=3, min_insync_replicas=2
+    )
+    plan = make_plan(
+        advisor.Cluster(RACKS, (before,)), config, advisor.Workload(), BYTES_PER_SECOND
+    )
+    shell.write({**plan.files, "back.sh": "\n".join(["set -e", *plan.rollback, ""])})
+    (execute,) = [line for line in plan.steps if "--execute" in line]
+    begun = shell.run_lines(execute)
+    assert begun.well, begun.output
+    (moving,) = full(
+        shell.describe_until(lambda text: full(text).partitions[0].reassigning)
+    ).partitions
+    assert sorted(moving.adding) == [2, 3]
+    assert moving.held == (1,)
+    back = shell.run("back.sh")
+    assert back.well, back.output
+    assert full(shell.describe_until(lambda text: full(text) == before)) == before
+    throttles = shell.run_lines(
+        "kafka-configs.sh --bootstrap-server $BS --describe --entity-type brokers",
+        "kafka-configs.sh --bootstrap-server $BS --describe --entity-type topics",
+    )
+    assert throttles.well, throttles.output
+    assert "throttled" not in throttles.output
