@@ -58,7 +58,10 @@ class DivergedError(Exception):
 
 
 class Cluster:
-    """One partition on as many brokers as it has replicas.
+    """One partition; under ZooKeeper one broker more than it has replicas never fails.
+
+    Else nobody would be the controller when all others are down, and nothing would be written
+    until one is back: the reduction knows only clusters that have a controller.
 
     Parameters
     ----------
@@ -85,8 +88,9 @@ class Cluster:
         self.slots = tuple(range(config.replication_factor))
         unclean = bool(config.unclean_leader_election_enable)
         self.policy = Policy(config.effective_min_insync_replicas, unclean, config.rules)
+        spare = () if apart or config.rules.mode == "kraft" else (len(self.slots),)
         self._simulation = Simulation(
-            tuple(Broker(slot) for slot in self.slots), Settings.of(self.config)
+            tuple(Broker(broker) for broker in (*self.slots, *spare)), Settings.of(self.config)
         )
         if apart:
             self.state = self.state._replace(controller_broker=-1)

@@ -206,3 +206,27 @@ alter t min_insync_replicas={changed}
 registration t-0
 """
     assert f" elr={elr} " in Runner().run(parse(text))[-1][0]
+
+
+def last_of(text):
+    """Return the last line that a scenario on ZooKeeper prints."""
+    return Runner().run(parse(f"cluster kafka=3.9 mode=zookeeper {text}"))[-1]
+
+
+def test_without_a_zookeeper_controller_nothing_is_written():
+    """When the last broker dies its leadership stays on record; the first one back sees to it."""
+    down = "brokers=2\ntopic t replicas=1,2\nkill 1\nkill 2\nwait 1h\n"
+    before = "leader=2 epoch=2 replicas=1,2 isr=2 elr= hw=-"
+    assert last_of(f"{down}state t-0") == [before]
+    after = before.replace("leader=2 epoch=2", "leader=none epoch=3")
+    assert last_of(f"{down}start 1\nstate t-0") == [after]
+
+
+def test_sessions_that_end_while_the_zookeeper_controller_is_down_wait_for_its_successor():
+    """Of two that die together the second was the controller: a third strikes both at its end."""
+    faults = "brokers=3\ntopic t replicas=2,3,1\n!kill 2\n!wait 1s\n!kill 1\n"
+    # The session of 18 s of broker 2 is over, the controller's is not.
+    silent = last_of(f"{faults}!wait 17500ms\n!registration t-0")[0]
+    assert silent.startswith("leader=2 leader_epoch=0 ")
+    acted = last_of(f"{faults}registration t-0")[0]
+    assert acted.startswith("leader=3 leader_epoch=3 partition_epoch=3 isr=3 ")

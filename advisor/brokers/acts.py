@@ -132,7 +132,13 @@ class RealSimulation(Simulation):
         self._release()
         if silencing:
             self._silenced_at = time.monotonic()
+        self._note_who_runs()
         return () if error is None else (Refused(error),)
+
+    def _note_who_runs(self) -> None:
+        """The next act may ask, before anybody has looked."""
+        brokers = [b._replace(running=self.cluster.running(b.id)) for b in self.state.brokers]
+        self.state = self.state._replace(brokers=tuple(brokers))
 
     def pass_time(self, milliseconds: int) -> None:
         """Wait, as long as it takes on these clocks."""

@@ -57,19 +57,21 @@ def broker_gone(
     return _zookeeper_remove(elected, broker)
 
 
-def controller_gone(
-    registration: Registration, broker: int, active: frozenset[int], policy: Policy
+def controller_started(
+    registration: Registration, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """The broker that was gone was the ZooKeeper controller itself.
+    """A broker has become the ZooKeeper controller.
 
-    Its successor starts with the replicas and then looks at the partitions, so the dead broker
-    first leaves the ISR and the election follows: two writes for a leader, where a controller
-    that lives on needs one (``KafkaController.onControllerFailover``).
+    It starts with the replicas and then looks at the partitions: each broker that is gone leaves
+    the ISR, and the election follows. That is two writes for a leader, where a controller that
+    lives on needs one (``KafkaController.onControllerFailover``). What happened while there was no
+    controller is thus written only now.
     """
-    removed = _zookeeper_remove(registration, broker)
-    if removed.leader == NO_LEADER:
-        return _zookeeper_elect(removed, active, policy)
-    return removed
+    for broker in sorted(set(registration.isr) - active):
+        registration = _zookeeper_remove(registration, broker)
+    if registration.leader not in active:
+        return _zookeeper_elect(registration, active, policy)
+    return registration
 
 
 def broker_stopping(

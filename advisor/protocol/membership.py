@@ -106,27 +106,47 @@ def leave(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def expire(state: State, broker: int, settings: Settings) -> Outcome:
-    """The session of a broker is over: it is fenced, its leaderships move; once only."""
+    """The session of a broker is over: it is fenced, its leaderships move; once only.
+
+    Without a ZooKeeper controller that lives, nobody moves anything until there is one.
+    """
     body = broker_of(state, broker)
     if body.session == FENCED:
         return state, ()
+    controlled = has_controller(state)
     keeps = settings.kraft and body.registered
     state = with_broker(
         state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
     )
-    active = active_brokers(state)
-    judge = controller.broker_gone
     if state.controller_broker == broker:
-        judge = controller.controller_gone
-        state = state._replace(
-            controller_broker=min(active, default=broker),
-            controller_epoch=state.controller_epoch + 1,
-        )
+        return _succeed(state, settings)
+    if not controlled and not settings.kraft:
+        return state, ()
+    active = active_brokers(state)
 
     def give_up(registration: Registration, partition: Partition) -> Registration:
-        return judge(registration, broker, active, settings.policy(partition))
+        return controller.broker_gone(registration, broker, active, settings.policy(partition))
 
     return decide(state, give_up)
+
+
+def _succeed(state: State, settings: Settings) -> Outcome:
+    """The lowest broker that lives becomes the ZooKeeper controller; without any, nobody.
+
+    It takes those for live that have a session, also where that is about to end.
+    """
+    active = active_brokers(state)
+    alive = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
+    if not alive:
+        return state, ()
+    state = state._replace(
+        controller_broker=min(alive), controller_epoch=state.controller_epoch + 1
+    )
+
+    def start(registration: Registration, partition: Partition) -> Registration:
+        return controller.controller_started(registration, active, settings.policy(partition))
+
+    return decide(state, start)
 
 
 def register(state: State, broker: int, settings: Settings) -> Outcome:
@@ -143,9 +163,12 @@ def register(state: State, broker: int, settings: Settings) -> Outcome:
         session=body.session if settings.kraft else ACTIVE,
     )
     state = with_broker(state, accepted)._replace(next_broker_epoch=state.next_broker_epoch + 1)
-    if not settings.kraft:
-        return elect_leaderless(state, settings)
-    return report_last_life(state, broker, body.clean, settings)
+    if settings.kraft:
+        return report_last_life(state, broker, body.clean, settings)
+    last = state.controller_broker
+    if last == broker or (last >= 0 and broker_of(state, last).session == FENCED):
+        return _succeed(state, settings)
+    return elect_leaderless(state, settings) if has_controller(state) else (state, ())
 
 
 def report_last_life(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:

@@ -59,10 +59,11 @@ def enabled(state: State, settings: Settings) -> Iterator[Any]:
 
 
 def _of_controller(state: State, settings: Settings) -> Iterator[Any]:
-    if not has_controller(state):
+    if state.controller_from_ms >= 0:
         if state.controller_from_ms <= state.now_ms:
             yield ev.TakeOver()
         return
+    # Of a ZooKeeper controller that is down: sessions end and begin, and nobody acts on it.
     late_ms = state.now_ms - settings.session_timeout_ms
     for body in state.brokers:
         silent_ms = body.silent_since_ms
@@ -178,7 +179,7 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
     if settings.only_controller:
         return None
     times = []
-    if not has_controller(state):
+    if state.controller_from_ms >= 0:
         times.append(state.controller_from_ms)
     else:
         for body in state.brokers:

@@ -139,8 +139,8 @@ class State(NamedTuple):
     """A cluster at one moment.
 
     ``controller_from_ms`` is -1 while a controller acts, otherwise when the next one takes over.
-    ``controller_broker`` is the broker that is the ZooKeeper controller, -1 for a controller apart
-    from the brokers.
+    ``controller_broker`` is the broker that is the ZooKeeper controller, or was the last; -1 for a
+    controller apart from the brokers.
     """
 
     brokers: tuple[Broker, ...]
@@ -317,8 +317,13 @@ def _by_broker(replica: Replica) -> int:
 
 
 def has_controller(state: State) -> bool:
-    """Whether a controller acts now."""
-    return state.controller_from_ms < 0
+    """Whether a controller acts now; under ZooKeeper it is a broker, and may be down."""
+    if state.controller_from_ms >= 0:
+        return False
+    if state.controller_broker < 0:
+        return True
+    body = broker_of(state, state.controller_broker)
+    return body.running and body.connected and body.registered and body.session != FENCED
 
 
 def leading(state: State, partition: Partition) -> Replica | None:

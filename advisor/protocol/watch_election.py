@@ -101,7 +101,7 @@ def compare(partitions: int, replication_factor: int, brokers: int) -> Compariso
     The controller costs B watches, one notification and one look at the list of brokers, and
     writes each partition of broker 0 once. If the controller died, the B-1 others all try to
     follow it; the winner reads every partition, and writes those that broker 0 led twice (see
-    ``controller.controller_gone``).
+    ``controller.controller_started``).
     """
     followers = replication_factor - 1
     led = _count(partitions, brokers, 0)
@@ -248,10 +248,12 @@ def controller_acts(
     live = frozenset(int(name) for name in listed.value)
     # The era's rules; the version matters only in that a ZooKeeper controller decides.
     policy = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper"))
-    decide = controller.controller_gone if took_over else controller.broker_gone
     registrations = {}
     for partition, registration in cluster.registrations.items():
-        changed = decide(registration, dead, live, policy)
+        if took_over:
+            changed = controller.controller_started(registration, live, policy)
+        else:
+            changed = controller.broker_gone(registration, dead, live, policy)
         registrations[partition] = changed
         for _ in range(changed.partition_epoch - registration.partition_epoch):
             write = SetData(session, f"{ELECTION}/{partition}", str(changed.leader))
