@@ -215,21 +215,27 @@ def test_what_is_described_is_read_without_loss(journey: Journey) -> None:
 
 def test_the_default_for_new_topics_is_taken_and_given_back(journey: Journey) -> None:
     """The lines in comments about the brokers' default are accepted, and undo each other."""
-    plan = journey.advice.plan
-
-    def min_isr(described: str) -> int | None:
-        return topics_of(described)["one"].min_insync_replicas
-
+    plan, shell = journey.advice.plan, journey.shell
     (there,) = [line[1:] for line in plan.steps if line.startswith("#   kafka-configs.sh")]
     (back,) = [line for line in plan.rollback if line.startswith("# If you set the brokers'")]
-    ran = journey.shell.run_lines(there)
+
+    def inherits(min_isr: int) -> Callable[[str], bool]:
+        return lambda text: (
+            "Topic: bare\tPartition: 0" in text
+            and (topics_of(text)["bare"].min_insync_replicas or 1) == min_isr
+        )
+
+    # The way back has given the others values of their own, where they were stated.
+    ran = shell.run_lines("kafka-topics.sh --bootstrap-server $BS --create --topic bare", there)
     assert ran.well, ran.output
-    changed = journey.shell.describe_until(lambda text: min_isr(text) == 2)
-    assert min_isr(changed) == 2
-    ran = journey.shell.run_lines(back.partition(": ")[2])
+    assert inherits(2)(shell.describe_until(inherits(2)))
+    ran = shell.run_lines(back.partition(": ")[2])
     assert ran.well, ran.output
+    assert inherits(1)(shell.describe_until(inherits(1)))
+    remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic bare"
+    assert shell.run_lines(remove).well
     first = lines_of(journey.before)
-    assert lines_of(journey.shell.describe_until(lambda text: lines_of(text) == first)) == first
+    assert lines_of(shell.describe_until(lambda text: lines_of(text) == first)) == first
 
 
 def test_a_new_topic_is_made_as_advised(journey: Journey) -> None:
