@@ -133,6 +133,14 @@ def test_a_session_is_waited_for_however_long_it_takes(monkeypatch):
     assert seen == after
 
 
+def test_an_equal_copy_is_waited_for_until_it_is_in_the_isr(monkeypatch):
+    """A copy that equals its leader's joins the ISR without fail, however late."""
+    clock = _Clock(monkeypatch)
+    outside = reading(replace(RECORD, isr=(1, 2)))
+    seen = wait_until_quiet(lambda: outside if clock.now < 60 else reading(), Links(), Clocks())
+    assert seen == reading()
+
+
 def test_a_cluster_that_never_rests_is_an_error_that_says_why(monkeypatch):
     """The error names what was still owed."""
     _Clock(monkeypatch)

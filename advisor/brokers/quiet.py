@@ -21,7 +21,7 @@ _LOOK_EVERY_S = 0.25
 # A follower fetches at least five times in this time, and hears of the high watermark.
 _SETTLED_FOR_S = 1.0
 _LONGEST_S = 120.0
-_CERTAIN = ("is to be fenced", "is to serve")
+_CERTAIN = ("is to be fenced", "is to serve", "is to join the ISR")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def _owed_by(
         return [f"broker {broker} may leave the ISR"] if broker in record.isr else []
     if not same:
         return [f"broker {broker} is to copy"]
-    return [] if broker in record.isr else [f"broker {broker} is to join the ISR"]
+    # The leader asks the controller for that, and a lagging one may not reach it.
+    how = "may" if leader in lagging else "is to"
+    return [] if broker in record.isr else [f"broker {broker} {how} join the ISR"]
 
 
 def _same(one: Log, two: Log) -> bool:
@@ -133,7 +135,7 @@ def wait_until_quiet(
         pending = owed(now, links)
         still_for_s = at - since
         needed_s = _SETTLED_FOR_S + (clocks.notices_within_ms / 1000 if pending else 0.0)
-        # Sessions begin and end without fail; on a busy machine that may take its time.
+        # These come about without fail; on a busy machine that takes its time.
         certain = any(what.endswith(_CERTAIN) for what in pending)
         if still_for_s >= needed_s and not certain:
             return now
