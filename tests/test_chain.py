@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from advisor.protocol.config import Config
-from advisor.reliability import chain, graph, measures, symmetry
+from advisor.reliability import chain, graph, measures, solution, symmetry
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
@@ -46,7 +46,7 @@ def whole(pattern, config, card):
     """Every measure of the chain of all states."""
     setup = measures.setup_for(config, card, LOAD, len(pattern))
     structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
-    found = measures._Solution(structure, config, card, LOAD, len(pattern), 1e-16).measures()
+    found = measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
     values = [sum(found.causes[name].values()) for name in MEASURES]
     return np.array([*values, found.first_loss.probability]), structure.states
 
@@ -86,7 +86,7 @@ def test_merging_moves_no_more_than_it_says_where_brokers_lag(pattern, min_isr, 
     )
     merged, _ = whole(pattern, config, card)
     unmerged(monkeypatch)
-    assert merged == pytest.approx(whole(pattern, config, card)[0], rel=measures._MERGING)
+    assert merged == pytest.approx(whole(pattern, config, card)[0], rel=solution._MERGING)
 
 
 def test_blame_adds_up():

@@ -8,7 +8,17 @@ import pytest
 from scipy import sparse
 
 from advisor.protocol.config import Config
-from advisor.reliability import bounds, chain, faults, graph, leftout, measures, rates, solve
+from advisor.reliability import (
+    bounds,
+    chain,
+    faults,
+    graph,
+    leftout,
+    measures,
+    rates,
+    solution,
+    solve,
+)
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
@@ -32,14 +42,14 @@ MEASURES = (
 )
 
 
-def totals(found: measures.SetMeasures) -> dict[str, float]:
+def totals(found: solution.SetMeasures) -> dict[str, float]:
     return {name: sum(found.causes[name].values()) for name in MEASURES}
 
 
 def whole(pattern, config, card):
     setup = measures.setup_for(config, card, LOAD, len(pattern))
     structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
-    return measures._Solution(structure, config, card, LOAD, len(pattern), 1e-16).measures()
+    return measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +122,8 @@ def test_bounds_hold_wherever_a_chain_is_cut(share):
     setup = measures.setup_for(config, FEW, LOAD, 3)
     full = chain.whole_structure(setup, measures.setting_for((0, 1, 2), FEW))
     part = cut(full, int(full.states * share))
-    found = measures._Solution(part, config, FEW, LOAD, 3, 1e-16).measures()
-    exact = measures._Solution(full, config, FEW, LOAD, 3, 1e-16).measures()
+    found = measures.solution(part, config, FEW, LOAD, 3).measures(config)
+    exact = measures.solution(full, config, FEW, LOAD, 3).measures(config)
     for name, value in totals(exact).items():
         assert abs(totals(found)[name] - value) <= found.errors[name], name
     assert totals(found)["loss_events_per_year"] < totals(exact)["loss_events_per_year"]
@@ -172,9 +182,9 @@ def test_no_state_takes_longer_than_drift_allows():
     drift = leftout.drift({name: float(exact[name]) for name in names}, (0, 1))
     allowed, _ = drift.until_well(structure.waits)
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
-    found = solve.Excursions(
-        measures._Solution(structure, config, card, LOAD, 2, 1e-16).flow
-    ).backward(np.ones(structure.states))
+    found = solve.Excursions(measures.solution(structure, config, card, LOAD, 2).flow).backward(
+        np.ones(structure.states)
+    )
     assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
 
 

@@ -1,60 +1,21 @@
-"""One replica set's chain, filled with a card's numbers and solved for every measure."""
+"""One replica set's chain, chosen by a card's numbers and solved for every measure."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from advisor.protocol.config import Config
 from advisor.protocol.controller import Policy
-from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import chain, faults, rates, solve
-from advisor.reliability import reduction as red
-from advisor.reliability.bounds import missing
 from advisor.reliability.chain import Structure
-from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.model import FailureModel
 from advisor.reliability.reduction import Setup
 from advisor.reliability.selection import Guide
+from advisor.reliability.solution import SetMeasures, Solution
 from advisor.reliability.workload import Workload
 
-Vector = NDArray[np.float64]
-# What sums of a few thousand positive terms, each exact to 1e-16, may be off.
-_ROUNDING = 1e-12
-# What merging states that are alike may move where brokers lag: a leader that lags is not the
-# same as a follower. Held by a test against chains that merge nothing.
-_MERGING = 1e-8
-Causes = dict[str, float]
-
-
-@dataclass(frozen=True)
-class SetMeasures:
-    """What one partition on one replica set loses and refuses.
-
-    Attributes
-    ----------
-    first_loss : FirstLoss
-        From healthy, over a year.
-    causes : dict of measure to dict of mechanism to float
-        For ``loss_events_per_year``, ``acked_records_lost_per_year``, ``write_unavailability``,
-        ``read_unavailability`` and ``records_refused_per_year``; the parts add up to the measure.
-    neglected_per_year : float
-        Entries into states that the chain leaves out.
-    states : int
-    errors : dict of str to float
-        How far each measure of ``causes`` may be off, in its unit. Empty for a rough solution.
-    """
-
-    first_loss: solve.FirstLoss
-    causes: dict[str, Causes]
-    neglected_per_year: float
-    states: int
-    errors: dict[str, float]
+__all__ = ["SetMeasures", "measure", "setting_for", "setup_for", "solution"]
 
 
 def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
@@ -81,6 +42,19 @@ def setting_for(pattern: tuple[int, ...], model: FailureModel) -> faults.Setting
     return faults.Setting(pattern, mechanisms)
 
 
+def rates_for(
+    setup: Setup,
+    setting: faults.Setting,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+) -> dict[str, float]:
+    """The rate per hour of everything that can happen to a replica set."""
+    names = rates.names(setting.mechanisms, len(setting.racks), setup.copying)
+    return {name: rates.rate_per_hour(name, config, model, load, brokers) for name in names}
+
+
 def guide_for(
     setup: Setup,
     setting: faults.Setting,
@@ -90,8 +64,7 @@ def guide_for(
     brokers: int,
 ) -> Guide:
     """What the choice of states goes by: failures rounded up, ends of outages down."""
-    names = rates.names(setting.mechanisms, len(setting.racks), setup.copying)
-    found = {name: rates.rate_per_hour(name, config, model, load, brokers) for name in names}
+    found = rates_for(setup, setting, config, model, load, brokers)
     rounded = {
         name: _power_of_two(rate, name != "copy" and not name.startswith("repair "))
         for name, rate in found.items()
@@ -136,226 +109,30 @@ def measure(
     if like is not None and setup_for(config, like, load, brokers) == setup:
         chosen_by = like if setting_for(pattern, like) == setting else model
     guide = guide_for(setup, setting, config, chosen_by, load, brokers)
+    found = rates_for(setup, setting, config, model, load, brokers)
+    solution = _solved(setup, setting, guide, tuple(found.items()), model, load, brokers, precision)
+    return solution.measures(config)
+
+
+@lru_cache(maxsize=64)
+def _solved(
+    setup: Setup,
+    setting: faults.Setting,
+    guide: Guide,
+    found: tuple[tuple[str, float], ...],
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float,
+) -> Solution:
+    """The chain of many configurations: how long producers wait changes nothing in it."""
     structure = chain.structure(setup, setting, guide)
-    return _Solution(structure, config, model, load, brokers, precision).measures()
+    return Solution(structure, dict(found), model, load, brokers, precision)
 
 
-class _Solution:
-    """The chain with numbers in it."""
-
-    def __init__(
-        self,
-        structure: Structure,
-        config: Config,
-        model: FailureModel,
-        load: Workload,
-        brokers: int,
-        precision: float,
-    ) -> None:
-        self.precision = precision
-        self.chain, self.config, self.model, self.load = structure, config, model, load
-        setting, copying = structure.setting, structure.setup.copying
-        self.rates = {
-            name: rates.rate_per_hour(name, config, model, load, brokers)
-            for name in rates.names(setting.mechanisms, len(setting.racks), copying)
-        }
-        table = np.array([self.rates[name] for name in structure.rate_names])
-        self.rate: Vector = table[structure.rate] * structure.weight
-        self.mechanism = [rates.mechanism_of(name) for name in structure.rate_names]
-        self.outage_hours = rates.failover_hours(model, load, brokers)
-        per_second = load.records_per_second / load.partitions
-        self.tail_records = per_second * load.replication_delay_ms / 1000.0
-        # A leader that goes will lead again, and each of the two changes drops a tail.
-        some = -math.expm1(-self.tail_records)
-        certain, tail = structure.flags[:, chain.LOSS], structure.flags[:, chain.TAIL]
-        self.events: Vector = certain + 2.0 * some * tail
-        self.losing: Vector = certain - math.expm1(-2.0 * self.tail_records) * tail
-        self.flow = self._flow(self.rate, np.zeros(structure.states))
-        self.pi = solve.stationary(self.flow, precision)
-        self.flux: Vector = self.pi[structure.source] * self.rate
-        self.gaps = self._mean_gaps()
-
-    def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
-        size = (self.chain.states, self.chain.states)
-        moves = (self.chain.source != self.chain.target) & (rate > 0)
-        where = (self.chain.source[moves], self.chain.target[moves])
-        return solve.Flow(sparse.csr_array((rate[moves], where), shape=size), absorbed)
-
-    def measures(self) -> SetMeasures:
-        """Every measure, split by cause."""
-        year = HOURS_PER_YEAR
-        causes = {
-            "loss_events_per_year": self._by_trigger(self.flux * self.events * year),
-            "acked_records_lost_per_year": self._by_trigger(self._records_lost() * year),
-            "write_unavailability": self._unavailability(self.chain.writable),
-            "read_unavailability": self._unavailability(self.chain.readable),
-            "records_refused_per_year": self._refused(),
-        }
-        beyond = self.chain.flags[:, chain.BEYOND]
-        first_loss = self._first_loss()
-        errors = self._errors(causes) if self.precision == solve.EXACT else {}
-        return SetMeasures(
-            first_loss=first_loss,
-            causes=causes,
-            neglected_per_year=float(self.flux[beyond].sum()) * year,
-            states=self.chain.states,
-            errors=errors,
-        )
-
-    def _errors(self, causes: dict[str, Causes]) -> dict[str, float]:
-        """How far every measure may be off: by what is left out, and by rounding."""
-        missed = missing(self.chain, self.rates, self.rate, self._gain(), max(self.outage_hours))
-        # Per healthy hour; as a share of all time, and of what is measured in it.
-        events, totals, unwritable, unreadable, hours = (missed * self.pi[0]).tolist()
-        year, load = HOURS_PER_YEAR, self.load
-        records = load.records_per_hour_per_partition
-        gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
-        widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
-        lost = totals * load.retained_records_per_partition + events * (
-            records * widest + 2.0 * self.tail_records
-        )
-        budget = retry_budget_ms(self.config) / 3_600_000.0
-        leaving = self.chain.flags[:, chain.BEYOND] & ~self.chain.writable[self.chain.source]
-        waiting = float(self.flux[leaving].sum()) * budget if math.isfinite(budget) else 0.0
-        added = {
-            "loss_events_per_year": events * year,
-            "acked_records_lost_per_year": lost * year,
-            "write_unavailability": unwritable,
-            "read_unavailability": unreadable,
-            "records_refused_per_year": (unwritable + waiting) * records * year,
-        }
-        merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
-        share = hours + _ROUNDING + merged * _MERGING
-        return {
-            name: amount + share * math.fsum(causes[name].values())
-            for name, amount in added.items()
-        }
-
-    def _gain(self) -> Vector:
-        """Columns of `bounds.missing`, per hour in each state."""
-        flags, source, states = self.chain.flags, self.chain.source, self.chain.states
-        changes = self.rate * (
-            flags[:, [chain.FAILOVER, chain.HANDOVER]] @ np.array(self.outage_hours)
-        )
-        away = np.bincount(source, changes, states)
-        return np.stack(
-            [
-                np.bincount(source, self.rate * self.events, states),
-                np.bincount(source, self.rate * flags[:, chain.TOTAL], states),
-                away + ~self.chain.writable,
-                away + ~self.chain.readable,
-                np.ones(states),
-            ],
-            axis=1,
-        )
-
-    def _first_loss(self) -> solve.FirstLoss:
-        absorbed = np.zeros(self.chain.states)
-        np.add.at(absorbed, self.chain.source, self.rate * self.losing)
-        flow = self._flow(self.rate * (1.0 - self.losing), absorbed)
-        return solve.first_loss(flow, HOURS_PER_YEAR, self.precision)
-
-    def _by_trigger(self, amounts: Vector) -> Causes:
-        """Sum what transitions do by the mechanism that set them off."""
-        sums = np.zeros(len(self.mechanism))
-        np.add.at(sums, self.chain.rate, amounts)
-        causes: Causes = defaultdict(float)
-        for mechanism, amount in zip(self.mechanism, sums, strict=True):
-            if amount > 0:
-                causes[mechanism] += float(amount)
-        return dict(causes)
-
-    def _by_blame(self, amounts: Vector) -> Causes:
-        """Sum what states do by the mechanisms that keep replicas away in them."""
-        causes: Causes = defaultdict(float)
-        for mechanism, share in self.chain.blame.items():
-            amount = float(share @ amounts)
-            if amount <= 0:
-                continue
-            if mechanism == "broker.destroyed":
-                for name, part in rates.shares_of_destruction(self.model).items():
-                    causes[name] += amount * part
-            else:
-                causes[mechanism] += amount
-        return dict(causes)
-
-    def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
-        """Time in states without service, and the moments until a new leader serves."""
-        return _added(
-            self._by_blame(self.pi * ~available),
-            self._by_trigger(self._leader_changes(available) @ np.array(self.outage_hours)),
-        )
-
-    def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
-        """Per hour and transition: failures and moves of the leader that end in service."""
-        served = available[self.chain.source] & available[self.chain.target]
-        flags = self.chain.flags
-        both = np.stack([flags[:, chain.FAILOVER], flags[:, chain.HANDOVER]], axis=1)
-        changes: Vector = (self.flux * served)[:, None] * both
-        return changes
-
-    def _refused(self) -> Causes:
-        """Records whose producer gives up: created with more outage ahead than it waits."""
-        per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
-        budget = retry_budget_ms(self.config) / 3_600_000.0
-        unwritable = ~self.chain.writable
-        if math.isinf(budget):
-            return {}
-        waits = solve.survival_in(self.flow, unwritable, budget)
-        beyond = np.maximum(np.array(self.outage_hours) - budget, 0.0)
-        changes = self._leader_changes(self.chain.writable) @ beyond
-        return _added(
-            self._by_blame(self.pi * waits * per_year), self._by_trigger(changes * per_year)
-        )
-
-    def _records_lost(self) -> Vector:
-        """Expected acknowledged records lost, per hour and transition."""
-        per_hour = self.load.records_per_hour_per_partition
-        flags, source = self.chain.flags, self.chain.source
-        gaps = self.gaps
-        lost = np.zeros(len(source))
-        in_gaps = np.zeros(len(source), dtype=bool)
-        for gap in range(self.chain.gap_map.shape[1]):
-            gone = self.chain.gap_map[:, gap] == red.LOST
-            in_gaps |= gone
-            lost += np.where(gone, gaps[source, gap] * self.rate * per_hour, 0.0)
-        total = flags[:, chain.TOTAL]
-        lost += np.where(total, self.flux * self.load.retained_records_per_partition, 0.0)
-        cached = flags[:, chain.LOSS] & ~total & ~in_gaps
-        unflushed = self.model.get("flush.seconds", 0.0) / 3600.0 * per_hour
-        lost += np.where(cached, self.flux * unflushed, 0.0)
-        lost += np.where(flags[:, chain.TAIL], self.flux * 2.0 * self.tail_records, 0.0)
-        return lost
-
-    def _mean_gaps(self) -> Vector:
-        """Hours of writing in each gap, times the probability of the state: (states, gaps).
-
-        A gap grows while the partition is written without the replicas that lack it, and moves
-        along the transitions until everyone has it or nobody does.
-        """
-        states, width = self.chain.states, self.chain.gap_map.shape[1]
-        if not self.chain.growing.any():
-            return np.zeros((states, width))
-        out = self.flow.out
-        rows, columns, values = [], [], []
-        for gap in range(width):
-            onto = self.chain.gap_map[:, gap]
-            kept = (onto >= 0) & (self.chain.source != self.chain.target)
-            source, target = self.chain.source[kept], self.chain.target[kept]
-            rows.append(target * width + onto[kept])
-            columns.append(source * width + gap)
-            values.append(self.rate[kept] / out[source])
-        size = (states * width, states * width)
-        where = (np.concatenate(rows), np.concatenate(columns))
-        carried = sparse.csr_array((np.concatenate(values), where), shape=size)
-        grown = np.zeros((states, width))
-        grown[:, 0] = self.pi * self.chain.growing
-        flows = solve.sum_of_paths(carried, grown.ravel(), self.precision)
-        assert flows is not None
-        flows = flows.reshape(states, width)
-        hours: Vector = flows / np.maximum(out, 1e-300)[:, None]
-        return hours
-
-
-def _added(one: Causes, other: Causes) -> Causes:
-    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}
+def solution(
+    structure: Structure, config: Config, model: FailureModel, load: Workload, brokers: int
+) -> Solution:
+    """Fill a structure with a card's numbers and solve it, to all digits."""
+    found = rates_for(structure.setup, structure.setting, config, model, load, brokers)
+    return Solution(structure, found, model, load, brokers, solve.EXACT)
