@@ -70,6 +70,7 @@ drawing.painters.update(
     sampled=_present("plot_reliability"),
     recommendation=_present("plot_recommendation"),
     report=_present("write_report"),
+    tornado=_present("plot_tornado"),
 )
 
 

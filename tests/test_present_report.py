@@ -18,6 +18,7 @@ from advisor.present.outcome import outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
+from advisor.present.tornado import largest_swings
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
@@ -290,6 +291,15 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
     )
     assert outcomes(weak)[0].interval
     assert plot_reliability(weak).patches
+
+
+def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:
+    """The only number of the card with a range stands there once a measure, from end to end."""
+    swings = largest_swings(advice.best.reliability)
+    assert [row["path"] for row in swings] == ["broker.crash.per_year"] * 2
+    assert {row["range"] for row in swings} == {"1 to 5"}
+    assert all(row["low"] in text and row["high"] in text for row in swings)
+    assert text.count("What to measure first") == 1
 
 
 def test_a_shipped_card_shows_its_evidence() -> None:

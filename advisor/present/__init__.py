@@ -17,6 +17,7 @@ _HOME = {
     "plot_pareto": "pareto",
     "plot_recommendation": "comparison",
     "plot_reliability": "comparison",
+    "plot_tornado": "tornado",
     "write_report": "report",
 }
 

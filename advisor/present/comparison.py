@@ -82,7 +82,7 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
             draw_pareto(ax, points, marked)
         return ax
     width, height = 12.0, 5.0
-    figure = _shown_figure(width, height)
+    figure = shown_figure(width, height)
     with style.look():
         entries = keys(marked)
         top = 1 - style.head_inches(len(entries)) / height
@@ -108,13 +108,13 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     told = outcomes(result)
     if ax is None:
         lines = sum(2.4 + len(outcome.shares) for outcome in told)
-        ax = _shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
+        ax = shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
     with style.look():
         draw_outcomes(ax, told)
     return ax
 
 
-def _shown_figure(width_inches: float, height_inches: float) -> Figure:
+def shown_figure(width_inches: float, height_inches: float) -> Figure:
     """Return a figure of the user's own pyplot, so that it shows where theirs do.
 
     To be called outside `style.look`: with its first figure pyplot becomes interactive in a

@@ -24,6 +24,7 @@ from advisor.present.pareto import plot_pareto
 from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import rack_words, tolerance_words
+from advisor.present.tornado import largest_swings
 from advisor.reliability.model import FailureModel, Quantity
 from advisor.reliability.sampled import Sampled
 
@@ -128,6 +129,7 @@ def _context(
         "rule": recommendation.rack_rule,
         "blocks": _blocks(recommendation),
         "sure": _sure(recommendation),
+        "swings": largest_swings(best.reliability),
         "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": _card(recommendation.model),

@@ -11,7 +11,8 @@ from typing import Any
 from advisor.errors import MissingExtraError
 
 painters: dict[str, Callable[..., Any]] = {}
-"""By name: "reliability", "sampled" and "recommendation" draw on axes; "report" writes a file."""
+"""By name: "reliability", "sampled", "recommendation" and "tornado" draw on axes; "report" writes
+a file."""
 
 
 def draw(what: str, *arguments: Any, **options: Any) -> Any:

@@ -13,6 +13,7 @@ from advisor.errors import InputError, MissingExtraError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
 from advisor.reliability.model import FailureModel
+from advisor.reliability.tornado import Tornado, tornadoes
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ def _spread(sample: list[float]) -> Interval:
     logs = [math.log(value) for value in sample]
     middle, width = statistics.fmean(logs), statistics.stdev(logs)
     return math.exp(middle - _Z_975 * width), math.exp(middle + _Z_975 * width)
+
+
+def _check_measure(name: str) -> None:
+    if name not in MEASURES:
+        raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,7 @@ class Reliability:
     cluster: Any
     again: Callable[[FailureModel], Reliability] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
+    swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
 
     def interval(self, measure: str) -> Interval:
         """95 % interval of a measure from the card's low and high values.
@@ -164,8 +171,7 @@ class Reliability:
         InputError
             For a name that is no measure.
         """
-        if measure not in MEASURES:
-            raise InputError(f"{measure!r} is no measure; there are: {', '.join(MEASURES)}")
+        _check_measure(measure)
         if not self.intervals:
             self.intervals.update(self._intervals())
         return self.intervals[measure]
@@ -182,6 +188,23 @@ class Reliability:
             most = 1.0 if name in _FRACTIONS else math.inf
             found[name] = (min(low, value), min(max(high, value), most))
         return found
+
+    def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
+        """Which number of the card moves a measure most, one at a time from low to high.
+
+        Two evaluations for each uncertain number, the first time: some seconds, more for four and
+        five replicas. The results are accurate to about 1e-4 of their value.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        _check_measure(measure)
+        if not self.swings:
+            values = {name: getattr(self, name) for name in MEASURES}
+            self.swings.update(tornadoes(self.again, self.model, values, UNITS))
+        return self.swings[measure]
 
     @property
     def verdict(self) -> str:
@@ -248,6 +271,8 @@ class Reliability:
                 for name, part in parts
                 if part > 0.0005 * whole
             ]
+            if whole and (self.swings or self.states <= _LARGE):
+                lines.append(self.tornado(measure).verdict)
         lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
         lines.append(self._error_words())
         lines += [f"Assumed: {text}" for text in self.assumptions]

@@ -1,0 +1,111 @@
+"""The chart of a tornado: a bar for each assumption, from what its low yields to its high."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from advisor.present import style
+from advisor.present.comparison import shown_figure
+from advisor.present.wording import once_in, time_per_year
+from advisor.reliability.result import Reliability
+from advisor.reliability.tornado import Swing, Tornado
+from advisor.reliability.wording import significant
+
+MOST_BARS = 10
+_MOST_IN_A_TABLE = 3
+_TOLD: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("loss_probability_per_year", "Acknowledged records lost", once_in),
+    ("write_unavailability", "Writes refused", time_per_year),
+)
+
+
+def largest_swings(result: Reliability) -> list[dict[str, str]]:
+    """Return, for losses and refusals, the few assumptions that move them most, in words.
+
+    Returns
+    -------
+    list of dict
+        With "title" of the measure, "path" and "range" in the card, "low" and "high": the measure
+        at either end.
+    """
+    return [
+        {
+            "title": title,
+            "path": row.path,
+            "range": f"{row.low:g} to {row.high:g}",
+            "low": say(row.result_at_low),
+            "high": say(row.result_at_high),
+        }
+        for measure, title, say in _TOLD
+        for row in result.tornado(measure).rows[:_MOST_IN_A_TABLE]
+        if row.factor > 1.005
+    ]
+
+
+def plot_tornado(found: Tornado, ax: Axes | None = None) -> Axes:
+    """Draw the numbers of a card that move a measure most, on a logarithmic axis.
+
+    A filled dot stands where the number is at its high, a hollow one where it is at its low. An
+    end at which the measure is 0 or infinite has no place on the axis: the bar ends at the edge
+    in a triangle.
+
+    Parameters
+    ----------
+    found
+        What ``tornado`` of a result returned.
+    ax
+        Where to draw; a new figure without it.
+    """
+    rows = [row for row in found.rows if row.factor > 1.005][:MOST_BARS]
+    figure = None
+    height = 0.3 * max(len(rows), 1) + 1.1
+    if ax is None:
+        figure = shown_figure(7.6, height)
+    with style.look():
+        if figure is not None:
+            ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
+        assert ax is not None
+        ax.set_title(f"What moves {found.measure} most")
+        if rows:
+            _draw_rows(ax, rows, found.value)
+            ends = "hollow: the assumption at its low, filled: at its high"
+            ax.set_xlabel(f"{found.unit}; {ends}", fontsize=8)
+        else:
+            ax.text(0, 0.5, found.verdict, va="center", color=style.INK)
+            ax.axis("off")
+    return ax
+
+
+def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
+    ends = [end for row in rows for end in (row.result_at_low, row.result_at_high)]
+    known = [end for end in (*ends, middle) if 0 < end < math.inf]
+    left, right = min(known, default=1.0) / 1.6, max(known, default=1.0) * 1.6
+    ax.set_xscale("log")
+    ax.set_xlim(left, right)
+    # Few ticks with words, whatever the span: 1, or also 2 and 5 where there is less than a decade.
+    decades = math.log10(right / left)
+    ax.xaxis.set_major_locator(
+        LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=8)
+    )
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: significant(value)))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    if 0 < middle < math.inf:
+        ax.axvline(middle, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    for y, row in enumerate(rows):
+        low, high = (min(max(end, left), right) for end in (row.result_at_low, row.result_at_high))
+        ax.barh(y, abs(high - low), left=min(low, high), height=0.5, color=style.DURABILITY,
+                alpha=0.3, linewidth=0)  # fmt: skip
+        for at, end, face in (
+            (low, row.result_at_low, style.PAPER),
+            (high, row.result_at_high, style.DURABILITY),
+        ):
+            mark = "<" if end <= left else (">" if end >= right else "o")
+            ax.plot([at], [y], mark, color=face, markeredgecolor=style.DURABILITY, markersize=6,
+                    clip_on=False)  # fmt: skip
+    ax.set_yticks(range(len(rows)), [f"{row.path}\n{row.low:g} to {row.high:g}" for row in rows])
+    ax.tick_params(axis="y", length=0, labelsize=7)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
