@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
 from advisor import Cluster, Config, FailureModel, Workload, load_model
 from advisor.catalog import model_names
 
-# A week of records: longer than nearly every outage, as the exact number of records lost assumes.
+# A week of records is longer than nearly every outage, an hour shorter than many.
 LOAD = Workload(records_per_second=1.0, retention_hours=168.0, replication_delay_ms=200.0)
+SHORT = replace(LOAD, retention_hours=1.0)
 
 
 class Case(NamedTuple):
@@ -43,6 +45,7 @@ def grid() -> Iterator[Case]:
         yield from _single(card)
         yield from _pairs(card)
         yield from _triples(card)
+        yield from _short(card)
 
 
 def _case(card: str, hard: bool, racks: int, spare: int, **settings: object) -> Case:
@@ -103,3 +106,20 @@ def _triples(card: str) -> Iterator[Case]:
             unclean_leader_election_enable=unclean,
             eligible_leader_replicas=elr,
         )
+
+
+def _short(card: str) -> Iterator[Case]:
+    """Records that expire while a replica is away."""
+    racks = 1 if card == "single_rack" else 3
+    for replicas, unclean in ((2, True), (3, True), (2, False)):
+        case = _case(
+            card,
+            True,
+            racks,
+            0,
+            replication_factor=replicas,
+            min_insync_replicas=1,
+            acks="all",
+            unclean_leader_election_enable=unclean,
+        )
+        yield case._replace(name=f"{case.name}, one hour kept", load=SHORT)

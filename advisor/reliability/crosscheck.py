@@ -96,7 +96,7 @@ def _events(exact: Reliability, measure: str, years: int) -> float:
     )
     written = load.records_per_hour_per_partition
     if measure == "acked_records_lost_per_year":
-        largest = load.partitions * written * max(load.retention_hours, longest)
+        largest = load.partitions * load.retained_records_per_partition
         return min(amount * years / largest, losses)
     if measure == "records_refused_per_year":
         return amount * years / (load.partitions * written * longest)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
-from advisor.reliability import chain, rates, solve
+from advisor.reliability import chain, rates, retention, solve
 from advisor.reliability import reduction as red
 from advisor.reliability.bounds import missing
 from advisor.reliability.chain import Structure
@@ -98,7 +98,8 @@ class Solution:
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         self.pi = solve.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
-        self.gaps = self._mean_gaps()
+        rough = precision > solve.EXACT
+        self.gaps = retention.mean_gaps(structure, self.rate, self.pi, load.retention_hours, rough)
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
         size = (self.chain.states, self.chain.states)
@@ -150,6 +151,7 @@ class Solution:
         records = load.records_per_hour_per_partition
         gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
         widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
+        widest = min(widest, load.retention_hours)
         lost = totals * load.retained_records_per_partition + events * (
             records * widest + 2.0 * self.tail_records
         )
@@ -166,8 +168,9 @@ class Solution:
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
         share = hours + _ROUNDING + merged * _MERGING
+        inverted = {"acked_records_lost_per_year": retention.ACCURACY * bool(self.gaps.any())}
         return {
-            name: amount + share * math.fsum(causes[name].values())
+            name: amount + (share + inverted.get(name, 0.0)) * math.fsum(causes[name].values())
             for name, amount in added.items()
         }
 
@@ -252,52 +255,36 @@ class Solution:
         )
 
     def _records_lost(self) -> Vector:
-        """Expected acknowledged records lost, per hour and transition."""
-        per_hour = self.load.records_per_hour_per_partition
+        """Expected acknowledged records lost, per hour and transition; none twice.
+
+        Nothing older than the retention counts. A partition that loses all loses its whole log,
+        which is as long as it was written since the last such loss.
+        """
+        per_hour, most = self.load.records_per_hour_per_partition, self.load.retention_hours
         flags, source = self.chain.flags, self.chain.source
-        gaps = self.gaps
+        total = flags[:, chain.TOTAL]
         lost = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
         for gap in range(self.chain.gap_map.shape[1]):
-            gone = self.chain.gap_map[:, gap] == red.LOST
+            gone = (self.chain.gap_map[:, gap] == red.LOST) & ~total
             in_gaps |= gone
-            lost += np.where(gone, gaps[source, gap] * self.rate * per_hour, 0.0)
-        total = flags[:, chain.TOTAL]
-        lost += np.where(total, self.flux * self.load.retained_records_per_partition, 0.0)
+            lost += np.where(gone, self.gaps[source, gap] * self.rate, 0.0)
+        lost += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
         cached = flags[:, chain.LOSS] & ~total & ~in_gaps
-        unflushed = self.model.get("flush.seconds", 0.0) / 3600.0 * per_hour
+        unflushed = min(self.model.get("flush.seconds", 0.0) / 3600.0, most)
         lost += np.where(cached, self.flux * unflushed, 0.0)
-        lost += np.where(flags[:, chain.TAIL], self.flux * 2.0 * self.tail_records, 0.0)
-        return lost
+        tails = min(2.0 * self.tail_records, most * per_hour)
+        return lost * per_hour + np.where(flags[:, chain.TAIL], self.flux * tails, 0.0)
 
-    def _mean_gaps(self) -> Vector:
-        """Hours of writing in each gap, times the probability of the state: (states, gaps).
+    def _whole_log_hours(self, total: NDArray[np.bool_]) -> float:
+        """Mean hours of writing that a log holds when all of it is lost.
 
-        A gap grows while the partition is written without the replicas that lack it, and moves
-        along the transitions until everyone has it or nobody does.
+        Such losses come as a Poisson process, as far as the chain starts anew after each.
         """
-        states, width = self.chain.states, self.chain.gap_map.shape[1]
-        if not self.chain.growing.any():
-            return np.zeros((states, width))
-        out = self.flow.out
-        rows, columns, values = [], [], []
-        for gap in range(width):
-            onto = self.chain.gap_map[:, gap]
-            kept = (onto >= 0) & (self.chain.source != self.chain.target)
-            source, target = self.chain.source[kept], self.chain.target[kept]
-            rows.append(target * width + onto[kept])
-            columns.append(source * width + gap)
-            values.append(self.rate[kept] / out[source])
-        size = (states * width, states * width)
-        where = (np.concatenate(rows), np.concatenate(columns))
-        carried = sparse.csr_array((np.concatenate(values), where), shape=size)
-        grown = np.zeros((states, width))
-        grown[:, 0] = self.pi * self.chain.growing
-        flows = solve.sum_of_paths(carried, grown.ravel(), self.precision)
-        assert flows is not None
-        flows = flows.reshape(states, width)
-        hours: Vector = flows / np.maximum(out, 1e-300)[:, None]
-        return hours
+        most = self.load.retention_hours
+        written = float(self.pi @ self.chain.writable)
+        losses = float(self.flux[total].sum()) / written if written else 0.0
+        return -math.expm1(-losses * most) / losses if losses * most > 0.0 else most
 
 
 def _added(one: Causes, other: Causes) -> Causes:

@@ -1,0 +1,112 @@
+"""What is lost with a gap ends at the retention: closed forms and matrix exponentials."""
+
+import math
+
+import numpy as np
+import pytest
+from sampled_runs import card
+from scipy import integrate, linalg, sparse
+
+from advisor import Cluster, Config, Workload, evaluate
+from advisor.reliability import retention
+
+HOURS = [0.01, 0.3, 2.0, 50.0]
+
+
+def by_exponentials(rates, out, clock, source, limit):
+    """Integrate the time in each place over the clock, places without one taken out by algebra."""
+    flow = rates.T - np.diag(out)
+    runs, still = np.flatnonzero(clock), np.flatnonzero(~clock)
+    onward = np.linalg.solve(-flow[np.ix_(still, still)], flow[np.ix_(still, runs)])
+    inner = flow[np.ix_(runs, runs)] + flow[np.ix_(runs, still)] @ onward
+    found, _ = integrate.quad_vec(
+        lambda x: linalg.expm(inner * x) @ source[runs], 0.0, limit, epsrel=1e-12
+    )
+    hours = np.zeros(len(out))
+    hours[runs], hours[still] = found, onward @ found
+    return hours
+
+
+@pytest.mark.parametrize("limit", HOURS)
+def test_time_in_each_place_is_that_of_matrix_exponentials(limit: float) -> None:
+    """In random chains, with clocks that stop, the inversion has the digits that it promises."""
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        rates = rng.random((7, 7)) * 10.0 ** rng.uniform(-3.0, 1.0, (7, 7))
+        np.fill_diagonal(rates, 0.0)
+        out = rates.sum(axis=1) + 10.0 ** rng.uniform(-3.0, 1.0, 7)
+        clock = np.array([True, True, False, True, False, True, True])
+        source = np.where(clock, rng.random(7), 0.0)
+        found = retention.hours_within(sparse.csr_array(rates.T), out, clock, source, limit)
+        whole = np.linalg.solve(np.diag(out) - rates.T, source)
+        off = np.abs(found - by_exponentials(rates, out, clock, source, limit))
+        assert (off <= retention.ACCURACY * whole).all()
+
+
+@pytest.mark.parametrize("limit", HOURS)
+def test_rough_is_within_a_hundredth(limit: float) -> None:
+    """A draw of an uncertain card gets two digits of ``(1 - exp(-rR)) / r``."""
+    for rate in (0.01, 1.0, 30.0):
+        found = retention.hours_within(
+            sparse.csr_array((1, 1)),
+            np.array([rate]),
+            np.array([True]),
+            np.array([1.0]),
+            limit,
+            rough=True,
+        )
+        assert found[0] == pytest.approx(-math.expm1(-rate * limit) / rate, rel=1e-2)
+
+
+@pytest.mark.parametrize("limit", [0.0, *HOURS])
+def test_two_replicas_lose_what_the_retention_keeps(limit: float) -> None:
+    """Who loses both disks loses a whole log, and no hour of it twice or beyond the retention.
+
+    A second disk that goes while the first is away takes all with it. Logs younger than the
+    retention are a share of rate times retention.
+    """
+    per_year, hours = 2.0, 20.0
+    model = card(broker_destroyed={"per_year": per_year, "hours": hours})
+    config = Config(replication_factor=2, min_insync_replicas=1, acks="all")
+    load = Workload(records_per_second=1.0, retention_hours=limit)
+    found = evaluate(Cluster.uniform(2, 2), config, model, load)
+    lost = found.acked_records_lost_per_year
+    total = found.loss_events_per_year
+    # Ages below the retention have a share of rate times retention at most.
+    assert lost <= total * 3600.0 * limit
+    assert lost >= total * 3600.0 * limit * (1.0 - total / 8760.0 * limit * 2.0)
+
+
+@pytest.mark.parametrize("limit", HOURS)
+def test_what_an_unclean_leader_drops_ends_at_the_retention(limit: float) -> None:
+    """A survivor that crashes hands over to the one that was away: it drops min(gap, retention).
+
+    Crashes at rate a, ends at rate m, unclean election on. With both down the one that is back
+    first leads; half the time it lacks what the other wrote alone, for a time that is exponential
+    of rate a + m. Terms of the order a/m are neglected.
+    """
+    per_year, minutes = 1.0, 60.0
+    model = card(broker_crash={"per_year": per_year, "minutes": minutes})
+    config = Config(
+        replication_factor=2,
+        min_insync_replicas=1,
+        acks="all",
+        unclean_leader_election_enable=True,
+        eligible_leader_replicas=False,
+    )
+    load = Workload(records_per_second=1.0, retention_hours=limit)
+    found = evaluate(Cluster.uniform(2, 2), config, model, load)
+    rate = per_year / 8760.0 + 60.0 / minutes
+    kept = -math.expm1(-rate * limit) / rate * 3600.0
+    per_event = found.acked_records_lost_per_year / found.loss_events_per_year
+    assert per_event == pytest.approx(kept, rel=5.0 * per_year / 8760.0 * minutes / 60.0)
+
+
+def test_one_replica_loses_a_log_no_older_than_its_last_loss() -> None:
+    """Of logs that are destroyed at rate a the mean age below R is ``(1 - exp(-aR)) / a``."""
+    model = card(broker_destroyed={"per_year": 100.0, "hours": 0.001})
+    load = Workload(records_per_second=1.0, retention_hours=100.0)
+    found = evaluate(Cluster.uniform(1, 1), Config(replication_factor=1), model, load)
+    rate = 100.0 / 8760.0
+    per_event = found.acked_records_lost_per_year / found.loss_events_per_year
+    assert per_event == pytest.approx(-math.expm1(-rate * 100.0) / rate * 3600.0, rel=1e-4)
