@@ -15,6 +15,7 @@ from pathlib import Path
 
 from advisor import catalog
 from advisor.errors import ModelError
+from advisor.reliability.counts import range_of, rate_at
 
 MECHANISMS = (
     "broker.crash",
@@ -51,14 +52,20 @@ OWN_EVIDENCE = "own:"
 
 _TEXTS = ("title", "when_to_use")
 # A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
-_MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape")
+_MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape", "exposure_years")
 _OPTIONAL = ("shape", "not_returning")
+# The standard normal's 97.5 % point: low and high are 2.5 % and 97.5 % points.
+_Z_975 = 1.959963984540054
 _WHY = {
     "per_year": "; say how often it happens",
     "minutes": "; say how long it lasts on average",
     "hours": "; say how long it takes on average",
 }
-_QUANTITY_KEYS = ("value", "low", "high", "evidence")
+_RANGE_KEYS = ("value", "low", "high")
+_COUNT_KEYS = ("events", "exposure_years")
+_QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
+# Beyond this neighbouring whole numbers cannot be told apart in a float.
+_MOST_EVENTS = 2**53
 
 
 @dataclass(frozen=True)
@@ -71,12 +78,36 @@ class Quantity:
         Best estimate (a median) and the 2.5 % and 97.5 % points; all equal if it is exact.
     evidence
         An id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be "".
+    events, exposure_years
+        The count that a rate was learned from, if it was: value, low and high follow from it.
     """
 
     value: float
     low: float
     high: float
     evidence: str = ""
+    events: int | None = None
+    exposure_years: float | None = None
+
+    def at(self, deviate: float) -> float:
+        """Return the number at a standard normal deviate: 0 is the value, 1.96 the high.
+
+        A rate from a count follows its gamma distribution. Other numbers follow a two-piece
+        lognormal through low, value and high; a half that ends at 0 has no logarithm and is
+        linear in the deviate instead, cut at 0.
+        """
+        if self.events is not None and self.exposure_years is not None:
+            return rate_at(self.events, self.exposure_years, deviate)
+        end = self.high if deviate > 0 else self.low
+        share = abs(deviate) / _Z_975
+        if self.value > 0 and end > 0:
+            return self.value * math.exp(share * math.log(end / self.value))
+        return max(0.0, self.value + (end - self.value) * share)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what a card would write: the count, or the value and its range."""
+        keys = _RANGE_KEYS if self.events is None else _COUNT_KEYS
+        return {key: getattr(self, key) for key in (*keys, "evidence")}
 
 
 @dataclass(frozen=True)
@@ -250,6 +281,8 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
         if key not in _QUANTITY_KEYS:
             near = _nearest(str(key), _QUANTITY_KEYS)
             raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}.")
+    if any(key in raw for key in _COUNT_KEYS):
+        return _counted(raw, path, origin)
     if "value" not in raw:
         raise origin.error(path, "has no value.")
     if ("low" in raw) != ("high" in raw):
@@ -259,10 +292,38 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     high = check_number(raw.get("high", value), path, origin)
     if not low <= value <= high:
         raise origin.error(path, f"needs low <= value <= high, got {low:g}, {value:g}, {high:g}.")
+    return Quantity(value, low, high, _evidence(raw, path, origin))
+
+
+def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
+    """Return a rate with the range that its count of events leaves."""
+    if not path.endswith(".per_year"):
+        raise origin.error(
+            path, "is no rate, and only a rate (per_year) may count events; give a value instead."
+        )
+    if any(key in raw for key in _RANGE_KEYS):
+        raise origin.error(
+            path, "has both a count and a value; give events and exposure_years, or value."
+        )
+    if any(key not in raw for key in _COUNT_KEYS):
+        raise origin.error(path, "needs both events and exposure_years: how many in how long.")
+    number = check_number(raw["events"], f"{path}.events", origin)
+    if not number.is_integer() or number > _MOST_EVENTS:
+        raise origin.error(f"{path}.events", f"must be a whole number, but is {number:g}.")
+    years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
+    value, low, high = range_of(int(number), years)
+    if not 0 < low <= high < math.inf:
+        raise origin.error(
+            f"{path}.exposure_years", f"leaves no rate that can be computed: {years:g} years."
+        )
+    return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
+
+
+def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
     evidence = raw.get("evidence", "")
     if not isinstance(evidence, str):
         raise origin.error(path, f"needs a text as evidence, not {evidence!r}.")
-    return Quantity(value, low, high, evidence.strip())
+    return evidence.strip()
 
 
 def _check_partners(

@@ -8,7 +8,7 @@ is the sum of k equal exponential stages).
 import html
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,8 +28,6 @@ from advisor.reliability.card import (
 __all__ = ["HOURS_PER_YEAR", "MECHANISMS", "FailureModel", "Quantity", "load_model"]
 
 HOURS_PER_YEAR = 8760.0
-# The standard normal's 97.5 % point: a card's low and high are 2.5 % and 97.5 % points.
-_Z_975 = 1.959963984540054
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,7 +92,7 @@ class FailureModel:
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
-            table[key] = asdict(quantity)
+            table[key] = quantity.to_dict()
         return tables
 
     def __getitem__(self, path: str) -> float:
@@ -158,9 +156,10 @@ class FailureModel:
     def draws(self, n: int, seed: int) -> Iterator["FailureModel"]:
         """Yield `n` models with every uncertain number drawn from its range, independently.
 
-        Each number follows a two-piece lognormal whose median is `value` and whose 2.5 % and
-        97.5 % points are `low` and `high`. A half that ends at 0 has no logarithm: there the
-        number is linear in the normal deviate instead, and cut at 0. Probabilities are cut at 1.
+        A rate that the card counted follows its gamma distribution. Every other number follows a
+        two-piece lognormal whose median is `value` and whose 2.5 % and 97.5 % points are `low` and
+        `high`. A half that ends at 0 has no logarithm: there the number is linear in the normal
+        deviate instead, and cut at 0. Probabilities are cut at 1.
         The points are a scrambled Sobol sequence, so that some hundred do; the same `n` or a
         smaller one with the same `seed` gives the same first models.
 
@@ -176,8 +175,12 @@ class FailureModel:
             raise ModelError(f"draws needs n >= 1, got {n}.")
         deviates = _deviates(n, len(paths), seed)
         for row in deviates:
-            drawn = {p: _at(self.quantities[p], p, z) for p, z in zip(paths, row, strict=True)}
+            drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
             yield self.with_values(drawn)
+
+    def _drawn(self, path: str, deviate: float) -> float:
+        number = self.quantities[path].at(deviate)
+        return min(number, 1.0) if path.endswith(".not_returning") else number
 
     def __repr__(self) -> str:
         width = max(len(path) for path in self.quantities)
@@ -243,14 +246,3 @@ def _deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
     # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
     deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
     return deviates
-
-
-def _at(quantity: Quantity, path: str, deviate: float) -> float:
-    """Return the number at a normal deviate: low at -1.96, value at 0, high at +1.96."""
-    end = quantity.high if deviate > 0 else quantity.low
-    share = abs(deviate) / _Z_975
-    if quantity.value > 0 and end > 0:
-        number = quantity.value * math.exp(share * math.log(end / quantity.value))
-    else:
-        number = max(0.0, quantity.value + (end - quantity.value) * share)
-    return min(number, 1.0) if path.endswith(".not_returning") else number

@@ -1,0 +1,47 @@
+"""A rate learned from a count: so many events in so many years.
+
+With the prior of Jeffreys, 1/sqrt(rate), a Poisson count of k events in T years leaves the rate
+with a gamma distribution of shape k + 1/2 and scale 1/T. No event in T years is an answer too.
+
+Source: H. Jeffreys, "Theory of Probability", 3rd edition, section 3.10; A. Gelman and others,
+"Bayesian Data Analysis", 3rd edition, sections 2.6 and 2.8.
+"""
+
+from __future__ import annotations
+
+_JEFFREYS = 0.5
+# The standard normal's 97.5 % point.
+_Z_975 = 1.959963984540054
+
+
+def rate_at(events: int, exposure_years: float, deviate: float) -> float:
+    """The quantile of the rate that a standard normal deviate stands for.
+
+    Parameters
+    ----------
+    events : int
+        How many were counted.
+    exposure_years : float
+        Years times brokers (or racks, or clusters) that were watched.
+    deviate : float
+        0 is the median, 1.96 the 97.5 % point.
+
+    Returns
+    -------
+    float
+        Events per year.
+    """
+    # Imported here: few cards count, and scipy takes longer than all of advisor may.
+    from scipy.special import gammainccinv, gammaincinv, ndtr
+
+    shape = events + _JEFFREYS
+    # From the nearer tail, where a probability keeps its digits.
+    if deviate > 0:
+        return float(gammainccinv(shape, ndtr(-deviate))) / exposure_years
+    return float(gammaincinv(shape, ndtr(deviate))) / exposure_years
+
+
+def range_of(events: int, exposure_years: float) -> tuple[float, float, float]:
+    """The median of the rate and its 2.5 % and 97.5 % points, per year."""
+    low, value, high = (rate_at(events, exposure_years, z) for z in (-_Z_975, 0.0, _Z_975))
+    return value, low, high
