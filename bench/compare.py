@@ -8,15 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import exact
 import numpy as np
 import simpy
 from audit import judged
-from scipy.sparse import linalg
 
-from advisor import Cluster, Config, FailureModel, Workload, load_model
+from advisor import Cluster, Config, FailureModel, Workload
 from advisor.protocol.explore_faults import CRASHES, shortest_loss
 from advisor.protocol.specification import check
-from advisor.reliability import chain, measures, solve
 from advisor.reliability.sampler import run_block
 from advisor.reliability.sampler_plan import cut_into_blocks, plan_for
 
@@ -34,27 +33,6 @@ def seconds(work: Callable[[], object], times: int = 5) -> float:
         work()
         taken.append(time.process_time() - start)
     return min(taken)
-
-
-def solver() -> tuple[str, float, str, float]:
-    """The whole evaluation against one sparse LU solve of the same chain."""
-    model = load_model("three_az_cloud")
-    pattern = (0, 1, 2)
-    structure = chain.structure(
-        measures.setup_for(CONFIG, model, LOAD, 3), measures.setting_for(pattern, model)
-    )
-    solution = measures._Solution(structure, CONFIG, model, LOAD, 3, solve.EXACT)
-    rates = solution.flow.rates
-    out = solution.flow.out
-    system = -rates.tolil()
-    system.setdiag(out)
-    inner = system.tocsc()[1:, 1:]
-    ones = np.ones(inner.shape[0])
-    ours = seconds(
-        lambda: measures._Solution(structure, CONFIG, model, LOAD, 3, solve.EXACT).measures()
-    )
-    peer = seconds(lambda: linalg.splu(inner).solve(ones))
-    return f"all measures, {structure.states} states", ours, "one sparse LU solve of it", peer
 
 
 def sampler() -> tuple[str, float, str, float]:
@@ -104,7 +82,8 @@ def search() -> tuple[str, float, str, float]:
 
 def main() -> None:
     """Print a line for each comparison."""
-    for compare in (solver, sampler, search, judged):
+    exact.main()
+    for compare in (sampler, search, judged):
         ours, taken, peer, other = compare()
         print(
             f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "

@@ -179,8 +179,9 @@ def _error_bounds(
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
     events = bounds["loss_events_per_year"] * (1 if sets == 1 else 3)
     bounds["loss_probability_per_year"] = min(events, 1.0)
-    # A mean of 1 / rate is off by as large a share as the rate.
-    bounds["mean_years_to_loss"] = mean_years * min(mean_years * events, 1.0) if events else 0.0
+    # What is missing adds to the rate, whose inverse the mean is.
+    share = mean_years * events if events else 0.0
+    bounds["mean_years_to_loss"] = mean_years / (1.0 + 1.0 / share) if share else 0.0
     return bounds
 
 

@@ -44,6 +44,8 @@ Interval = tuple[float, float]
 
 # Rarer than this, what the card leaves out matters more than what it holds.
 _BEYOND_BELIEF_YEARS = 1e6
+# A numerical error of a smaller share is not worth a number.
+_HARDLY = 1e-6
 
 
 _DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 4_000
@@ -186,7 +188,12 @@ class Reliability:
             value = getattr(self, name)
             low, high = _spread([getattr(result, name) for result in drawn])
             most = 1.0 if name in _FRACTIONS else math.inf
-            found[name] = (min(low, value), min(max(high, value), most))
+            # What the chain leaves out may add to every measure, and shorten the time to a loss.
+            added = self.error_bounds.get(name, 0.0) if self.neglected_per_year else 0.0
+            if name == "mean_years_to_loss":
+                added, missing = 0.0, self.error_bounds.get("loss_probability_per_year", 0.0)
+                low = 1.0 / (1.0 / low + missing * bool(self.neglected_per_year))
+            found[name] = (min(low, value), min(max(high, value) + added, most))
         return found
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
@@ -248,16 +255,19 @@ class Reliability:
         """How exact the computation is, whatever the card is worth."""
         if not self.error_bounds:
             return "Solved roughly, as for one draw of an uncertain card."
-        shown = [name for name in MEASURES if getattr(self, name) not in (0.0, math.inf)]
         off = ", ".join(
-            f"{name} {wording.significant(self.error_bounds[name] / getattr(self, name))}"
-            for name in shown
+            f"{name} by {wording.significant(self.error_bounds[name])}"
+            for name in MEASURES
+            if self.error_bounds[name] > _HARDLY * getattr(self, name)
         )
+        rest = "every value is right to a millionth part of it"
+        if off:
+            rest = f"at most these are off by more than a millionth part: {off}"
         left = "no state is left out"
         if self.neglected_per_year:
             entered = wording.significant(self.neglected_per_year)
-            left = f"rare states that are entered {entered} times a year are left out"
-        return f"Numerical error: {left}; shares by which values may be off: {off or 'none'}."
+            left = f"rare states, entered {entered} times a year, are left out"
+        return f"Numerical error: {left}; {rest}."
 
     def explain(self) -> str:
         """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""

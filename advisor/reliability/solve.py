@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,9 +77,14 @@ class Excursions:
         self.start: Vector = flow.rates[[0], :].toarray().ravel()
         self.back: Vector = flow.rates[:, [0]].toarray().ravel()
         self._inner = flow.rates[1:, 1:]
-        share = sparse.diags_array(1.0 / self.out[1:])
-        self._rows = sparse.csr_array(share @ self._inner)
-        self._columns = sparse.csr_array(self._inner.T @ share)
+        inner = sparse.csr_array(self._inner)
+        shares = inner.data / np.repeat(self.out[1:], np.diff(inner.indptr))
+        # Chances of the next state, and the same by the state that is reached.
+        self._rows = sparse.csr_array((shares, inner.indices, inner.indptr), shape=inner.shape)
+
+    @cached_property
+    def _columns(self) -> sparse.csr_array:
+        return sparse.csr_array(self._rows.T)
 
     def forward(self, source: Vector) -> Vector:
         """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""

@@ -1,0 +1,214 @@
+"""How fast the exact model is: single settings, a grid, and peers that solve the same chain.
+
+Run by ``make bench``. Storm (stormpy) is asked where it is installed; nothing here needs it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
+from advisor.reliability import chain, graph, measures, solve
+from advisor.reliability.automaton import automaton
+
+try:
+    import stormpy
+except ImportError:
+    stormpy = None
+
+LOAD = Workload(partitions=12, records_per_second=1000, record_bytes=512)
+CLUSTER = Cluster.uniform(brokers=6, racks=3)
+YEAR = 8760.0
+PATIENCE_SECONDS = 30
+
+
+def seconds(work: Callable[[], object], times: int = 3) -> float:
+    """CPU seconds of the best of some runs, after one to warm up."""
+    work()
+    taken = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def once(work: Callable[[], object]) -> float:
+    """CPU seconds of one run."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def forget() -> None:
+    """Start as a new process would."""
+    for cache in (automaton, graph.graph, chain.structure, measures.measure, measures._solved):
+        cache.cache_clear()
+
+
+def grid() -> list[tuple[Config, FailureModel]]:
+    """200 questions about one topic: what a person tries in an afternoon.
+
+    Replication factor 3 (and 2) with every min ISR, acks, unclean election, ELR and three retry
+    budgets, on the card that fits and on the same card with crashes 10 % more frequent; then
+    factor 1, to see what replication is for.
+    """
+    cards = [load_model("three_az_cloud")]
+    cards.append(cards[0].with_values({"broker.crash.per_year": 1.1}))
+    settings = [
+        Config(
+            kafka_version="4.2",
+            replication_factor=replicas,
+            min_insync_replicas=least,
+            acks=acks,
+            unclean_leader_election_enable=unclean,
+            eligible_leader_replicas=elr,
+            **budget,
+        )
+        for replicas, acks, unclean, elr, budget in product(
+            (3, 2),
+            ("all", 1),
+            (False, True),
+            (True, False),
+            ({}, {"delivery_timeout_ms": 600_000}, {"retries": 0}),
+        )
+        for least in range(1, replicas + 1)
+    ]
+    settings += [Config(replication_factor=1, acks=acks) for acks in ("all", 1)]
+    return list(product(settings, cards))[:200]
+
+
+def singles() -> None:
+    """Cold: nothing was asked before. Warm: another rate, on states that are known."""
+    card = load_model("three_az_cloud")
+    other = card.with_values({"broker.crash.per_year": 1.02})
+    for replicas, least in ((3, 2), (4, 3), (5, 3), (6, 4)):
+        config = Config(replication_factor=replicas, min_insync_replicas=least, acks="all")
+        forget()
+        cold = once(lambda c=config: evaluate(CLUSTER, c, card, LOAD))
+        warm = once(lambda c=config: evaluate(CLUSTER, c, other, LOAD))
+        found = evaluate(CLUSTER, config, card, LOAD)
+        off = found.error_bounds["loss_probability_per_year"]
+        print(
+            f"RF {replicas}, min ISR {least}, {found.states} states: cold {cold:.2f} s, warm "
+            f"{warm * 1e3:.0f} ms; loss probability {found.loss_probability_per_year:.3g} "
+            f"+- {off:.1g}, write unavailability {found.write_unavailability:.3g} "
+            f"+- {found.error_bounds['write_unavailability']:.1g}"
+        )
+
+
+def whole_grid() -> None:
+    """The grid, cold and warm."""
+    questions = grid()
+
+    def answer() -> None:
+        measures.measure.cache_clear()
+        measures._solved.cache_clear()
+        for config, card in questions:
+            evaluate(CLUSTER, config, card, LOAD)
+
+    forget()
+    cold = once(answer)
+    print(f"{len(questions)} settings: cold {cold:.1f} s, warm {once(answer):.2f} s")
+
+
+def _loss_flow() -> solve.Flow:
+    """The chain of three replicas in three racks, up to its first loss."""
+    model, config = load_model("three_az_cloud"), Config(replication_factor=3)
+    setup, setting = (
+        measures.setup_for(config, model, LOAD, 3),
+        measures.setting_for((0, 1, 2), model),
+    )
+    guide = measures.guide_for(setup, setting, config, model, LOAD, 3)
+    structure = chain.structure(setup, setting, guide)
+    return measures.solution(structure, config, model, LOAD, 3).until_loss
+
+
+def _replaced_yearly() -> solve.Flow:
+    """Three brokers destroyed yearly and rebuilt in 12 h: how many are away."""
+    rates = np.zeros((3, 3))
+    for away in range(2):
+        rates[away, away + 1] = (3 - away) / YEAR
+        rates[away + 1, away] = (away + 1) / 12.0
+    return solve.Flow(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
+
+
+def peers() -> None:
+    """Mean time to loss of two chains: ours, a sparse LU, and Storm."""
+    for what, flow in (("birth and death", _replaced_yearly()), ("all mechanisms", _loss_flow())):
+        ours = seconds(lambda f=flow: solve.first_loss(f, YEAR))
+        mean = solve.first_loss(flow, YEAR).mean_hours
+        system = sparse.csc_array(sparse.diags_array(flow.out) - flow.rates)
+        ones = np.ones(system.shape[0])
+        lu = seconds(lambda a=system, b=ones: linalg.splu(a).solve(b))
+        off = abs(float(linalg.splu(system).solve(ones)[0]) / mean - 1.0)
+        print(
+            f"{what}, {len(flow.absorbed)} states, mean time to loss and its chance: "
+            f"{ours * 1e3:.1f} ms; one sparse LU solve: {lu * 1e3:.2f} ms, ratio {ours / lu:.2g}; "
+            f"LU is off by {off:.1g}"
+        )
+        print(f"  Storm, the mean alone: {_storm(flow, ours, mean)}")
+
+
+def _storm(flow: solve.Flow, ours: float, mean: float) -> str:
+    """Ask Storm in a process of its own, which ends when it takes too long."""
+    if stormpy is None:
+        return "not installed (pip install stormpy, in an environment of its own)"
+    answers: Any = multiprocessing.Queue()
+    asked = multiprocessing.Process(target=_ask_storm, args=(flow, answers))
+    asked.start()
+    asked.join(PATIENCE_SECONDS)
+    if asked.is_alive():
+        asked.terminate()
+        asked.join()
+        return f"no answer within {PATIENCE_SECONDS} s"
+    taken, value = answers.get(timeout=5)
+    off = abs(value / mean - 1.0)
+    return f"{taken * 1e3:.1f} ms, ratio {ours / taken:.2g}; off by {off:.1g}"
+
+
+def _ask_storm(flow: solve.Flow, answers: Any) -> None:
+    model = _storm_model(flow)
+    goal = stormpy.parse_properties('T=? [F "loss"]')[0]
+    start = time.process_time()
+    found = stormpy.model_checking(model, goal)
+    answers.put((time.process_time() - start, float(found.get_value_vector()[0])))
+
+
+def _storm_model(flow: solve.Flow) -> Any:
+    lost = len(flow.absorbed)
+    builder = stormpy.datastructures.SparseMatrixBuilder(lost + 1, lost + 1)
+    for state in range(lost):
+        row = flow.rates[[state], :].tocoo()
+        for column, rate in sorted(zip(row.coords[1].tolist(), row.data.tolist(), strict=True)):
+            builder.add_next_value(state, column, rate)
+        if flow.absorbed[state] > 0:
+            builder.add_next_value(state, lost, float(flow.absorbed[state]))
+    builder.add_next_value(lost, lost, 1.0)
+    labels = stormpy.models.StateLabeling(lost + 1)
+    for label, state in (("init", 0), ("loss", lost)):
+        labels.add_label(label)
+        labels.add_label_to_state(label, state)
+    parts = stormpy.models.SparseModelComponents(
+        transition_matrix=builder.build(), state_labeling=labels, rate_transitions=True
+    )
+    return stormpy.models.SparseCtmc(parts)
+
+
+def main() -> None:
+    """Print a line for each measurement."""
+    singles()
+    whole_grid()
+    peers()
+
+
+if __name__ == "__main__":
+    main()
