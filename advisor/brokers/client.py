@@ -29,6 +29,7 @@ _ANSWER_WITHIN_S = 20.0
 _TRIED_FOR_S = 30.0
 _AGAIN_AFTER_S = 0.2
 _NOT_CONTROLLER = "NOT_CONTROLLER"
+_OFFSET_NOT_AVAILABLE = "OFFSET_NOT_AVAILABLE"
 _PASSING = frozenset({_NOT_CONTROLLER, "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
 _TOPIC, _SET = 2, 0  # Of a resource, and of a change to its settings.
 _LATEST, _CONSUMER = -1, -1
@@ -249,7 +250,21 @@ class Client:
         except UnansweredError:
             return None
         told = response.topics[0].partitions[0]
+        if error_name(told.error_code) == _OFFSET_NOT_AVAILABLE:
+            return self._high_watermark_by_fetch(broker, topic, partition)
         return None if told.error_code else int(told.offset)
+
+    def _high_watermark_by_fetch(self, broker: int, topic: str, partition: int) -> int | None:
+        """A leader whose epoch begins above its high watermark tells it only with records.
+
+        It names no offset until then, so that no consumer sees offsets go back (KIP-207).
+        """
+        try:
+            response = self.ask(broker, _fetch(topic, partition, 0))
+        except UnansweredError:
+            return None
+        told = response.responses[0].partitions[0]
+        return None if told.error_code else int(told.high_watermark)
 
     def read(self, broker: int, topic: str, partition: int) -> list[bytes] | str:
         """The values that a consumer gets from offset 0 on; an error's name if it gets none."""

@@ -78,7 +78,10 @@ class _Board:
             found += ["heal"] * 3
         if self.lagging:
             found += ["catch-up"] * 3
-        found += ["elect preferred", "elect unclean", "alter", "flush"]
+        found += ["flush"]
+        if not self.kind.kraft or set(self.kind.holders) - self.down - self.isolated:
+            # Somebody must be there to hand the wish to the controller.
+            found += ["elect preferred", "elect unclean", "alter"]
         return found + (["kill-controller"] if self.kind.kraft else [])
 
     def add(self, step: str, broker: int, partition: str, number: int) -> None:
