@@ -14,6 +14,7 @@ from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
+from advisor.present.comparison import schemes_compared
 from advisor.present.outcome import outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
@@ -291,6 +292,22 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
     )
     assert outcomes(weak)[0].interval
     assert plot_reliability(weak).patches
+
+
+def test_other_schemes_stand_beside_the_recommended_setting(
+    text: str, advice: Recommendation
+) -> None:
+    """A row a scheme, Kafka first with the losses and refusals that its own table gives."""
+    rows = schemes_compared(advice.best.reliability)
+    assert [row["name"].split(",")[0] for row in rows] == [
+        "Kafka",
+        "Synchronous",
+        "Majority vote",
+        "Majority vote",
+        "Asynchronous",
+    ]
+    assert rows[0]["refused"] == outcomes(advice.best.reliability)[1].brief
+    assert all(row["lost"] in text and row["refused"] in text for row in rows)
 
 
 def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:

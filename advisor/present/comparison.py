@@ -9,15 +9,27 @@ from matplotlib.figure import Figure
 
 from advisor.advice.choice import Choice
 from advisor.advice.recommendation import Recommendation
+from advisor.errors import NotComputedError
 from advisor.present import style
 from advisor.present.outcome import draw_outcomes, outcomes, point_of
 from advisor.present.pareto import draw_pareto
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
+from advisor.present.wording import time_per_year
+from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
+from advisor.reliability.schemes import FLUSHED_MAJORITY, compare_schemes
+from advisor.reliability.wording import years
 
 MOST_REPLICAS_WITH_INTERVALS = 3
+_SCHEME_WORDS = {
+    "isr": "Kafka, as recommended",
+    SYNCHRONOUS: "Synchronous",
+    MAJORITY: "Majority vote",
+    FLUSHED_MAJORITY: "Majority vote, flushed",
+    ASYNCHRONOUS: "Asynchronous",
+}
 
 
 def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
@@ -58,6 +70,36 @@ def marks(recommendation: Recommendation) -> Marks:
 
 def _point(recommendation: Recommendation, choice: Choice) -> Point:
     return point_of(choice.reliability, has_interval(recommendation, choice))
+
+
+def schemes_compared(result: Reliability) -> list[dict[str, str]]:
+    """Return a setting beside other ways to replicate, each a row in words.
+
+    Returns
+    -------
+    list of dict
+        "name", "rule", "lost", "refused" and "unread"; empty for more replicas than are compared.
+    """
+    try:
+        rows = compare_schemes(result.cluster, result.config, result.model, result.load)
+    except NotComputedError:
+        return []
+    return [
+        {
+            "name": _SCHEME_WORDS[row.name],
+            "rule": row.rule,
+            "lost": _losses_in_words(row.loss_events_per_year),
+            "refused": time_per_year(row.write_unavailability),
+            "unread": time_per_year(row.read_unavailability),
+        }
+        for row in rows
+    ]
+
+
+def _losses_in_words(events_per_year: float) -> str:
+    if events_per_year == 0:
+        return "never, as modelled"
+    return f"once in {years(1 / events_per_year)}"
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:

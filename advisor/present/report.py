@@ -17,7 +17,7 @@ from advisor.advice import Audit, Recommendation, TopicAudit
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.errors import InputError
 from advisor.present import style
-from advisor.present.comparison import compared, curve, has_interval, marks
+from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
 from advisor.present.grid import chart_places, grid
 from advisor.present.outcome import outcomes, percent
 from advisor.present.pareto import plot_pareto
@@ -108,6 +108,7 @@ def _context(
         "figures": figures,
         "grid": grid(recommendation, places),
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
+        "schemes": schemes_compared(best.reliability),
         "why": recommendation.why,
         "stories": [
             {
