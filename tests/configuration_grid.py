@@ -81,8 +81,8 @@ def _pairs(card: str) -> Iterator[Case]:
             unclean_leader_election_enable=unclean,
             eligible_leader_replicas=elr,
         )
-    for acks, racks in ((1, 2), (0, 1)):
-        yield _case(card, False, racks, 1, replication_factor=2, min_insync_replicas=1, acks=acks)
+    for acks, hard, racks in ((1, False, 2), (0, False, 1), (0, True, 2)):
+        yield _case(card, hard, racks, 1, replication_factor=2, min_insync_replicas=1, acks=acks)
 
 
 def _triples(card: str) -> Iterator[Case]:
@@ -93,6 +93,7 @@ def _triples(card: str) -> Iterator[Case]:
         (2, "all", True, False, 3),
         (3, "all", False, True, 1),
         (1, 1, False, False, 3),
+        (1, 0, False, True, 3),
     )
     for min_isr, acks, unclean, elr, racks in settings:
         yield _case(

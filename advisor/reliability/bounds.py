@@ -34,14 +34,15 @@ def missing(
         Of everything that can happen, per hour.
     rate : array, shape (transitions,)
         Per hour.
-    gain : array, shape (states, 5)
-        Loss events, total losses, hours not writable, hours not readable, and hours, per hour.
+    gain : array, shape (states, 6)
+        Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
+        acknowledgements, per hour.
     outage_hours : float
         Without service at a change of leader, at most.
 
     Returns
     -------
-    array, shape (5,)
+    array, shape (6,)
         Zeros if no state is left out.
     """
     beyond = chain.flags[:, BEYOND]
@@ -56,7 +57,7 @@ def missing(
         state=chain.beyond,
         rate=rate[beyond],
         group=group[chain.states :],
-        limit=np.stack([2.0 * events, events, away, away, hours], axis=1),
+        limit=np.stack([2.0 * events, events, away, away, hours, events], axis=1),
     )
     inner = ~beyond & (chain.source != chain.target)
     where = (chain.source[inner], chain.target[inner])

@@ -45,7 +45,8 @@ class Structure:
         Old gap to new gap, or LOST or INTO_BASE.
     rate_names : tuple of str
     writable, readable, growing : arrays of bool, shape (states,)
-    gaps : array of int, shape (states,)
+    gaps, in_sync : arrays of int, shape (states,)
+        How many gaps there are, and replicas in the ISR.
     blame : dict of str to array, shape (states,)
         Share of each mechanism in what keeps replicas away; rows add up to 1.
     setup : Setup
@@ -68,6 +69,7 @@ class Structure:
     readable: NDArray[np.bool_]
     growing: NDArray[np.bool_]
     gaps: IntArray
+    in_sync: IntArray
     blame: dict[str, NDArray[np.float64]]
     setup: Setup
     setting: faults.Setting
@@ -123,6 +125,7 @@ def _arrays(whole: Graph, kept: list[int]) -> Structure:
         readable=np.array(table.readable)[partitions],
         growing=np.array(table.growing)[partitions],
         gaps=np.array(table.gaps)[partitions],
+        in_sync=np.array([len(table.states[p].registration.isr) for p in partitions.tolist()]),
         blame=_blame(whole, kept),
         setup=table.setup,
         setting=whole.setting,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from advisor.reliability.model import HOURS_PER_YEAR
+from advisor.reliability.rates import stall_hours
 from advisor.reliability.result import MEASURES, Reliability
 from advisor.reliability.sampled import Estimate, Sampled
 
@@ -88,6 +89,9 @@ def _events(exact: Reliability, measure: str, years: int) -> float:
     losses = years / exact.mean_years_to_loss
     if "loss" in measure:
         return losses
+    if measure == "write_stalled":
+        longest = max(stall_hours(exact.config, exact.model))
+        return exact.write_stalled * HOURS_PER_YEAR * years / longest if longest else 0.0
     at_once = {path: 0.0 for path in _CHANGE_OF_LEADER if path in exact.model.quantities}
     long = exact.again(exact.model.with_values(at_once)) if at_once else exact
     amount, load = float(getattr(long, measure)), exact.load
@@ -97,6 +101,9 @@ def _events(exact: Reliability, measure: str, years: int) -> float:
     written = load.records_per_hour_per_partition
     if measure == "acked_records_lost_per_year":
         largest = load.partitions * load.retained_records_per_partition
+        return min(amount * years / largest, losses)
+    if measure == "records_dropped_per_year":
+        largest = load.partitions * written * max(load.retention_hours, longest)
         return min(amount * years / largest, losses)
     if measure == "records_refused_per_year":
         return amount * years / (load.partitions * written * longest)

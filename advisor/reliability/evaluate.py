@@ -18,8 +18,13 @@ from advisor.reliability.result import Reliability, tolerance
 from advisor.reliability.solve import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
-_SUMMED = ("loss_events_per_year", "acked_records_lost_per_year", "records_refused_per_year")
-_AVERAGED = ("write_unavailability", "read_unavailability")
+_SUMMED = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "records_refused_per_year",
+    "records_dropped_per_year",
+)
+_AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
 
 
 def evaluate(
@@ -95,7 +100,9 @@ def _evaluate(
         acked_records_lost_per_year=whole["acked_records_lost_per_year"],
         write_unavailability=whole["write_unavailability"],
         read_unavailability=whole["read_unavailability"],
+        write_stalled=whole["write_stalled"],
         records_refused_per_year=whole["records_refused_per_year"],
+        records_dropped_per_year=whole["records_dropped_per_year"],
         mean_years_to_loss=mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),

@@ -13,6 +13,8 @@ _NOT_RETURNING = "cluster.power.not_returning"
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 # A copy that takes less is over before anything else can happen.
 _INSTANT_HOURS = 1.0 / 3600.0
+# A calendar of restarts that is fuller than this leaves no time between them.
+_FULLEST = 0.9
 
 
 def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int) -> float:
@@ -86,21 +88,34 @@ def rate_per_hour(
         share = chance**lost * (1.0 - chance) ** (standing - lost)
         return model.rate_per_hour("cluster.power") * share
     if name == "broker.restart":
-        return _restarts(config, model, brokers)
+        assert config.replication_factor is not None
+        return offered_restarts(model, brokers, config.replication_factor)
     return model.rate_per_hour(name)
 
 
-def _restarts(config: Config, model: FailureModel, brokers: int) -> float:
-    """Rate for each broker, thinned because one outside the set may be restarting.
+def offered_restarts(model: FailureModel, brokers: int, together: int) -> float:
+    """Rate per hour and broker at which a planned restart is tried, so that the card's come off.
 
-    One restart at a time in the cluster is a loss system with one place (Erlang): given that no
-    broker of the set restarts, one of the others does with probability a / (1 + a), a their
-    number times rate times duration.
+    Planned restarts follow a calendar: one broker at a time, each broker as often as the card
+    says. Here they come at random, and those that find another under way pass by. Of ``together``
+    brokers with a load of a each (rate times duration) one is restarting for a share n a of the
+    time, so that tries at ``rate / (1 - n a)`` make up for it. A replica set by itself, at its
+    own rate, then sees exactly what it would see in the whole cluster. What is neglected: a
+    calendar's even spread, which leaves every share of time as it is, and restarts put off
+    because their broker is down for something else (a share of its unavailability).
+
+    Parameters
+    ----------
+    model : FailureModel
+    brokers : int
+        Of the whole cluster. What does not fit into nine tenths of a year, one broker after the
+        other, is left undone.
+    together : int
+        Those among which restarts are drawn: a replica set's, or all.
     """
-    assert config.replication_factor is not None
-    rate = model.rate_per_hour("broker.restart")
-    others = max(brokers - config.replication_factor, 0)
-    return rate / (1.0 + others * rate * model.repair_hours("broker.restart"))
+    hours = model.repair_hours("broker.restart")
+    load = min(model.rate_per_hour("broker.restart") * hours, _FULLEST / max(brokers, together))
+    return load / hours / (1.0 - together * load)
 
 
 def mechanism_of(name: str) -> str:
@@ -132,12 +147,29 @@ def failover_hours(model: FailureModel, load: Workload, brokers: int) -> tuple[f
     return model.get("detection.seconds", 0.0) / 3600.0 + 2.0 * election, 2.0 * election
 
 
+def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
+    """Mean hours for which acks=all waits for a follower that is dead, and for one that hangs.
+
+    It waits for the whole ISR. A dead broker leaves it when the controller notices; one that is
+    up and fetches nothing when the leader does, which looks every half
+    ``replica.lag.time.max.ms`` for followers that have lacked records that long: after 1 to 1.5
+    times that time, evenly spread (``ReplicaManager.startup``, ``Partition.maybeShrinkIsr``).
+    """
+    if config.acks != "all":
+        return 0.0, 0.0
+    assert config.replica_lag_time_max_ms is not None
+    hung = 1.25 * config.replica_lag_time_max_ms / 3_600_000.0
+    return model.get("detection.seconds", 0.0) / 3600.0, hung
+
+
 __all__ = [
     "HOURS_PER_YEAR",
     "copy_hours",
     "failover_hours",
     "mechanism_of",
     "names",
+    "offered_restarts",
     "rate_per_hour",
     "shares_of_destruction",
+    "stall_hours",
 ]

@@ -26,7 +26,9 @@ MEASURES = (
     "acked_records_lost_per_year",
     "write_unavailability",
     "read_unavailability",
+    "write_stalled",
     "records_refused_per_year",
+    "records_dropped_per_year",
 )
 UNITS = {
     "loss_probability_per_year": "probability",
@@ -35,10 +37,17 @@ UNITS = {
     "acked_records_lost_per_year": "records/year",
     "write_unavailability": "fraction of time",
     "read_unavailability": "fraction of time",
+    "write_stalled": "fraction of time",
     "records_refused_per_year": "records/year",
+    "records_dropped_per_year": "records/year",
 }
 
-_FRACTIONS = ("loss_probability_per_year", "write_unavailability", "read_unavailability")
+_FRACTIONS = (
+    "loss_probability_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "write_stalled",
+)
 
 Interval = tuple[float, float]
 
@@ -117,7 +126,18 @@ class Reliability:
     mean_years_to_loss : float
         Infinite if no modelled event loses anything.
     write_unavailability, read_unavailability : float
+        The quick reactions (detection, election) are charged to the failure that needs them, in
+        their mean length: that a failure ends, or another comes, meanwhile is neglected.
+    write_stalled : float
+        Time in which acks=all waits for a follower that died or hangs in the ISR: until the
+        controller notices, or 1 to 1.5 times ``replica.lag.time.max.ms``. None of it is in
+        ``write_unavailability``; 0 with other acks.
     records_refused_per_year : float
+        Written with more outage ahead than the producer waits, by the distribution of outages.
+    records_dropped_per_year : float
+        With acks=0, which acknowledges nothing: records gone from logs, and never written to
+        them (``records_refused_per_year`` counts these too). ``acked_records_lost_per_year`` is
+        then 0; loss events are those in which records that a leader had are gone.
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
         The parts add up to the measure.
@@ -143,7 +163,9 @@ class Reliability:
     acked_records_lost_per_year: float
     write_unavailability: float
     read_unavailability: float
+    write_stalled: float
     records_refused_per_year: float
+    records_dropped_per_year: float
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
     bounds: Interval

@@ -79,7 +79,9 @@ class Sampled:
     acked_records_lost_per_year: Estimate
     write_unavailability: Estimate
     read_unavailability: Estimate
+    write_stalled: Estimate
     records_refused_per_year: Estimate
+    records_dropped_per_year: Estimate
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
     years: int

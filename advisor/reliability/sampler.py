@@ -67,8 +67,8 @@ class Row(NamedTuple):
     events : int
         Steps.
     causes : tuple of float
-        Loss events, records lost, unwritable and unreadable hours, and records refused, summed
-        over partitions: for each of them the columns of `Board.book`.
+        Loss events, records lost, unwritable and unreadable hours, records refused and stalled
+        hours, summed over partitions: for each of them the columns of `Board.book`.
     """
 
     block: int
@@ -196,6 +196,8 @@ def _set_desk(plan: Plan, board: Board) -> None:
         "failover_hours": plan.failover_hours,
         "handover_hours": plan.handover_hours,
         "budget_hours": plan.budget_hours,
+        "dead_stall_hours": plan.stall_hours[0],
+        "hung_stall_hours": plan.stall_hours[1],
     }
     for name, value in constants.items():
         desk[name] = value

@@ -16,8 +16,8 @@ from advisor.reliability.model import MECHANISMS
 FINISHED, MISSING, WELL_AGAIN, NEVER_WELL = range(4)
 
 # Rows of `Board.book`; its columns are the mechanisms, then these two.
-LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED = range(5)
-ENTRIES = 5
+LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED = range(6)
+ENTRIES = 6
 CAUSES = len(MECHANISMS)
 NO_CAUSE, NO_DISK = CAUSES, CAUSES + 1
 COLUMNS = CAUSES + 2
@@ -34,7 +34,7 @@ DESK = _fields(
     "events loss_moments lost_years first_losses",
     "now next_strike risk_since year_end at_risk strikes not_returning copies_per_hour "
     "records_per_hour retained unflushed tail tail_chance failover_hours handover_hours "
-    "budget_hours",
+    "budget_hours dead_stall_hours hung_stall_hours",
 )
 """One record: the event under way, the totals, and the constants of the plan."""
 

@@ -39,6 +39,7 @@ from advisor.reliability.sampler_board import (
     NO_DISK,
     RECORDS_LOST,
     REFUSED,
+    STALLED,
     UNREADABLE,
     UNWRITABLE,
 )
@@ -149,21 +150,27 @@ def merge(
     books = np.array([row.causes for row in ordered]).reshape(len(ordered), ENTRIES, COLUMNS)
     amounts = [[math.fsum(block[entry]) for block in books] for entry in range(ENTRIES)]
     held = plan.retained_records * sum(plan.partitions)
+    whole_set = plan.retained_records * max(plan.partitions)
+    lost = _with_the_unseen(rate(Ratio(amounts[RECORDS_LOST], span, held), years), whole_set)
+    gone = [sum(both) for both in zip(amounts[RECORDS_LOST], amounts[REFUSED], strict=True)]
+    dropped = _with_the_unseen(rate(Ratio(gone, span, held + written), years), whole_set)
+    nobody_told = plan.setup.acks == 0
     return Sampled(
         loss_probability_per_year=share(sum(row.lost_years for row in ordered), years),
         loss_events_per_year=rate(Ratio(amounts[LOSS_EVENTS], span, sum(plan.partitions)), years),
         mean_years_to_loss=waiting_time(
             [row.first_losses for row in ordered], [row.at_risk_hours for row in ordered], years
         ),
-        acked_records_lost_per_year=_with_the_unseen(
-            rate(Ratio(amounts[RECORDS_LOST], span, held), years),
-            plan.retained_records * max(plan.partitions),
-        ),
+        acked_records_lost_per_year=_never(years) if nobody_told else lost,
         write_unavailability=rate(Ratio(amounts[UNWRITABLE], each, 1.0), years),
         read_unavailability=rate(Ratio(amounts[UNREADABLE], each, 1.0), years),
+        write_stalled=rate(Ratio(amounts[STALLED], each, 1.0), years)
+        if any(plan.stall_hours)
+        else _never(years),
         records_refused_per_year=rate(Ratio(amounts[REFUSED], span, written), years),
+        records_dropped_per_year=dropped if nobody_told else _never(years),
         tolerates=tolerance(config),
-        causes=_causes(books, math.fsum(span), math.fsum(each), model),
+        causes=_causes(books, math.fsum(span), math.fsum(each), model, nobody_told),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -173,6 +180,11 @@ def merge(
         load=load,
         cluster=cluster,
     )
+
+
+def _never(years: int) -> Estimate:
+    """What this configuration's ``acks`` rules out."""
+    return Estimate(0.0, 0.0, 0.0, years, "cannot happen with these acks")
 
 
 def _with_the_unseen(found: Estimate, most: float) -> Estimate:
@@ -196,20 +208,27 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    books: NDArray[np.float64], years: float, partition_hours: float, model: FailureModel
+    books: NDArray[np.float64],
+    years: float,
+    partition_hours: float,
+    model: FailureModel,
+    nobody_told: bool,
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; who destroyed a disk is told by the rates alone."""
     destroyed = rates.shares_of_destruction(model)
+    lost, dropped = [RECORDS_LOST], [RECORDS_LOST, REFUSED]
     exposure = {
-        "loss_events_per_year": (LOSS_EVENTS, years),
-        "acked_records_lost_per_year": (RECORDS_LOST, years),
-        "write_unavailability": (UNWRITABLE, partition_hours),
-        "read_unavailability": (UNREADABLE, partition_hours),
-        "records_refused_per_year": (REFUSED, years),
+        "loss_events_per_year": ([LOSS_EVENTS], years),
+        "acked_records_lost_per_year": ([] if nobody_told else lost, years),
+        "write_unavailability": ([UNWRITABLE], partition_hours),
+        "read_unavailability": ([UNREADABLE], partition_hours),
+        "write_stalled": ([STALLED], partition_hours),
+        "records_refused_per_year": ([REFUSED], years),
+        "records_dropped_per_year": (dropped if nobody_told else [], years),
     }
     causes = {}
-    for name, (entry, whole) in exposure.items():
-        column = [math.fsum(books[:, entry, cause]) / whole for cause in range(COLUMNS)]
+    for name, (entries, whole) in exposure.items():
+        column = [math.fsum(books[:, entries, cause].ravel()) / whole for cause in range(COLUMNS)]
         parts = dict(zip((*MECHANISMS, "configuration"), column, strict=False))
         for mechanism, portion in destroyed.items():
             parts[mechanism] += portion * column[NO_DISK]

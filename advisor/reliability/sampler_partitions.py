@@ -18,6 +18,7 @@ from advisor.reliability.sampler_board import (
     NO_DISK,
     RECORDS_LOST,
     REFUSED,
+    STALLED,
     UNREADABLE,
     UNWRITABLE,
     Board,
@@ -26,6 +27,7 @@ from advisor.reliability.sampler_compiler import called, inlined
 from advisor.reliability.sampler_tables import UNKNOWN, Table
 
 _WELL, _GONE = faults.WELL, faults.GONE
+_LAG, _STOP = red.LAG, red.STOP
 _PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
 
 
@@ -86,6 +88,8 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     if (failed or moved) and old.readable and new.readable:
         hours = desk.failover_hours if failed else desk.handover_hours
         _count_leader_change(board, s, hours, old.writable and new.writable)
+    elif old.writable and new.writable and new.in_sync < old.in_sync:
+        _count_stall(board, s)
     if not new.writable:
         if old.writable:
             one.down = desk.now
@@ -180,6 +184,15 @@ def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> 
         beyond = max(hours - desk.budget_hours, 0.0)
         board.book[UNWRITABLE, desk.cause] += weight * hours
         board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
+
+
+@called
+def _count_stall(board: Board, s: int) -> None:
+    """Count the wait for a follower that leaves the ISR; one that is shut down leaves at once."""
+    desk = board.desk[0]
+    hours = desk.hung_stall_hours if desk.event == _LAG else desk.dead_stall_hours
+    if desk.event != _STOP:
+        board.book[STALLED, desk.cause] += board.sets[s].weight * hours
 
 
 @called

@@ -77,6 +77,8 @@ class Plan:
         Without a leader when one fails, and when one hands over.
     budget_hours : float
         How long a producer tries before it gives a record up; may be infinite.
+    stall_hours : (float, float)
+        How long an acknowledgement waits for a dead follower, and for one that hangs.
     """
 
     setup: Setup
@@ -93,6 +95,7 @@ class Plan:
     failover_hours: float = 0.0
     handover_hours: float = 0.0
     budget_hours: float = math.inf
+    stall_hours: tuple[float, float] = (0.0, 0.0)
 
     @property
     def replicas(self) -> int:
@@ -164,7 +167,7 @@ def plan_for(
         racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
         sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
         partitions=tuple(count for _, count in where.sets),
-        mechanisms=_mechanisms(model),
+        mechanisms=_mechanisms(model, where.brokers),
         not_returning=model.get("cluster.power.not_returning", 0.0),
         copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
         records_per_hour=load.records_per_hour_per_partition,
@@ -174,10 +177,11 @@ def plan_for(
         failover_hours=failover,
         handover_hours=handover,
         budget_hours=retry_budget_ms(config) / 3_600_000.0,
+        stall_hours=rates.stall_hours(config, model),
     )
 
 
-def _mechanisms(model: FailureModel) -> dict[str, Mechanism]:
+def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Mechanism]:
     found = {}
     for name in MECHANISMS:
         # The brokers of a destroyed rack take broker.destroyed's hours, even if none is alone.
@@ -188,6 +192,9 @@ def _mechanisms(model: FailureModel) -> dict[str, Mechanism]:
             )
         elif f"{name}.per_year" in model.quantities:
             found[name] = Mechanism(model.rate_per_hour(name))
+    if "broker.restart" in found:
+        tried = rates.offered_restarts(model, brokers, brokers)
+        found["broker.restart"] = replace(found["broker.restart"], per_hour=tried)
     return found
 
 

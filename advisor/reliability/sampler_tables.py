@@ -24,7 +24,7 @@ UNKNOWN = -1
 _MOST_BYTES = 2**30
 
 _STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "quiet")
-_STATE_FIELDS = ("writable", "readable", "growing", "whole", "gaps", "copying", "absent")
+_STATE_FIELDS = ("writable", "readable", "growing", "whole", "gaps", "in_sync", "copying", "absent")
 STEP = np.dtype([(name, np.int64) for name in _STEP_FIELDS])
 STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
 
@@ -41,8 +41,9 @@ class Table(NamedTuple):
         moved; ``quiet``: nothing happens at all.
     gap_map : array of int64, shape (rows, gaps)
     states : array of STATE, shape (states,)
-        ``whole``: every replica is up, in sync and complete. Masks of the slots that copy their
-        log now (``copying``), and of all that have yet to (``absent``).
+        ``whole``: every replica is up, in sync and complete; ``in_sync``: how many are.
+        Masks of the slots that copy their log now (``copying``), and of all that have yet to
+        (``absent``).
     """
 
     entry: NDArray[np.int32]
@@ -104,6 +105,7 @@ class Tables:
                 known.growing[number],
                 whole and len(state.registration.isr) == self.replicas,
                 known.gaps[number],
+                len(state.registration.isr),
                 sum(1 << slot for slot in known.copying[number]),
                 sum(1 << slot for slot in absent),
             )

@@ -40,8 +40,7 @@ class SetMeasures:
     first_loss : FirstLoss
         From healthy, over a year.
     causes : dict of measure to dict of mechanism to float
-        For ``loss_events_per_year``, ``acked_records_lost_per_year``, ``write_unavailability``,
-        ``read_unavailability`` and ``records_refused_per_year``; the parts add up to the measure.
+        For all measures that are sums or shares of time; the parts add up to the measure.
     neglected_per_year : float
         Entries into states that the chain leaves out.
     states : int
@@ -113,17 +112,28 @@ class Solution:
         Parameters
         ----------
         config : Config
-            How long its producers retry; the rest went into the chain.
+            How long its producers retry and its leaders wait; the rest went into the chain.
         """
         budget_hours = retry_budget_ms(config) / 3_600_000.0
-        causes = {**self._causes, "records_refused_per_year": self._refused(budget_hours)}
+        stalls = rates.stall_hours(config, self.model)
+        causes = {
+            **self._causes,
+            "records_refused_per_year": self._refused(budget_hours),
+            "write_stalled": self._stalled(stalls),
+        }
+        exact = self.precision == solve.EXACT
+        errors = self._errors(causes, budget_hours, max(stalls)) if exact else {}
+        causes["records_dropped_per_year"] = {}
+        errors |= {"records_dropped_per_year": 0.0} if exact else {}
+        if config.acks == 0:
+            _drop_what_nobody_acknowledged(causes, errors)
         beyond = self.chain.flags[:, chain.BEYOND]
         return SetMeasures(
             first_loss=self._first_loss,
             causes=causes,
             neglected_per_year=float(self.flux[beyond].sum()) * HOURS_PER_YEAR,
             states=self.chain.states,
-            errors=self._errors(causes, budget_hours) if self.precision == solve.EXACT else {},
+            errors=errors,
         )
 
     @cached_property
@@ -143,10 +153,13 @@ class Solution:
         gain = self._gain()
         return missing(self.chain, self.rates, self.rate, gain, max(self.outage_hours))
 
-    def _errors(self, causes: dict[str, Causes], budget_hours: float) -> dict[str, float]:
+    def _errors(
+        self, causes: dict[str, Causes], budget_hours: float, longest_stall: float
+    ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
         # Per healthy hour; as a share of all time, and of what is measured in it.
-        events, totals, unwritable, unreadable, hours = (self._missed * self.pi[0]).tolist()
+        missed = (self._missed * self.pi[0]).tolist()
+        events, totals, unwritable, unreadable, hours, stalls = missed
         year, load = HOURS_PER_YEAR, self.load
         records = load.records_per_hour_per_partition
         gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
@@ -165,6 +178,8 @@ class Solution:
             "write_unavailability": unwritable,
             "read_unavailability": unreadable,
             "records_refused_per_year": (unwritable + waiting) * records * year,
+            "write_stalled": (stalls + float(self.flux[self.chain.flags[:, chain.BEYOND]].sum()))
+            * longest_stall,
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
         share = hours + _ROUNDING + merged * _MERGING
@@ -188,6 +203,7 @@ class Solution:
                 away + ~self.chain.writable,
                 away + ~self.chain.readable,
                 np.ones(states),
+                np.bincount(source, self.rate * self._stalls, states),
             ],
             axis=1,
         )
@@ -232,6 +248,28 @@ class Solution:
             self._by_blame(self.pi * ~available),
             self._by_trigger(self._leader_changes(available) @ np.array(self.outage_hours)),
         )
+
+    @cached_property
+    def _stalls(self) -> NDArray[np.bool_]:
+        """Failures of followers in the ISR with writes going on before and after.
+
+        A controlled shutdown leaves the ISR at once, and a change of leader is counted as such.
+        """
+        now, then = self.chain.source, self.chain.target
+        flags, writable = self.chain.flags, self.chain.writable
+        quick = np.array([name == "broker.restart" for name in self.mechanism], dtype=bool)
+        fewer = self.chain.in_sync[then] < self.chain.in_sync[now]
+        other = flags[:, [chain.FAILOVER, chain.HANDOVER, chain.BEYOND]].any(axis=1)
+        found: NDArray[np.bool_] = (
+            writable[now] & writable[then] & fewer & ~other & ~quick[self.chain.rate]
+        )
+        return found
+
+    def _stalled(self, stall_hours: tuple[float, float]) -> Causes:
+        """Time in which acks=all waits for followers that have not left the ISR yet."""
+        dead, hung = stall_hours
+        waits = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
+        return self._by_trigger(self.flux * self._stalls * waits[self.chain.rate])
 
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
         """Per hour and transition: failures and moves of the leader that end in service."""
@@ -285,6 +323,17 @@ class Solution:
         written = float(self.pi @ self.chain.writable)
         losses = float(self.flux[total].sum()) / written if written else 0.0
         return -math.expm1(-losses * most) / losses if losses * most > 0.0 else most
+
+
+def _drop_what_nobody_acknowledged(causes: dict[str, Causes], errors: dict[str, float]) -> None:
+    """With acks=0 no record is acknowledged: what is gone was dropped, in logs or before them."""
+    lost, refused = "acked_records_lost_per_year", "records_refused_per_year"
+    dropped = "records_dropped_per_year"
+    causes[dropped] = _added(causes[lost], causes[refused])
+    causes[lost] = {}
+    if errors:
+        errors[dropped] = errors[lost] + errors[refused]
+        errors[lost] = 0.0
 
 
 def _added(one: Causes, other: Causes) -> Causes:
