@@ -10,7 +10,7 @@ from random_scripts import KINDS, scripts
 from advisor.brokers.cluster import RealCluster
 from advisor.brokers.properties import Wish
 
-SCRIPTS_OF_EACH_KIND = 3
+SCRIPTS_OF_EACH_KIND = 2
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
