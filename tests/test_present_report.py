@@ -21,6 +21,7 @@ from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
 from advisor.present.tornado import largest_swings
 from advisor.protocol.config import Config
+from advisor.reliability.cost import in_bytes
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 
@@ -292,6 +293,14 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
     )
     assert outcomes(weak)[0].interval
     assert plot_reliability(weak).patches
+
+
+def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> None:
+    """Stored bytes, fetched bytes and the wait of every candidate, in its row of the table."""
+    rows = re.findall(r'<tr(?: class="best")?><th scope="row">RF \d.*?</tr>', text, re.DOTALL)
+    assert len(rows) == len(advice.choices)
+    assert all(" stored<br>" in row and "acknowledged after" in row for row in rows)
+    assert f"{in_bytes(advice.best.reliability.cost.bytes_stored)} stored" in text
 
 
 def test_other_schemes_stand_beside_the_recommended_setting(

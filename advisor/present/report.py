@@ -25,8 +25,10 @@ from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import rack_words, tolerance_words
 from advisor.present.tornado import largest_swings
+from advisor.reliability.cost import in_bytes
 from advisor.reliability.model import FailureModel, Quantity
 from advisor.reliability.sampled import Sampled
+from advisor.reliability.wording import significant
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 4.0}
@@ -176,8 +178,19 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
         "name": name,
         "best": choice is recommendation.best,
         "measures": [(outcome.brief, outcome.interval) for outcome in told],
+        "cost": _cost(choice),
         "unmet": _unmet(choice),
     }
+
+
+def _cost(choice: Choice) -> list[str]:
+    cost = choice.reliability.cost
+    return [
+        f"{in_bytes(cost.bytes_stored)} stored",
+        f"{in_bytes(cost.bytes_per_second_between_brokers)}/s fetched",
+        cost.abroad,
+        f"acknowledged after {significant(cost.acknowledgement_ms)} ms",
+    ]
 
 
 def _unmet(choice: Choice) -> str:

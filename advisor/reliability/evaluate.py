@@ -10,6 +10,7 @@ from typing import Any
 
 from advisor.protocol.config import Config
 from advisor.reliability.anyloss import rate_of_any_loss
+from advisor.reliability.cost import cost_of
 from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Brokers, Placement, Replicas, place
@@ -116,6 +117,7 @@ def _evaluate(
         model=model,
         load=load,
         cluster=cluster,
+        cost=cost_of(config, load, where, cluster),
         again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
     )
 

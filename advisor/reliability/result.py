@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import InputError, MissingExtraError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
+from advisor.reliability.cost import Cost
 from advisor.reliability.model import FailureModel
 from advisor.reliability.tornado import Tornado, tornadoes
 from advisor.reliability.workload import Workload
@@ -155,6 +156,8 @@ class Reliability:
     method : str
     assumptions : tuple of str
         What was assumed because the input did not say.
+    cost : Cost
+        Bytes stored and sent, and a coarse wait for acknowledgements.
     """
 
     loss_probability_per_year: float
@@ -178,6 +181,7 @@ class Reliability:
     model: FailureModel
     load: Workload
     cluster: Any
+    cost: Cost
     again: Callable[[FailureModel], Reliability] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
@@ -307,6 +311,7 @@ class Reliability:
                 lines.append(self.tornado(measure).verdict)
         lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
         lines.append(self._error_words())
+        lines.append(f"Cost: {self.cost}")
         lines += [f"Assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
 
@@ -324,6 +329,7 @@ class Reliability:
             "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),
             "load": self.load.to_dict(),
+            "cost": self.cost.to_dict(),
             "model": self.model.name,
         }
 

@@ -35,6 +35,9 @@ class Workload:
         the append; it is an assumption to be measured by the user.
     bytes_per_broker : float, optional
         What a replaced broker has to copy; by default this topic's share alone.
+    within_rack_ms, between_racks_ms : float
+        Round trips between two brokers, for the cost alone: half a millisecond and two are our
+        judgement for one building and for zones of a region. Measure your own.
 
     Raises
     ------
@@ -48,6 +51,8 @@ class Workload:
     retention_hours: float = 168.0
     replication_delay_ms: float = 5.0
     bytes_per_broker: float | None = None
+    within_rack_ms: float = 0.5
+    between_racks_ms: float = 2.0
 
     def __post_init__(self) -> None:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
@@ -58,6 +63,8 @@ class Workload:
             "record_bytes",
             "retention_hours",
             "replication_delay_ms",
+            "within_rack_ms",
+            "between_racks_ms",
         ):
             value = getattr(self, name)
             if name == "bytes_per_broker" and value is None:
