@@ -216,11 +216,11 @@ def test_progress_is_shown_to_people_alone(
 
 
 def test_every_form_of_a_result_names_every_measure() -> None:
-    """The frame, the page and the explanation hold all seven measures, bounds included."""
+    """The frame, the page and the explanation hold all nine measures, bounds included."""
     found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local")
     names = list(found.to_dict()["measures"])
     assert list(found.to_frame()["measure"]) == names
-    assert len(names) == 7
+    assert len(names) == 9
     for name in names:
         assert name in found._repr_html_()
         assert name in found.explain()

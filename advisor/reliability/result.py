@@ -20,6 +20,8 @@ from advisor.reliability.workload import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
+    from advisor.reliability.internal_topics import Dependents
+
 MEASURES = (
     "loss_probability_per_year",
     "loss_events_per_year",
@@ -248,7 +250,19 @@ class Reliability:
         )
         return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
 
+    def dependents(self) -> Dependents:
+        """How long consumer groups and transactions stop, by their internal topics too."""
+        from advisor.reliability import internal_topics
+
+        return internal_topics.dependents(self)
+
     def _loss_words(self) -> str:
+        if self.config.acks == 0:
+            return (
+                "nothing is acknowledged, so nothing counts as lost: "
+                f"{wording.significant(self.records_dropped_per_year)} records a year are dropped "
+                "and their producer never knows"
+            )
         if self.loss_events_per_year == 0:
             return "nothing in this failure model loses an acknowledged record"
         low, high = self.interval("mean_years_to_loss")
@@ -309,6 +323,9 @@ class Reliability:
             ]
             if whole and (self.swings or self.states <= _LARGE):
                 lines.append(self.tornado(measure).verdict)
+        if self.write_stalled:
+            waits = wording.time_per_year(self.write_stalled)
+            lines.append(f"acks=all waits {waits} more for followers that have to leave the ISR.")
         lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
         lines.append(self._error_words())
         lines.append(f"Cost: {self.cost}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
-from advisor.errors import InputError, MissingExtraError
+from advisor.errors import InputError, MissingExtraError, NotComputedError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
 from advisor.reliability.model import FailureModel
@@ -120,7 +120,26 @@ class Sampled:
         )
         return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
 
+    def dependents(self) -> Never:
+        """`Reliability.dependents` only.
+
+        Raises
+        ------
+        NotComputedError
+            Always: one topic is sampled at a time.
+        """
+        raise NotComputedError(
+            "a sample holds one topic, not the internal ones beside it; ask "
+            "evaluate(...).dependents()"
+        )
+
     def _loss_words(self) -> str:
+        if self.config.acks == 0:
+            return (
+                "nothing is acknowledged, so nothing counts as lost: "
+                f"{self.records_dropped_per_year} records a year are dropped and their producer "
+                "never knows"
+            )
         first = self.mean_years_to_loss
         if not first.seen:
             return (

@@ -1,0 +1,142 @@
+"""Consumer groups and transactions: what also has to work beside the topic itself.
+
+A group commits to one partition of ``__consumer_offsets``, a transactional producer to one of
+``__transaction_state``; both are written with acks=all. Whoever depends on several partitions is
+stopped while any of them is down.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.protocol.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.result import Interval, Reliability
+from advisor.reliability.workload import Workload
+
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+# Kafka's defaults: partitions, replicas, min ISR. The min ISR of offsets is the brokers' own.
+_DEFAULTS = {OFFSETS: (50, 3, 1), TRANSACTIONS: (50, 3, 2)}
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How much of the time a client that needs several partitions is stopped.
+
+    Attributes
+    ----------
+    unavailability : float
+        Fraction of time, as if its partitions failed independently: one minus the product of
+        what is left. Partitions on the same brokers fail together rather than apart, which brings
+        it closer to the lower bound.
+    bounds : (float, float)
+        Whatever the dependence: the worst partition's, and the sum.
+    parts : tuple of (str, float)
+        What it needs, and the unavailability of each.
+    """
+
+    unavailability: float
+    bounds: Interval
+    parts: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Dependents:
+    """Who depends on Kafka's internal topics.
+
+    Attributes
+    ----------
+    consumer_group : Stopped
+        Reads the topic and commits offsets.
+    transaction : Stopped
+        Writes the topic, its transaction's state and consumed offsets, all or nothing.
+    assumptions : tuple of str
+        What the cluster did not tell of its internal topics.
+    """
+
+    consumer_group: Stopped
+    transaction: Stopped
+    assumptions: tuple[str, ...]
+
+
+def dependents(result: Reliability) -> Dependents:
+    """Take the internal topics of a result's cluster into account, on the same card.
+
+    Their replicas and min ISR are the cluster's where it tells them. Otherwise they are Kafka's
+    defaults: 3 replicas, and a min ISR of 2 for transactions and of the brokers' default, taken as
+    1, for offsets. The properties files that Kafka ships say 1 replica for both. With fewer
+    brokers than replicas Kafka never creates them, and the client never works.
+
+    Parameters
+    ----------
+    result : Reliability
+        Of the topic that is read and written.
+    """
+    offsets, told_offsets = _unavailability(result, OFFSETS)
+    states, told_states = _unavailability(result, TRANSACTIONS)
+    return Dependents(
+        consumer_group=_stopped(("topic read", result.read_unavailability), (OFFSETS, offsets)),
+        transaction=_stopped(
+            ("topic written", result.write_unavailability),
+            (TRANSACTIONS, states),
+            (OFFSETS, offsets),
+        ),
+        assumptions=(*told_offsets, *told_states),
+    )
+
+
+def _stopped(*parts: tuple[str, float]) -> Stopped:
+    shares = [share for _, share in parts]
+    left = math.fsum(math.log1p(-share) if share < 1.0 else -math.inf for share in shares)
+    return Stopped(-math.expm1(left), (max(shares), min(math.fsum(shares), 1.0)), parts)
+
+
+def _unavailability(result: Reliability, name: str) -> tuple[float, tuple[str, ...]]:
+    """How much of the time one of its partitions cannot be written, and what was assumed."""
+    partitions, replicas, least = _DEFAULTS[name]
+    placement, assumed = None, []
+    if name == OFFSETS:
+        least = _least_of_brokers(result.cluster) or least
+    described = [topic for topic in getattr(result.cluster, "topics", ()) if topic.name == name]
+    if described:
+        topic = described[0]
+        placement = tuple(partition.replicas for partition in topic.partitions)
+        partitions, replicas = len(placement), topic.replication_factor
+        if topic.min_insync_replicas is None:
+            assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
+        least = topic.min_insync_replicas or least
+    else:
+        assumed.append(
+            f"{name} is not described: taken as Kafka's default of {replicas} replicas and "
+            f"min.insync.replicas {least}"
+        )
+    if replicas > len(result.cluster.brokers):
+        return 1.0, (*assumed, f"{name} needs {replicas} brokers to be created at all")
+    version = result.config.kafka_version
+    config = Config(
+        kafka_version=version, replication_factor=replicas, min_insync_replicas=least, acks="all"
+    )
+    load = Workload(
+        partitions=partitions,
+        records_per_second=1.0,
+        bytes_per_broker=_bytes_per_broker(result),
+    )
+    found = evaluate(result.cluster, config, result.model, load, placement=placement)
+    return found.write_unavailability, tuple(assumed)
+
+
+def _least_of_brokers(cluster: Any) -> int | None:
+    """The brokers' own min.insync.replicas, if a running cluster told; the strictest if several."""
+    observed = getattr(cluster, "observed", None)
+    told = observed.broker_values("min.insync.replicas") if observed is not None else {}
+    return max((int(value) for value in told.values() if value.isdigit()), default=None)
+
+
+def _bytes_per_broker(result: Reliability) -> float:
+    """A replaced broker copies the topic too, whichever of its partitions comes first."""
+    load, replicas = result.load, result.config.replication_factor
+    assert replicas is not None
+    share = load.retained_bytes * replicas / len(result.cluster.brokers)
+    return share if load.bytes_per_broker is None else load.bytes_per_broker
