@@ -130,7 +130,8 @@ class Reliability:
         Infinite if no modelled event loses anything.
     write_unavailability, read_unavailability : float
         The quick reactions (detection, election) are charged to the failure that needs them, in
-        their mean length: that a failure ends, or another comes, meanwhile is neglected.
+        their mean length. That it ends, or another comes, meanwhile is neglected: with the
+        shipped cards at most 5 % of a reaction.
     write_stalled : float
         Time in which acks=all waits for a follower that died or hangs in the ISR: until the
         controller notices, or 1 to 1.5 times ``replica.lag.time.max.ms``. None of it is in
