@@ -296,11 +296,15 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
 
 
 def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> None:
-    """Stored bytes, fetched bytes and the wait of every candidate, in its row of the table."""
+    """Bytes stored, bytes sent between racks and the wait of every candidate, in its row."""
     rows = re.findall(r'<tr(?: class="best")?><th scope="row">RF \d.*?</tr>', text, re.DOTALL)
     assert len(rows) == len(advice.choices)
-    assert all(" stored<br>" in row and "acknowledged after" in row for row in rows)
-    assert f"{in_bytes(advice.best.reliability.cost.bytes_stored)} stored" in text
+    for choice in advice.choices:
+        cost = choice.reliability.cost
+        between = cost.bytes_per_second_between_racks
+        assert between is not None
+        said = f'<td class="figure">{in_bytes(cost.bytes_stored)}<br>{in_bytes(between)}/s<br>'
+        assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
 
 
 def test_other_schemes_stand_beside_the_recommended_setting(

@@ -185,11 +185,11 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
 
 def _cost(choice: Choice) -> list[str]:
     cost = choice.reliability.cost
+    abroad = cost.bytes_per_second_between_racks
     return [
-        f"{in_bytes(cost.bytes_stored)} stored",
-        f"{in_bytes(cost.bytes_per_second_between_brokers)}/s fetched",
-        cost.abroad,
-        f"acknowledged after {significant(cost.acknowledgement_ms)} ms",
+        in_bytes(cost.bytes_stored),
+        "racks unknown" if abroad is None else f"{in_bytes(abroad)}/s",
+        f"{significant(cost.acknowledgement_ms)} ms",
     ]
 
 
