@@ -140,6 +140,9 @@ def _common(wish: Wish) -> dict[str, str]:
         "auto.leader.rebalance.enable": "false",
         "controlled.shutdown.retry.backoff.ms": "500",
         "log.cleaner.enable": "false",
+        # A connection that was asked for while a broker was cut off is soon asked for anew.
+        "socket.connection.setup.timeout.ms": "1000",
+        "socket.connection.setup.timeout.max.ms": "2000",
         "num.network.threads": "1",
         "num.io.threads": "2",
         "offsets.topic.replication.factor": str(min(3, len(wish.racks))),

@@ -21,6 +21,8 @@ _LOOK_EVERY_S = 0.25
 # A follower fetches at least five times in this time, and hears of the high watermark.
 _SETTLED_FOR_S = 1.0
 _LONGEST_S = 120.0
+# Broken connections are made anew in seconds, on a busy machine in more than a clock's time.
+_UNSURE, _PATIENCE = "may join the ISR", 4
 _CERTAIN = ("is to be fenced", "is to serve", "is to join the ISR")
 
 
@@ -134,7 +136,8 @@ def wait_until_quiet(
             last, since = now, at
         pending = owed(now, links)
         still_for_s = at - since
-        needed_s = _SETTLED_FOR_S + (clocks.notices_within_ms / 1000 if pending else 0.0)
+        patience = _PATIENCE if any(what.endswith(_UNSURE) for what in pending) else 1
+        needed_s = _SETTLED_FOR_S + (patience * clocks.notices_within_ms / 1000 if pending else 0)
         # These come about without fail; on a busy machine that takes its time.
         certain = any(what.endswith(_CERTAIN) for what in pending)
         if still_for_s >= needed_s and not certain:
