@@ -322,3 +322,17 @@ def test_a_card_where_nothing_happens(replicas):
     assert found.loss_probability_per_year == 0.0
     assert found.write_unavailability == 0.0
     assert "nothing in this failure model" in found.verdict
+    assert found.interval("mean_years_to_loss") == (math.inf, math.inf)
+
+
+def test_a_card_with_ranges_that_loses_nothing_has_no_end():
+    """Uncertain restarts lose nothing with acks=all: the time to a loss is infinite throughout."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "restart": {"per_year": {"value": 9.0, "low": 1.0, "high": 20.0}, "minutes": 5}
+            }
+        }
+    )
+    found = evaluate(cluster("a", "b", "c"), Config(replication_factor=3), card, ONE)
+    assert found.interval("mean_years_to_loss") == (math.inf, math.inf)

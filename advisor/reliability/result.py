@@ -221,7 +221,8 @@ class Reliability:
             added = self.error_bounds.get(name, 0.0) if self.neglected_per_year else 0.0
             if name == "mean_years_to_loss":
                 added, missing = 0.0, self.error_bounds.get("loss_probability_per_year", 0.0)
-                low = 1.0 / (1.0 / low + missing * bool(self.neglected_per_year))
+                rate = 1.0 / low + missing * bool(self.neglected_per_year)
+                low = 1.0 / rate if rate else math.inf
             found[name] = (min(low, value), min(max(high, value) + added, most))
         return found
 
