@@ -1,8 +1,8 @@
 """Measure on real brokers of this machine what the failure-model cards assume.
 
 ``python bench/broker_timings.py`` starts cluster after cluster, for about an hour, and writes
-every single measurement to ``out/broker_timings.jsonl``; give the names of runs to take only those,
-once more to add repetitions.
+every single measurement to ``data/broker_timings.jsonl``; give the names of runs to take only
+those, once more to add repetitions.
 ``--summarise`` makes ``data/broker_timings.csv`` of them. The machine need not be idle, but then
 the figures are those of a loaded one; the load is kept beside every figure.
 """
@@ -31,7 +31,7 @@ from advisor.brokers.cluster import RealCluster
 from advisor.brokers.properties import Clocks, Wish
 
 ROOT = Path(__file__).resolve().parent.parent
-RAW = ROOT / "out" / "broker_timings.jsonl"
+RAW = ROOT / "data" / "broker_timings.jsonl"
 TABLE = ROOT / "data" / "broker_timings.csv"
 
 # Kafka's own defaults where the scenario clusters are quicker.
