@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import advisor
 from advisor.errors import AdvisorError, InputError
 from advisor.protocol.play import Play, play, rewrite
 from advisor.protocol.scenario import GRAMMAR, parse
@@ -157,9 +158,9 @@ def test_an_unreadable_file_is_one_sentence(tmp_path: Path, content):
 
 
 def test_other_engines_are_refused():
-    """Real brokers are not part of this version, and that is said."""
-    with pytest.raises(InputError, match="engine='kafka' is not part of this version"):
-        play(HEAD, engine="kafka")
+    """There are the model and real brokers; any other name is refused, and both are named."""
+    with pytest.raises(InputError, match="no engine='mock'; expected one of model, kafka"):
+        advisor.play(HEAD, engine="mock")
 
 
 def test_a_play_is_frozen():
