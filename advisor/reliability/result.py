@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from advisor.errors import InputError, MissingExtraError
+from advisor.errors import InputError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
 from advisor.reliability.cost import Cost
+from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 from advisor.reliability.tornado import Tornado, tornadoes
 from advisor.reliability.workload import Workload
@@ -360,12 +361,8 @@ class Reliability:
         MissingExtraError
             Without pandas.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("to_frame()", "notebook") from None
         rows = [(name, getattr(self, name), *self.interval(name), UNITS[name]) for name in MEASURES]
-        return pd.DataFrame(rows, columns=["measure", "value", "low", "high", "unit"])
+        return data_frame(rows, ("measure", "value", "low", "high", "unit"))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Never
 
-from advisor.errors import InputError, MissingExtraError, NotComputedError
+from advisor.errors import InputError, NotComputedError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
+from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import MEASURES, UNITS, Interval, Tolerance
 from advisor.reliability.workload import Workload
@@ -202,15 +203,9 @@ class Sampled:
         MissingExtraError
             Without pandas.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("to_frame()", "notebook") from None
         found = [(name, self.estimate(name)) for name in MEASURES]
         rows = [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
-        return pd.DataFrame(
-            rows, columns=["measure", "value", "low", "high", "unit", "years", "method"]
-        )
+        return data_frame(rows, ("measure", "value", "low", "high", "unit", "years", "method"))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from advisor.errors import MissingExtraError
 from advisor.reliability import drawing, wording
+from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 
 if TYPE_CHECKING:
@@ -115,11 +115,7 @@ class Tornado:
         MissingExtraError
             Without pandas.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("to_frame()", "notebook") from None
-        return pd.DataFrame([asdict(row) for row in self.rows], columns=list(_COLUMNS))
+        return data_frame([asdict(row) for row in self.rows], _COLUMNS)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a bar a number on matplotlib axes, widest first; returns the axes."""
