@@ -35,6 +35,7 @@ from advisor.protocol.state import position_of, with_partition
 
 # A pending fetch is answered after replica.fetch.wait.max.ms; then the next one is held.
 _FETCH_ANSWERED_S = 0.6
+_SESSION_ENDS_WITHIN_S, _LOOK_EVERY_S = 60.0, 0.1
 
 
 class RealSimulation(Simulation):
@@ -255,10 +256,21 @@ class RealSimulation(Simulation):
         self._flushed.clamp(self._copies())
 
     def _start(self, event: ev.Start) -> None:
+        if not self.settings.kraft:
+            self._await_end_of_session(event.broker)
         if self.hurried or event.broker in self._links.isolated:
             self.cluster.launch(event.broker)
         else:
             self.cluster.start(event.broker)
+
+    def _await_end_of_session(self, broker: int) -> None:
+        """Under ZooKeeper a broker gives up where its last life still has a session.
+
+        Whoever starts it then starts it again (``KafkaZkClient.registerBroker``).
+        """
+        until = time.monotonic() + _SESSION_ENDS_WITHIN_S
+        while broker in self._controller.read().serving and time.monotonic() < until:
+            time.sleep(_LOOK_EVERY_S)
 
     def _isolate(self, event: ev.Isolate) -> None:
         self.cluster.network.isolate(event.broker)
