@@ -1,12 +1,20 @@
 """Clusters of real brokers for tests: started, or the reason why not."""
 
 import os
+from typing import NoReturn
 
 import pytest
 
 from advisor.brokers.cluster import RealCluster
 from advisor.brokers.jars import BrokersUnavailableError
 from advisor.brokers.properties import Wish
+
+
+def left_out(reason: str) -> NoReturn:
+    """Leave a test out for want of what runs brokers, and say so; under CI that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"real brokers are required here: {reason}")
+    pytest.skip(reason)
 
 
 def started(wish: Wish) -> RealCluster:
@@ -17,6 +25,4 @@ def started(wish: Wish) -> RealCluster:
     try:
         return RealCluster(wish).__enter__()
     except BrokersUnavailableError as error:
-        if os.environ.get("CI"):
-            pytest.fail(f"real brokers are required here: {error}")
-        pytest.skip(str(error))
+        left_out(str(error))
