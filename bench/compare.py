@@ -5,13 +5,11 @@ Ratios travel between machines; seconds do not. Run it with ``make bench``.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import exact
 import numpy as np
 import simpy
 from audit import judged
+from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.protocol.explore_faults import CRASHES, shortest_loss
@@ -22,17 +20,6 @@ from advisor.reliability.sampler_plan import cut_into_blocks, plan_for
 YEAR = 8760.0
 LOAD = Workload(partitions=1)
 CONFIG = Config(replication_factor=3, min_insync_replicas=2)
-
-
-def seconds(work: Callable[[], object], times: int = 5) -> float:
-    """CPU seconds of the best of some runs, after one to warm up."""
-    work()
-    taken = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
-    return min(taken)
 
 
 def sampler() -> tuple[str, float, str, float]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg
+from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
 from advisor.reliability import chain, graph, measures, solve
@@ -28,17 +29,6 @@ LOAD = Workload(partitions=12, records_per_second=1000, record_bytes=512)
 CLUSTER = Cluster.uniform(brokers=6, racks=3)
 YEAR = 8760.0
 PATIENCE_SECONDS = 30
-
-
-def seconds(work: Callable[[], object], times: int = 3) -> float:
-    """CPU seconds of the best of some runs, after one to warm up."""
-    work()
-    taken = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
-    return min(taken)
 
 
 def once(work: Callable[[], object]) -> float:
@@ -144,11 +134,11 @@ def _replaced_yearly() -> solve.Flow:
 def peers() -> None:
     """Mean time to loss of two chains: ours, a sparse LU, and Storm."""
     for what, flow in (("birth and death", _replaced_yearly()), ("all mechanisms", _loss_flow())):
-        ours = seconds(lambda f=flow: solve.first_loss(f, YEAR))
+        ours = seconds(lambda f=flow: solve.first_loss(f, YEAR), 3)
         mean = solve.first_loss(flow, YEAR).mean_hours
         system = sparse.csc_array(sparse.diags_array(flow.out) - flow.rates)
         ones = np.ones(system.shape[0])
-        lu = seconds(lambda a=system, b=ones: linalg.splu(a).solve(b))
+        lu = seconds(lambda a=system, b=ones: linalg.splu(a).solve(b), 3)
         off = abs(float(linalg.splu(system).solve(ones)[0]) / mean - 1.0)
         print(
             f"{what}, {len(flow.absorbed)} states, mean time to loss and its chance: "
