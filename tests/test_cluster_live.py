@@ -1,6 +1,7 @@
 """What is made of a running cluster's answers, without one."""
 
 import json
+import shlex
 import time
 import uuid
 from typing import Any
@@ -8,11 +9,15 @@ from typing import Any
 import pytest
 
 from advisor.advice.era import controller_of
+from advisor.advice.plan import make_plan
+from advisor.advice.tools import Tools
 from advisor.cluster import Cluster, load_cluster
 from advisor.cluster.live import cluster_of, topic_id_of, within
 from advisor.cluster.live_client import BROKER, TOPIC, Answers, setting_of
 from advisor.cluster.observed import Observed, Quorum, Setting
 from advisor.errors import InputError
+from advisor.protocol.config import Config
+from advisor.reliability.workload import Workload
 
 MIN_ISR = {"min.insync.replicas": Setting("2", "DYNAMIC_TOPIC_CONFIG")}
 
@@ -206,3 +211,33 @@ def test_a_limit_is_positive(timeout_ms: int) -> None:
     """No time at all is refused, before anything is tried."""
     with pytest.raises(InputError, match="give milliseconds, 1 or more"):
         load_cluster("127.0.0.1:9092", timeout_ms=timeout_ms)
+
+
+def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
+    """The plan names the address and the client properties; back means to inherit again."""
+    inherited = {"min.insync.replicas": Setting("2", "STATIC_BROKER_CONFIG")}
+    told = answers(settings={(TOPIC, "orders"): inherited})
+    read = cluster_of(told, "kafka-1:9092, kafka-2:9093", "the client's.properties")
+    wanted = Config(kafka_version="4.1", replication_factor=3, min_insync_replicas=3)
+    plan = make_plan(read, wanted, Workload())
+    assert plan.lines[0].startswith("BS=${BS:-kafka-1:9092,kafka-2:9093} ")
+    assert shlex.split(plan.lines[1], comments=True) == [
+        "CLIENT=${CLIENT:-the client's.properties}"
+    ]
+    tools = [line for line in (*plan.lines, *plan.rollback) if line.startswith("kafka-")]
+    assert tools
+    assert all('--bootstrap-server $BS --command-config "$CLIENT" ' in line for line in tools)
+    (back,) = [line for line in plan.rollback if "orders" in line]
+    assert "--delete-config min.insync.replicas" in back
+    own = make_plan(cluster_of(answers(), "kafka-1:9092"), wanted, Workload())
+    (back,) = [line for line in own.rollback if "orders" in line]
+    assert "--add-config min.insync.replicas=2" in back
+    assert "command-config" not in back
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [("4.1", "admin.config"), ("4.2", "command-config")]
+)
+def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
+    """KIP-1147 gave `kafka-leader-election.sh` the others' option in 4.2."""
+    assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")

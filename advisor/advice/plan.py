@@ -10,8 +10,9 @@ has no value of its own: it stands in a comment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from advisor.advice.moves import Move, election_json, plan_moves, reassignment_json
 from advisor.advice.properties import broker_properties, producer_files, strimzi_topics
@@ -59,7 +60,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Change:
-    """One option of one topic, and what it is now (None: not set on the topic)."""
+    """One option of one topic, and what it is now (None: not set on the topic itself)."""
 
     topic: Topic
     key: str
@@ -89,7 +90,7 @@ def make_plan(
         Only these; every topic unless given. A topic with more replicas than `config` asks for
         is left as it is: a plan never throws copies away.
     """
-    tools = Tools(config.kafka_version)
+    tools = _tools(cluster, config)
     files = {**producer_files(config), "server.properties": broker_properties(config)}
     chosen = [t for t in cluster.topics if topics is None or t.name in topics]
     if not chosen:
@@ -104,7 +105,8 @@ def make_plan(
     moves = plan_moves(
         targets, cluster.brokers, {t.name: factor for t in targets}, counted=cluster.topics
     )
-    changes = [change for topic in targets for change in _changes(topic, config)]
+    own = partial(_is_own, cluster)
+    changes = [change for topic in targets for change in _changes(topic, config, own)]
     growing = {t.name for t in targets if any(p.replication_factor < factor for p in t.partitions)}
     if moves:
         files[MOVES_FILE] = reassignment_json(moves)
@@ -135,6 +137,20 @@ def make_plan(
     )
 
 
+def _tools(cluster: Cluster, config: Config) -> Tools:
+    """Kafka's tools, with the way in to a cluster that was asked itself."""
+    seen = cluster.observed
+    if seen is None or not seen.bootstrap_servers:
+        return Tools(config.kafka_version)
+    return Tools(config.kafka_version, seen.bootstrap_servers, seen.command_config)
+
+
+def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
+    """Whether a setting is the topic's own; what a describe output shows is taken as such."""
+    own = cluster.observed.own_value(topic.name, key) if cluster.observed else None
+    return key in topic.configs if own is None else own
+
+
 def _replicas_needed(topic: Topic) -> int:
     return max(partition.replication_factor for partition in topic.partitions)
 
@@ -150,16 +166,16 @@ def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
     yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
 
 
-def _changes(topic: Topic, config: Config) -> Iterator[_Change]:
+def _changes(topic: Topic, config: Config, own: Callable[[Topic, str], bool]) -> Iterator[_Change]:
     stated = topic.configs.get(MIN_ISR)
     wanted = str(config.min_insync_replicas)
     if config.rules.min_isr_supported and stated != wanted:
-        yield _Change(topic, MIN_ISR, stated, wanted)
+        yield _Change(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
     unclean = topic.configs.get(UNCLEAN)
     by_default = bool(default(_UNCLEAN_OPTION, config.kafka_version))
     is_unclean = by_default if unclean is None else unclean.lower() == "true"
     if is_unclean and not config.unclean_leader_election_enable:
-        yield _Change(topic, UNCLEAN, unclean, "false")
+        yield _Change(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
 
 
 def _preflight(tools: Tools, config: Config) -> Iterator[str]:

@@ -3,7 +3,8 @@
 Which tool took `--bootstrap-server` when was read in the options of each at its tag:
 `kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
 (KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
-`--throttle` 0.10.1 (KIP-73), `--cancel` and `--additional` 2.6 (KIP-455).
+`--throttle` 0.10.1 (KIP-73), `--cancel` and `--additional` 2.6 (KIP-455). All take
+`--command-config`; `kafka-leader-election.sh` since 4.2 (KIP-1147), and `--admin.config` before.
 `kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
 """
 
@@ -17,10 +18,6 @@ from advisor.protocol.versions import Version, parse_version
 
 BOOTSTRAP = "$BS"
 ZOOKEEPER = "$ZK"
-_DEFAULTS = (
-    f"kafka-configs.sh --bootstrap-server {BOOTSTRAP} --alter --entity-type brokers "
-    "--entity-default"
-)
 
 
 @dataclass(frozen=True)
@@ -31,9 +28,15 @@ class Tools:
     ----------
     kafka_version : str
         Such as "4.1" or "2.1".
+    bootstrap_servers : str
+        Where the cluster is, for the variable's default.
+    command_config : str or None
+        Path of the client properties that the tools need to get in.
     """
 
     kafka_version: str
+    bootstrap_servers: str = "localhost:9092"
+    command_config: str | None = None
 
     @property
     def _version(self) -> Version:
@@ -41,8 +44,12 @@ class Tools:
 
     def _connect(self, since: Version) -> str:
         if self._version >= since:
-            return f"--bootstrap-server {BOOTSTRAP}"
+            return self._bootstrap()
         return f"--zookeeper {ZOOKEEPER}"
+
+    def _bootstrap(self, option: str = "--command-config") -> str:
+        asked = f"--bootstrap-server {BOOTSTRAP}"
+        return asked if self.command_config is None else f'{asked} {option} "$CLIENT"'
 
     def _topics(self) -> str:
         return f"kafka-topics.sh {self._connect((2, 2))}"
@@ -50,7 +57,12 @@ class Tools:
     @property
     def variables(self) -> tuple[str, ...]:
         """The shell variables that the lines use; what the shell has set already is kept."""
-        lines = ["BS=${BS:-localhost:9092}   # your brokers"] if self._version >= (1, 1) else []
+        lines = []
+        if self._version >= (1, 1):
+            lines.append(f"BS=${{BS:-{self.bootstrap_servers}}}   # your brokers")
+            if self.command_config is not None:
+                path = shlex.quote(self.command_config)
+                lines.append(f"CLIENT=${{CLIENT:-{path}}}   # your client properties")
         if self._version < (2, 6):
             lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
         return tuple(lines)
@@ -96,11 +108,16 @@ class Tools:
         """Set the brokers' default while they run (KIP-226, 1.1); None before."""
         if self._version < (1, 1):
             return None
-        return f"{_DEFAULTS} --add-config {key}={value}"
+        return f"{self._defaults()} --add-config {key}={value}"
 
     def unset_default(self, key: str) -> str | None:
         """Remove the default set while they run; None before 1.1."""
-        return None if self._version < (1, 1) else f"{_DEFAULTS} --delete-config {key}"
+        return None if self._version < (1, 1) else f"{self._defaults()} --delete-config {key}"
+
+    def _defaults(self) -> str:
+        return (
+            f"kafka-configs.sh {self._bootstrap()} --alter --entity-type brokers --entity-default"
+        )
 
     def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> str:
         """Start moving replicas, no faster than so many bytes per second and broker.
@@ -152,8 +169,9 @@ class Tools:
                 f"kafka-preferred-replica-election.sh --zookeeper {ZOOKEEPER} "
                 f"--path-to-json-file {file}"
             )
+        option = "--admin.config" if self._version < (4, 2) else "--command-config"
         return (
-            f"kafka-leader-election.sh --bootstrap-server {BOOTSTRAP} --election-type preferred "
+            f"kafka-leader-election.sh {self._bootstrap(option)} --election-type preferred "
             f"--path-to-json-file {file}"
         )
 

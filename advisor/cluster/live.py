@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from advisor.cluster.live_properties import ClientProperties, load_properties
@@ -77,7 +78,7 @@ def read_live(
     answers = within(asked, limit_ms / 1000 + _GRACE_S)
     if answers is None:
         raise InputError(f"{addresses} did not answer within {limit_ms / 1000:g} seconds")
-    return cluster_of(answers, addresses)
+    return cluster_of(answers, addresses, client_properties)
 
 
 def within(work: Callable[[], T], limit_s: float) -> T | None:
@@ -102,8 +103,18 @@ def within(work: Callable[[], T], limit_s: float) -> T | None:
         return None
 
 
-def cluster_of(answers: Answers, source: str) -> Cluster:
+def cluster_of(
+    answers: Answers, source: str, client_properties: str | os.PathLike[str] | None = None
+) -> Cluster:
     """Return the cluster that the answers describe, with a note for each that is missing.
+
+    Parameters
+    ----------
+    answers : Answers
+    source : str
+        The addresses that were given.
+    client_properties : str or path, optional
+        The file that the cluster was asked with.
 
     Raises
     ------
@@ -122,7 +133,11 @@ def cluster_of(answers: Answers, source: str) -> Cluster:
         kafka_version=version,
         source=source,
         notes=(*_notes(answers, topics, seen), *_version_notes(answers)),
-        observed=_observed(answers),
+        observed=replace(
+            _observed(answers),
+            bootstrap_servers=",".join(map(str, parse_addresses(source))),
+            command_config=None if client_properties is None else os.fspath(client_properties),
+        ),
     )
 
 

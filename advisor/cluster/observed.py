@@ -50,7 +50,7 @@ SOURCES = {
     5: "DEFAULT_CONFIG",
 }
 """`DescribeConfigsResponse.ConfigSource` of Kafka's clients, by its number."""
-DEFAULT = SOURCES[5]
+OWN, DEFAULT = SOURCES[1], SOURCES[5]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,10 @@ class Observed:
         By broker id and Kafka's name; only `REPLICATION_SETTINGS`.
     topic_settings : mapping of str to (mapping of str to Setting)
         By topic and Kafka's name, those left at their defaults included.
+    bootstrap_servers : str
+        Where it was asked, as Kafka's tools take it.
+    command_config : str or None
+        The client properties file that it was asked with; only its path.
     """
 
     mode: str
@@ -117,6 +121,8 @@ class Observed:
     versions: Mapping[int, str] = field(default_factory=dict)
     broker_settings: Mapping[int, Mapping[str, Setting]] = field(default_factory=dict)
     topic_settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    bootstrap_servers: str = ""
+    command_config: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("features", "versions"):
@@ -140,6 +146,11 @@ class Observed:
             if name in settings
         }
 
+    def own_value(self, topic: str, name: str) -> bool | None:
+        """Whether a topic's setting is its own, not inherited; None where that is not known."""
+        setting = self.topic_settings.get(topic, {}).get(name)
+        return None if setting is None else setting.source == OWN
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data; `Observed.from_dict` reads it back."""
         return {
@@ -155,6 +166,8 @@ class Observed:
             "topic_settings": {
                 topic: _plain(settings) for topic, settings in self.topic_settings.items()
             },
+            "bootstrap_servers": self.bootstrap_servers,
+            "command_config": self.command_config,
         }
 
     @classmethod
@@ -186,6 +199,8 @@ class Observed:
             topic_settings={
                 str(key): _settings(rows) for key, rows in document["topic_settings"].items()
             },
+            bootstrap_servers=str(document.get("bootstrap_servers", "")),
+            command_config=document.get("command_config"),
         )
 
 

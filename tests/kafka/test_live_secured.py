@@ -7,13 +7,20 @@ from pathlib import Path
 
 import pytest
 from certificates import authority
+from emitted_scripts import Shell
 
 from advisor import load_cluster
 from advisor.__main__ import main
+from advisor.advice.moves import Move, election_json, reassignment_json
+from advisor.advice.plan import make_plan
+from advisor.advice.tools import Tools
 from advisor.brokers.cluster import RealCluster
 from advisor.brokers.properties import Wish
 from advisor.brokers.tools import run_tool
+from advisor.cluster import Cluster
 from advisor.errors import InputError
+from advisor.protocol.config import Config
+from advisor.reliability.workload import Workload
 
 PASSWORDS = {"alice": "alice's own; secret", "bob": "bob-secret"}
 SCRAM = "scram-secret"
@@ -79,6 +86,8 @@ def running(folder: Path, real_cluster: Callable[[Wish], RealCluster]) -> RealCl
     for topic in ("open", "seen", "hidden"):
         arguments = ["--create", "--topic", topic, "--replica-assignment", "1:2:3"]
         run(cluster, folder, "kafka-topics.sh", *arguments, "--config", "min.insync.replicas=2")
+    inherits = ["--create", "--topic", "inherits", "--replica-assignment", "1:2:3"]
+    run(cluster, folder, "kafka-topics.sh", *inherits)
     for topic, operation in [
         ("open", "DescribeConfigs"),
         ("open", "Describe"),
@@ -188,3 +197,45 @@ def test_the_command_line_takes_kafkas_own_option(
     assert "The settings of the topics seen are not known" in printed.err
     assert main(["evaluate", running.bootstrap, "--model", "three_az_cloud"]) == 2
     assert "speaks TLS" in capsys.readouterr().err
+
+
+def test_what_is_emitted_gets_in_by_itself(
+    running: RealCluster, folder: Path, tmp_path: Path
+) -> None:
+    """The lines name the address and the properties they were read with; the way back inherits."""
+
+    def read() -> Cluster:
+        found = load_cluster(running.bootstrap, client_properties=folder / "alice.properties")
+        assert found.observed is not None
+        return found
+
+    before = read()
+    wanted = Config(kafka_version="4.3", replication_factor=3, min_insync_replicas=3)
+    plan = make_plan(before, wanted, Workload(), topics=["open", "inherits"])
+    shell = Shell(running, tmp_path / "shell")
+    there = shell.run_lines("unset BS", *plan.lines)
+    assert there.well, there.output
+    changed = read()
+    assert {t.min_insync_replicas for t in changed.topics if t.name in ("open", "inherits")} == {3}
+    back = shell.run_lines("unset BS", *plan.rollback)
+    assert back.well, back.output
+    assert read().observed == before.observed
+
+
+def test_every_tool_takes_the_client_properties(
+    running: RealCluster, folder: Path, tmp_path: Path
+) -> None:
+    """Moves and elections get in as well, each by the option that its tool has."""
+    tools = Tools("4.3", running.bootstrap, str(folder / "alice.properties"))
+    move = Move("open", 0, (1, 2, 3), (1, 2, 3))
+    shell = Shell(running, tmp_path / "shell")
+    shell.write({"m.json": reassignment_json([move]), "e.json": election_json([move])})
+    ran = shell.run_lines(
+        "unset BS",
+        *tools.variables,
+        tools.reassign("m.json", 1_000_000),
+        tools.await_reassignment("m.json", 1),
+        tools.elect_preferred("e.json"),
+        str(tools.alter_default("min.insync.replicas", "1")),
+    )
+    assert ran.well, ran.output
