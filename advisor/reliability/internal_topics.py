@@ -13,7 +13,8 @@ from typing import Any
 
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.result import Interval, Reliability
+from advisor.reliability.ranges import Interval
+from advisor.reliability.result import Reliability
 from advisor.reliability.workload import Workload
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"

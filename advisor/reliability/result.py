@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import html
 import math
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import InputError
 from advisor.protocol.config import Config
-from advisor.reliability import drawing, wording
+from advisor.reliability import drawing, ranges, wording
 from advisor.reliability.cost import Cost
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
+from advisor.reliability.ranges import Interval
 from advisor.reliability.tornado import Tornado, tornadoes
 from advisor.reliability.workload import Workload
 
@@ -53,25 +53,10 @@ _FRACTIONS = (
     "write_stalled",
 )
 
-Interval = tuple[float, float]
-
 # Rarer than this, what the card leaves out matters more than what it holds.
 _BEYOND_BELIEF_YEARS = 1e6
 # A numerical error of a smaller share is not worth a number.
 _HARDLY = 1e-6
-
-
-_DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 4_000
-_Z_975 = 1.959963984540054
-
-
-def _spread(sample: list[float]) -> Interval:
-    """Central 95 % of a log-normal fitted to the sample; its ends where it has no logarithm."""
-    if not all(0 < value < math.inf for value in sample):
-        return min(sample), max(sample)
-    logs = [math.log(value) for value in sample]
-    middle, width = statistics.fmean(logs), statistics.stdev(logs)
-    return math.exp(middle - _Z_975 * width), math.exp(middle + _Z_975 * width)
 
 
 def _check_measure(name: str) -> None:
@@ -211,12 +196,11 @@ class Reliability:
     def _intervals(self) -> dict[str, Interval]:
         if not self.model.uncertain:
             return {name: (getattr(self, name),) * 2 for name in MEASURES}
-        draws = _DRAWS if self.states <= _LARGE else _DRAWS_OF_A_LARGE_CHAIN
-        drawn = [self.again(model) for model in self.model.draws(draws, seed=0)]
+        drawn = [self.again(model) for model in ranges.drawn(self.model, self.states)]
         found = {}
         for name in MEASURES:
             value = getattr(self, name)
-            low, high = _spread([getattr(result, name) for result in drawn])
+            low, high = ranges.spread([getattr(result, name) for result in drawn])
             most = 1.0 if name in _FRACTIONS else math.inf
             # What the chain leaves out may add to every measure, and shorten the time to a loss.
             added = self.error_bounds.get(name, 0.0) if self.neglected_per_year else 0.0
@@ -226,6 +210,11 @@ class Reliability:
                 low = 1.0 / rate if rate else math.inf
             found[name] = (min(low, value), min(max(high, value) + added, most))
         return found
+
+    @property
+    def swings_are_quick(self) -> bool:
+        """Whether `tornado` answers at once or in seconds: known already, or of a small chain."""
+        return bool(self.swings) or not ranges.is_large(self.states)
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
         """Which number of the card moves a measure most, one at a time from low to high.
@@ -324,7 +313,7 @@ class Reliability:
                 for name, part in parts
                 if part > 0.0005 * whole
             ]
-            if whole and (self.swings or self.states <= _LARGE):
+            if whole and self.swings_are_quick:
                 lines.append(self.tornado(measure).verdict)
         if self.write_stalled:
             waits = wording.time_per_year(self.write_stalled)

@@ -12,7 +12,8 @@ from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
-from advisor.reliability.result import MEASURES, UNITS, Interval, Tolerance
+from advisor.reliability.ranges import Interval
+from advisor.reliability.result import MEASURES, UNITS, Tolerance
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
