@@ -336,3 +336,14 @@ def test_a_card_with_ranges_that_loses_nothing_has_no_end():
     )
     found = evaluate(cluster("a", "b", "c"), Config(replication_factor=3), card, ONE)
     assert found.interval("mean_years_to_loss") == (math.inf, math.inf)
+
+
+def test_sets_that_share_nothing_lose_first_as_often_as_each_by_itself() -> None:
+    """Two disjoint replica sets: twice the rate of first losses, though losses come in clumps."""
+    model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 500, "hours": 12}}})
+    config = Config(replication_factor=3, min_insync_replicas=1, acks="all")
+    cluster = Cluster.uniform(brokers=6, racks=6)
+    one = evaluate(cluster, config, model, placement=((1, 2, 3),))
+    two = evaluate(cluster, config, model, placement=((1, 2, 3), (4, 5, 6)))
+    assert one.loss_events_per_year * one.mean_years_to_loss > 1.1
+    assert two.mean_years_to_loss == pytest.approx(one.mean_years_to_loss / 2, rel=1e-12)

@@ -4,63 +4,148 @@ Sets do not fail independently: one broker, rack or power feed holds replicas of
 counted at its site, the broker, rack or cluster whose failure sets it off: given such a failure,
 each set there loses with its own share, independently of the others. For power lost everywhere at
 once this is the copyset formula, ``1 - (1 - q)^K`` (Cidon et al., USENIX ATC 2013).
+
+Partitions on the same replicas lose together, with one exception: what only a leader had. Such a
+tail belongs to its partition alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import NamedTuple
 
+from advisor.reliability.model import HOURS_PER_YEAR
 from advisor.reliability.placement import Placement, Replicas
+from advisor.reliability.ranges import Interval
+from advisor.reliability.solve import FirstLoss
 
 Sites = tuple[Hashable, ...]
 
 
-def rate_of_any_loss(
-    fluxes: Mapping[Replicas, Mapping[str, float]],
-    rates: Mapping[str, float],
+class SetLosses(NamedTuple):
+    """When one partition on one replica set loses something.
+
+    Attributes
+    ----------
+    first : FirstLoss
+        From healthy, over a year.
+    per_year : mapping of mechanism to float
+        Loss events a year, by the mechanism that sets them off.
+    """
+
+    first: FirstLoss
+    per_year: Mapping[str, float]
+
+
+class Tails(NamedTuple):
+    """Whose records are lost that only a leader had, and how often.
+
+    Attributes
+    ----------
+    each_change : int
+        Tails that a failure of the leader may drop. Kafka moves the leader back afterwards, which
+        makes two.
+    leaders : int
+        The leader is one of so many of a set's replicas, from the first: with Kafka it is the
+        preferred one nearly all the time.
+    """
+
+    each_change: int
+    leaders: int
+
+
+KAFKA_TAILS = Tails(each_change=2, leaders=1)
+
+
+class AnyLoss(NamedTuple):
+    """When the first of all sets loses something.
+
+    Attributes
+    ----------
+    probability : float
+        Of a loss within a year that starts healthy.
+    mean_years : float
+        Infinite if nothing can be lost.
+    bounds : (float, float)
+        What the probability lies between, whatever the dependence between the sets.
+    """
+
+    probability: float
+    mean_years: float
+    bounds: Interval
+
+
+def any_loss(
+    sets: Mapping[Replicas, SetLosses],
+    strikes_per_year: Callable[[str], float],
     where: Placement,
-    acks: str | int,
-) -> float:
-    """How often, per year, at least one set loses something.
+    tails: Tails | None,
+) -> AnyLoss:
+    """Chance in a year and mean years until at least one partition loses something.
 
     Parameters
     ----------
-    fluxes : mapping of replicas to mapping of mechanism to float
-        Loss events a year of each distinct set, by the mechanism that sets them off.
-    rates : mapping of mechanism to float
-        How often the mechanism strikes one broker, one rack or the cluster, per year.
+    sets : mapping of replicas to SetLosses
+        Every distinct set. With ``tails`` the replicas are in the order of the assignment.
+    strikes_per_year : callable
+        How often a mechanism strikes one broker, one rack or the cluster.
     where : Placement
-    acks : {"all", 1, 0}
-        Partitions on the same replicas lose together, but for the tails of acks=1 and 0: each has
-        its own.
-
-    Returns
-    -------
-    float
-        Between the largest set's rate and the sum of all.
+    tails : Tails, optional
+        None if no record is acknowledged by a leader alone.
     """
-    # A change of leader comes with another one back, each with a tail of its own.
-    tails = acks != "all"
-    chances = 2 if tails else 1
-    counts = dict(where.sets) if tails else {}
+    # Partitions on the same replicas lose together, but for their tails.
+    counts = dict(where.sets) if tails else dict.fromkeys(sets, 1)
+    if sum(counts.values()) == 1:
+        only = next(iter(sets.values())).first
+        mean_years = only.mean_hours / HOURS_PER_YEAR
+        return AnyLoss(only.probability, mean_years, (only.probability,) * 2)
+    total = math.fsum(flux for found in sets.values() for flux in found.per_year.values())
+    if total == 0:
+        return AnyLoss(0.0, math.inf, (0.0, 0.0))
+    rate = _rate_of_any_loss(sets, strikes_per_year, where, tails, counts)
+    if not tails:
+        # Losses come in clumps; the chains know how much rarer the first of them is.
+        firsts = math.fsum(HOURS_PER_YEAR / found.first.mean_hours for found in sets.values())
+        rate *= min(firsts / total, 1.0)
+    chances = [(found.first.probability, counts[replicas]) for replicas, found in sets.items()]
+    least = max(chance for chance, _ in chances)
+    most = min(math.fsum(chance * count for chance, count in chances), 1.0)
+    return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
+
+
+def _rate_of_any_loss(
+    sets: Mapping[Replicas, SetLosses],
+    strikes_per_year: Callable[[str], float],
+    where: Placement,
+    tails: Tails | None,
+    counts: Mapping[Replicas, int],
+) -> float:
+    """How often, per year, at least one set loses something.
+
+    Between the largest set's rate and the sum of all.
+    """
+    chances = tails.each_change if tails else 1
     nobody: dict[tuple[str, Hashable], float] = defaultdict(float)
     alone = 0.0
-    for replicas, causes in fluxes.items():
-        for mechanism, flux in causes.items():
-            if rates[mechanism] == 0:
+    for replicas, found in sets.items():
+        # A tail is lost with its leader.
+        struck = replicas[: tails.leaders] if tails else replicas
+        for mechanism, flux in found.per_year.items():
+            strikes = strikes_per_year(mechanism)
+            if strikes == 0:
                 # Set off by the end of a spell that something else began: nothing is shared.
                 alone += flux
                 continue
-            # A tail is lost with its leader, who is the preferred one nearly all the time.
-            sites = _sites(mechanism, replicas[:1] if tails else replicas, where)
-            share = flux / len(sites) / rates[mechanism] / chances
-            unhurt = chances * counts.get(replicas, 1) * math.log1p(-min(share, 1.0 - 1e-12))
+            sites = _sites(mechanism, struck, where)
+            share = flux / len(sites) / strikes / chances
+            unhurt = chances * counts[replicas] * math.log1p(-min(share, 1.0 - 1e-12))
             for site in sites:
                 nobody[mechanism, site] += unhurt
     return alone + math.fsum(
-        -math.expm1(logarithm) * rates[mechanism] for (mechanism, _), logarithm in nobody.items()
+        -math.expm1(logarithm) * strikes_per_year(mechanism)
+        for (mechanism, _), logarithm in nobody.items()
     )
 
 

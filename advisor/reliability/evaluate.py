@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from advisor.protocol.config import Config
-from advisor.reliability.anyloss import rate_of_any_loss
+from advisor.reliability.anyloss import KAFKA_TAILS, SetLosses, any_loss
 from advisor.reliability.cost import cost_of
 from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
@@ -91,7 +91,15 @@ def _evaluate(
         alone = config.acks != "all" or ordered
         patterns[replicas if alone else tuple(sorted(replicas))] = pattern
     sets = {replicas: solved[pattern] for replicas, pattern in patterns.items()}
-    probability, mean_years, bounds = _any_loss(sets, config, model, load, where)
+    probability, mean_years, bounds = any_loss(
+        {
+            replicas: SetLosses(found.first_loss, found.causes["loss_events_per_year"])
+            for replicas, found in sets.items()
+        },
+        lambda name: rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,
+        where,
+        tails=None if config.acks == "all" else KAFKA_TAILS,
+    )
     causes = _causes(solved, counts)
     _split_probability(causes, probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
@@ -120,37 +128,6 @@ def _evaluate(
         cost=cost_of(config, load, where, cluster),
         again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
     )
-
-
-def _any_loss(
-    sets: dict[Replicas, SetMeasures],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    where: Placement,
-) -> tuple[float, float, tuple[float, float]]:
-    """Chance in a year and mean years until at least one set loses, and the chance's bounds."""
-    chances = [found.first_loss.probability for found in sets.values()]
-    if len(sets) == 1:
-        only = next(iter(sets.values())).first_loss
-        return only.probability, only.mean_hours / HOURS_PER_YEAR, (only.probability,) * 2
-    fluxes = {replicas: found.causes["loss_events_per_year"] for replicas, found in sets.items()}
-    total = math.fsum(flux for causes in fluxes.values() for flux in causes.values())
-    if total == 0:
-        return 0.0, math.inf, (0.0, 0.0)
-    struck = {
-        mechanism: rate_per_hour(mechanism, config, model, load, where.brokers) * HOURS_PER_YEAR
-        for mechanism in dict.fromkeys(name for causes in fluxes.values() for name in causes)
-    }
-    assert config.acks is not None
-    rate = rate_of_any_loss(fluxes, struck, where, config.acks)
-    if config.acks == "all":
-        # Losses come in clumps; the chains know how much rarer the first of them is.
-        firsts = math.fsum(HOURS_PER_YEAR / found.first_loss.mean_hours for found in sets.values())
-        rate *= min(firsts / total, 1.0)
-    bounds = max(chances), min(math.fsum(chances), 1.0)
-    probability = min(max(-math.expm1(-rate), bounds[0]), bounds[1])
-    return probability, 1.0 / rate, bounds
 
 
 def _causes(

@@ -1,0 +1,98 @@
+"""How many losses come because a replaced, empty broker leads while others still hold the records.
+
+With eligible leader replicas (KIP-966) a broker that starts after an unclean shutdown leaves the
+ELR. Where all of its members did, nobody is left to elect but the last known leader, and Kafka
+takes it whatever its disk holds. A destroyed broker that is replaced, and started, while the
+others are away leads with an empty log then, and those that come back throw theirs away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from advisor.protocol.config import Config
+from advisor.reliability import chain, measures
+from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.placement import Replicas, place
+from advisor.reliability.result import Reliability
+from advisor.reliability.workload import Workload
+
+
+class LossesByStart(NamedTuple):
+    """Loss events of one partition, per year, by what sets them off.
+
+    Attributes
+    ----------
+    starts : float
+        Set off by a broker that starts, or comes back, beside a destroyed one that has not copied
+        the log yet, or that is itself replaced.
+    failures : float
+        Everything else, nearly all of it set off by failures.
+    """
+
+    starts: float
+    failures: float
+
+
+@lru_cache(maxsize=256)
+def losses_by_start(
+    pattern: tuple[int, ...], config: Config, model: FailureModel, load: Workload, brokers: int
+) -> LossesByStart:
+    """Divide the losses of one replica set.
+
+    Parameters
+    ----------
+    pattern : tuple of int
+        Rack number of each replica.
+    config, model, load
+    brokers : int
+        Of the whole cluster.
+    """
+    setup = measures.setup_for(config, model, load, brokers)
+    setting = measures.setting_for(pattern, model)
+    guide = measures.guide_for(setup, setting, config, model, load, brokers)
+    structure = chain.structure(setup, setting, guide)
+    found = measures.solution(structure, config, model, load, brokers)
+    events = found.flux * found.events * HOURS_PER_YEAR
+    ends = np.array([name.startswith("repair ") for name in structure.rate_names], dtype=np.bool_)
+    empty = structure.blame.get("broker.destroyed", np.zeros(structure.states)) > 0
+    starts = ends[structure.rate] & empty[structure.source]
+    return LossesByStart(math.fsum(events[starts]), math.fsum(events[~starts]))
+
+
+def empty_leader_share(
+    result: Reliability, placement: tuple[Replicas, ...] | None = None
+) -> float | None:
+    """Which share of a result's loss events is set off by starts beside an empty replica.
+
+    Parameters
+    ----------
+    result : Reliability
+    placement : tuple of tuple of int, optional
+        Replicas of each partition, if they are not as Kafka would place them.
+
+    Returns
+    -------
+    float or None
+        None where it does not apply: without ELR or with unclean elections others lead, a single
+        replica is replaced by nobody, and what never loses has no shares.
+    """
+    config = result.config
+    applies = config.eligible_leader_replicas and not config.unclean_leader_election_enable
+    if not applies or config.replication_factor == 1 or not result.loss_events_per_year:
+        return None
+    where = place(result.cluster, config, result.load.partitions, placement)
+    counts: Counter[tuple[int, ...]] = Counter()
+    for replicas, count in where.sets:
+        counts[where.pattern(replicas, ordered=False)] += count
+    found = [
+        (losses_by_start(pattern, config, result.model, result.load, where.brokers), count)
+        for pattern, count in counts.items()
+    ]
+    starts = math.fsum(losses.starts * count for losses, count in found)
+    return starts / (starts + math.fsum(losses.failures * count for losses, count in found))
