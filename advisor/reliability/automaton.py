@@ -39,6 +39,7 @@ class Automaton:
         self.gaps: list[int] = []
         self.growing: list[bool] = []
         self.copying: list[tuple[int, ...]] = []
+        self.copies: list[int] = []
         self._numbers: dict[PartitionState, int] = {}
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
         start = healthy(replicas)
@@ -77,6 +78,7 @@ class Automaton:
             self.readable.append(is_readable(state))
             self.gaps.append(state.gaps)
             self.growing.append(writable and state.gaps > 0)
+            self.copies.append(state.condition.count(COPYING))
             # A copy runs only while there is a leader to copy from.
             self.copying.append(
                 tuple(s for s, c in enumerate(state.condition) if c == COPYING)

@@ -88,17 +88,15 @@ def structure(setup: Setup, setting: faults.Setting, guide: Guide) -> Structure:
 def whole_structure(setup: Setup, setting: faults.Setting) -> Structure:
     """The chain of all states; only for small settings."""
     whole = graph(setup, setting)
-    kept = [0]
-    seen = {0}
-    for state in kept:
-        for target in whole.moves(state)[:, moves.TARGET].tolist():
-            if target not in seen:
-                seen.add(target)
-                kept.append(target)
+    kept = fresh = np.zeros(1, dtype=np.int64)
+    while len(fresh):
+        _, rows = whole.moves(fresh)
+        fresh = np.setdiff1d(rows[:, moves.TARGET], kept)
+        kept = np.concatenate([kept, fresh])
     return _arrays(whole, kept)
 
 
-def _arrays(whole: Graph, kept: list[int]) -> Structure:
+def _arrays(whole: Graph, kept: IntArray) -> Structure:
     part = part_of(whole, kept)
     left, place = left_states(part)
     beyond = part.target < 0
@@ -109,8 +107,9 @@ def _arrays(whole: Graph, kept: list[int]) -> Structure:
     rank[order] = np.arange(len(met))
     flags = [part.flags & bit > 0 for bit in _BITS]
     table = whole.table
-    partitions = np.array([whole.keys[state][1] for state in kept], dtype=np.int64)
-    every = [*kept, *left.tolist()]
+    partitions = whole.partition[kept]
+    every = np.concatenate([kept, left])
+    waits = whole.waits(every)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
     return Structure(
         states=len(kept),
@@ -126,18 +125,17 @@ def _arrays(whole: Graph, kept: list[int]) -> Structure:
         growing=np.array(table.growing)[partitions],
         gaps=np.array(table.gaps)[partitions],
         in_sync=np.array([len(table.states[p].registration.isr) for p in partitions.tolist()]),
-        blame=_blame(whole, kept),
+        blame=_blame(waits[: len(kept)]),
         setup=table.setup,
         setting=whole.setting,
         beyond=place,
-        waits=np.array([whole.waits[state] for state in every], dtype=np.int64),
-        looks=np.array([whole.looks[state] for state in every], dtype=np.int64),
+        waits=waits,
+        looks=whole.looks(every),
     )
 
 
-def _blame(whole: Graph, kept: list[int]) -> dict[str, NDArray[np.float64]]:
+def _blame(waits: IntArray) -> dict[str, NDArray[np.float64]]:
     """Who keeps replicas away, in equal shares for each replica and spell."""
-    waits = np.array([whole.waits[state] for state in kept], dtype=np.float64)
     causes = {mechanism: waits[:, own] for own, mechanism in faults.SPELLS.items()}
     causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPYING]
     count = waits.sum(axis=1)

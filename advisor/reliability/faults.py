@@ -79,8 +79,7 @@ class Machines(NamedTuple):
         return tuple(slot for slot, r in enumerate(self.racks) if r == rack)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One thing that can happen next to the machines.
 
     Attributes
@@ -131,8 +130,10 @@ def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
 
 
 def _own(machines: Machines, slots: tuple[int, ...], condition: int) -> Machines:
-    own = tuple(condition if s in slots else c for s, c in enumerate(machines.own))
-    return machines._replace(own=own)
+    own = list(machines.own)
+    for slot in slots:
+        own[slot] = condition
+    return Machines(tuple(own), machines.racks)
 
 
 _STRIKES = (

@@ -11,27 +11,31 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from advisor.reliability import faults
-from advisor.reliability import reduction as red
 from advisor.reliability.automaton import automaton
+from advisor.reliability.happenings import (
+    FAILOVER,
+    HANDOVER,
+    LOSS,
+    TAIL,
+    TOTAL,
+    Changes,
+    Copies,
+    Events,
+    Passages,
+)
+from advisor.reliability.numbering import IntArray, Numbering, spread
 from advisor.reliability.reduction import Setup
 from advisor.reliability.symmetry import Symmetry
 
-IntArray = NDArray[np.int64]
+__all__ = ["FAILOVER", "HANDOVER", "LOSS", "TAIL", "TOTAL", "Graph", "IntArray", "graph"]
 
-# What a transition does, as bits.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = 1, 2, 4, 8, 16
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, FLAGS, GAPS, TIMES = range(5)
 # What a replica may wait for: the end of its broker's spell, by the spell's number, or its copy.
 COPYING = len(faults.SPELLS) + 1
 WAITS = COPYING + 1
-
-# next partition state, flags, number of the gap map
-_Step = tuple[int, int, int]
-_Key = tuple[faults.Machines, int]
 
 
 class Graph:
@@ -44,127 +48,114 @@ class Graph:
 
     Attributes
     ----------
-    keys : list of (Machines, int)
-        What each state is: the machines, and the partition's number in ``table``.
+    machines, partition : arrays of int, shape (states,)
+        What each state is: the machines' number, and the partition's in ``table``.
     rate_names : list of str
     gap_maps : list of tuple of int
         Old gap to new gap, or LOST or INTO_BASE.
-    waits : list of tuple of int
-        Per state: how many replicas wait for each kind of end.
-    looks : list of int
-        Per state: the same number if the partitions are alike, whatever their racks.
     """
 
     def __init__(self, setup: Setup, setting: faults.Setting) -> None:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
-        self.keys: list[_Key] = []
-        self.rate_names: list[str] = []
-        self.gap_maps: list[tuple[int, ...]] = []
-        self.waits: list[tuple[int, ...]] = []
-        self.looks: list[int] = []
-        self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
-        self._moves: dict[int, IntArray] = {}
+        events = Events()
+        self._changes = Changes(setting, events)
+        self._passages = Passages(self.table, events)
+        self._copies = Copies(self.table, events)
         self._alike = Symmetry(self.table, setting)
-        self._numbers: dict[_Key, int] = {}
-        self._name_numbers: dict[str, int] = {}
-        self._gap_numbers: dict[tuple[int, ...], int] = {}
-        self._changes: dict[faults.Machines, tuple[faults.Change, ...]] = {}
-        self._steps: dict[tuple[int, faults.Events], _Step] = {}
-        self._number(faults.all_well(setting), 0)
+        self._machine_numbers, self._numbers = Numbering(), Numbering()
+        self.rate_names = self._changes.rate_names
+        self.gap_maps = self._passages.gap_maps
+        nothing = np.zeros(0, dtype=np.int64)
+        self.machines = self.partition = self._first = self._count = nothing
+        self._rows = np.zeros((0, 5), dtype=np.int64)
+        well = np.array([faults.all_well(setting).own])
+        self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
 
-    def moves(self, state: int) -> IntArray:
-        """Everything that can happen next: rows of target, rate, flags, gap map and multiplicity.
+    def __len__(self) -> int:
+        """How many states were met."""
+        return len(self.partition)
+
+    def moves(self, states: IntArray) -> tuple[IntArray, IntArray]:
+        """Everything that can happen next.
 
         Moves that change nothing are left out, unless they lose something.
+
+        Parameters
+        ----------
+        states : array of int, shape (asked,)
+
+        Returns
+        -------
+        owner : array of int, shape (moves,)
+            Index into ``states``.
+        rows : array of int, shape (moves, 5)
+            Target, rate, flags, gap map and multiplicity.
         """
-        known = self._moves.get(state)
-        if known is None:
-            known = self._moves[state] = self._found(state)
-        return known
+        unknown = states[self._count[states] < 0]
+        if len(unknown):
+            self._explore(unknown)
+        owner, row = spread(self._first[states], self._count[states])
+        return owner, self._rows[row]
 
-    def _found(self, state: int) -> IntArray:
-        machines, partition = self.keys[state]
-        changes = self._changes.get(machines)
-        if changes is None:
-            changes = self._changes[machines] = tuple(faults.changes(machines, self.setting))
-        times: dict[tuple[int, int, int, int], int] = {}
-        moves = [(change.rate, change.machines, change.events) for change in changes]
-        moves += [("copy", machines, ((red.COPIED, (s,)),)) for s in self.table.copying[partition]]
-        for name, following, events in moves:
-            step = self._steps.get((partition, events))
-            if step is None:
-                step = self._steps[partition, events] = self._followed(partition, events)
-            target = self._number(following, step[0])
-            if target == state and not step[1] & (LOSS | TAIL | TOTAL):
-                continue
-            rate = self._name_numbers.get(name)
-            if rate is None:
-                rate = self._name_numbers[name] = len(self.rate_names)
-                self.rate_names.append(name)
-            row = (target, rate, step[1], step[2])
-            times[row] = times.get(row, 0) + 1
-        rows = [(*row, count) for row, count in times.items()]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), 5)
+    def waits(self, states: IntArray) -> IntArray:
+        """How many replicas wait for each kind of end, shape (states, WAITS)."""
+        copying = np.array(self.table.copies)[self.partition[states]]
+        brokers = self._changes.waits[self.machines[states]]
+        return np.concatenate([brokers, copying[:, None]], axis=1)
 
-    def _followed(self, partition: int, events: faults.Events) -> _Step:
-        """Let the partition live through a change's events, one after the other."""
-        table = self.table
-        losses, total, failed, moved = 0, False, False, False
-        gaps = tuple(range(table.gaps[partition]))
-        was_readable = table.readable[partition]
-        for event, slots in events:
-            if not slots:
-                continue
-            partition, outcome = table.step(partition, event, slots)
-            losses |= outcome.losses
-            total |= outcome.total
-            failed |= outcome.leader_failed
-            moved |= outcome.leader_moved
-            gaps = tuple(outcome.gap_map[gap] if gap >= 0 else gap for gap in gaps)
-        new_leader = was_readable and table.readable[partition]
-        certain = bool(losses & ~red.TAIL)
-        flags = (
-            certain * LOSS
-            | (not certain and bool(losses & red.TAIL)) * TAIL
-            | total * TOTAL
-            | (failed and new_leader) * FAILOVER
-            | (moved and not failed and new_leader) * HANDOVER
-        )
-        width = max(table.replicas - 1, 1)
-        gaps += (red.INTO_BASE,) * (width - len(gaps))
-        number = self._gap_numbers.get(gaps)
-        if number is None:
-            number = self._gap_numbers[gaps] = len(self.gap_maps)
-            self.gap_maps.append(gaps)
-        return partition, flags, number
+    def looks(self, states: IntArray) -> IntArray:
+        """The same number for states whose partitions are alike, whatever their racks."""
+        return self._alike.looks(self.partition[states])
 
-    def _number(self, machines: faults.Machines, partition: int) -> int:
-        """The number of a state, given to it when it is first met."""
-        key = (machines, partition)
-        number = self._numbers.get(key)
-        if number is not None:
-            return number
-        first = self._alike.representative(machines, partition)
-        number = self._numbers.get(first)
-        if number is None:
-            number = self._numbers[first] = len(self.keys)
-            self.keys.append(first)
-            self._describe(first)
-        self._numbers[key] = number
-        return number
+    def _explore(self, states: IntArray) -> None:
+        """Find the moves out of states, many at once."""
+        machines, partition = self.machines[states], self.partition[states]
+        changes = self._changes
+        changes.ask(machines)
+        source, row = spread(changes.first[machines], changes.count[machines])
+        copier, done = self._copies.of(partition)
+        source = np.concatenate([source, copier])
+        events = np.concatenate([changes.events[row], done])
+        rate = changes.rate[row]
+        if len(copier):
+            copied = np.full(len(copier), changes.rate_number("copy"))
+            rate = np.concatenate([rate, copied])
+        own = np.concatenate([changes.after[row], changes.own[machines[copier]]])
+        passage = self._passages.of(partition[source], events)
+        racks = changes.racks[machines[source]]
+        target = self._numbered(own, racks, self._passages.following[passage])
+        flags = self._passages.flags[passage]
+        kept = (target != states[source]) | (flags & (LOSS | TAIL | TOTAL) > 0)
+        gaps = self._passages.gaps[passage]
+        columns = np.stack([source, target, rate, flags, gaps], axis=1)[kept]
+        self._add_moves(states, columns)
 
-    def _describe(self, key: _Key) -> None:
-        machines, partition = key
-        state = self.table.states[partition]
-        waits = [0] * WAITS
-        for own in machines.own:
-            waits[own] += 1
-        waits[faults.WELL] = 0
-        waits[COPYING] = state.condition.count(red.COPYING)
-        self.waits.append(tuple(waits))
-        known = self._alike.known_of(state)
-        self.looks.append(self._look_numbers.setdefault(known, len(self._look_numbers)))
+    def _add_moves(self, states: IntArray, columns: IntArray) -> None:
+        """Put the same moves of a state together and keep them."""
+        code = np.zeros(len(columns), dtype=np.int64)
+        for column in columns.T:
+            code = code * (int(column.max(initial=0)) + 1) + column
+        _, first, times = np.unique(code, return_index=True, return_counts=True)
+        rows = np.concatenate([columns[first, 1:], times[:, None]], axis=1)
+        count = np.bincount(columns[first, 0], minlength=len(states))
+        self._first[states] = len(self._rows) + np.cumsum(count) - count
+        self._count[states] = count
+        self._rows = np.concatenate([self._rows, rows])
+
+    def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
+        """The numbers of states, given to them when they are first met."""
+        code, partition = self._alike.representatives(own, racks, partition)
+        machines, new = self._machine_numbers.of(code)
+        if len(new):
+            self._changes.add(*self._alike.machines(code[new]))
+        numbers, new = self._numbers.of(machines << 32 | partition)
+        unknown = np.full(len(new), -1)
+        self.machines = np.concatenate([self.machines, machines[new]])
+        self.partition = np.concatenate([self.partition, partition[new]])
+        self._first = np.concatenate([self._first, unknown])
+        self._count = np.concatenate([self._count, unknown])
+        return numbers
 
 
 @lru_cache(maxsize=64)

@@ -6,32 +6,64 @@ the rules of :mod:`advisor.protocol` for every election, ISR change and acknowle
 none of them again. Between two faults the cluster becomes quiet: elections are over, replicas
 that are up have caught up, and producers have written.
 
-Histories are ranked, not measured: level 0 holds every acknowledged record that still exists,
-level 1 lacks the newest part, and so on; ``EMPTY`` holds nothing. The part that level j holds and
-level j + 1 lacks is *gap* j; gap 0 grows while the partition is written with a replica away.
+How much each replica holds is ranked, not measured; see :mod:`advisor.reliability.histories`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 
 from advisor.protocol import controller, election
 from advisor.protocol.controller import Policy
 from advisor.protocol.isr import refusal_before_append
 from advisor.protocol.partition import NO_LEADER, Registration
+from advisor.reliability import histories
+from advisor.reliability.histories import gaps_between, ranked
 
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
-EMPTY = 99
+
+EMPTY, LOST, INTO_BASE = histories.EMPTY, histories.LOST, histories.INTO_BASE
 
 # Events; each strikes several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 _RUNNING = (UP, COPYING, LAGGING)
 _DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
 _FALLS = (CRASH, ISOLATE, STOP, POWER, DESTROY)
+# The conditions in which an event can strike a slot.
+_STRUCK = {
+    **dict.fromkeys((CRASH, POWER), (*_RUNNING, DOWN_CLEAN)),
+    **dict.fromkeys((ISOLATE, STOP), _RUNNING),
+    DESTROY: (*_RUNNING, *_DOWN),
+    BACK: _DOWN,
+    REPLACED: (GONE,),
+    COPIED: (COPYING,),
+    LAG: (UP,),
+    CAUGHT_UP: (LAGGING,),
+}
 
 # Ways to lose acknowledged records, as bits.
 MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
-LOST, INTO_BASE = -1, -2
+
+
+# The controller's decisions are pure, and the same ones are asked for thousands of times.
+_REMEMBERED = 2**16
+_broker_back = lru_cache(maxsize=_REMEMBERED)(controller.broker_back)
+_broker_stopping = lru_cache(maxsize=_REMEMBERED)(controller.broker_stopping)
+_broker_gone = lru_cache(maxsize=_REMEMBERED)(controller.broker_gone)
+_isr_proposed = lru_cache(maxsize=_REMEMBERED)(controller.isr_proposed)
+
+# What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
+_AFTER = {
+    CRASH: DOWN_UNCLEAN,
+    POWER: DOWN_UNCLEAN,
+    ISOLATE: DOWN_CLEAN,
+    STOP: DOWN_CLEAN,
+    DESTROY: GONE,
+    LAG: LAGGING,
+    CAUGHT_UP: UP,
+    COPIED: UP,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +108,12 @@ class PartitionState:
     @property
     def gaps(self) -> int:
         """How many gaps there are between the finite levels."""
-        return len({level for level in self.level if level != EMPTY}) - 1 if self.has_data else 0
+        return gaps_between(self.level)
 
     @property
     def has_data(self) -> bool:
         """Whether any replica, up or down, holds a record."""
-        return any(level != EMPTY for level in self.level)
+        return min(self.level) != EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +156,22 @@ def is_readable(state: PartitionState) -> bool:
 
 def is_writable(state: PartitionState, setup: Setup) -> bool:
     """A produce with the configured acks would be acknowledged."""
-    isr_size = len(state.registration.isr)
-    refusal = refusal_before_append(setup.acks, isr_size, setup.policy.min_isr)
-    return is_readable(state) and refusal is None
+    return is_readable(state) and not _refused(state.registration, setup)
+
+
+def _refused(registration: Registration, setup: Setup) -> bool:
+    """The leader refuses to write for want of in-sync replicas."""
+    isr_size = len(registration.isr)
+    return refusal_before_append(setup.acks, isr_size, setup.policy.min_isr) is not None
 
 
 def applies(state: PartitionState, event: int, slot: int) -> bool:
     """Whether an event can strike a slot in its present condition."""
-    condition = state.condition[slot]
-    if event == BACK:
-        return condition in _DOWN
-    if event == REPLACED:
-        return condition == GONE
-    if event == DESTROY:
-        return condition != GONE
+    if state.condition[slot] not in _STRUCK[event]:
+        return False
     if event == COPIED:
-        return condition == COPYING and is_readable(state)
-    if event == LAG:
-        return condition == UP and slot != state.registration.leader
-    if event == CAUGHT_UP:
-        return condition == LAGGING
-    if event in (CRASH, POWER):
-        return condition in _RUNNING or condition == DOWN_CLEAN
-    return condition in _RUNNING
+        return is_readable(state)
+    return event != LAG or slot != state.registration.leader
 
 
 def apply(
@@ -156,7 +181,7 @@ def apply(
 
     Slots that the event cannot strike are left out; if none remains, nothing happens.
     """
-    struck = tuple(slot for slot in slots if applies(state, event, slot))
+    struck = tuple([slot for slot in slots if applies(state, event, slot)])
     if not struck:
         return state, Outcome(gap_map=tuple(range(state.gaps)))
     work = _Work(state, setup)
@@ -164,6 +189,23 @@ def apply(
     work.decide(event, struck)
     work.settle()
     return work.finish()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _active(condition: tuple[int, ...]) -> frozenset[int]:
+    return frozenset(s for s, c in enumerate(condition) if c in _RUNNING)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _quiet(registration: Registration, ordered: bool) -> Registration:
+    """The registration without what is over once the partition is quiet."""
+    return Registration(
+        replicas=registration.replicas,
+        isr=registration.isr if ordered else tuple(sorted(registration.isr)),
+        leader=registration.leader,
+        elr=registration.elr,
+        last_known_elr=registration.last_known_elr,
+    )
 
 
 class _Work:
@@ -179,7 +221,6 @@ class _Work:
         self.written = is_writable(state, setup)
         self.pushed: frozenset[int] | None = None
         self.losses = 0
-        self.lost_below = 0
         self.total = False
         self.failed = False
         self.moved = False
@@ -193,24 +234,15 @@ class _Work:
 
     def active(self) -> frozenset[int]:
         """Slots whose brokers the controller believes alive."""
-        return frozenset(s for s, c in enumerate(self.condition) if c in _RUNNING)
+        return _active(tuple(self.condition))
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
         """Change the conditions and what the disks hold."""
-        after = {
-            CRASH: DOWN_UNCLEAN,
-            POWER: DOWN_UNCLEAN,
-            ISOLATE: DOWN_CLEAN,
-            STOP: DOWN_CLEAN,
-            DESTROY: GONE,
-            LAG: LAGGING,
-            CAUGHT_UP: UP,
-            COPIED: UP,
-        }
         self.returned_unclean = {s: self.condition[s] != DOWN_CLEAN for s in slots}
+        after = _AFTER.get(event)
         for slot in slots:
-            back = COPYING if self._must_copy(slot) else UP
-            self.condition[slot] = after.get(event, back)
+            back = after is None and self._must_copy(slot)
+            self.condition[slot] = (COPYING if back else UP) if after is None else after
             if event == DESTROY:
                 self.holds[slot] = EMPTY
         if event == DESTROY:
@@ -247,13 +279,13 @@ class _Work:
         registration, policy = self.registration, self.setup.policy
         if event in (BACK, REPLACED):
             unclean = event == REPLACED or self.returned_unclean[slot]
-            return controller.broker_back(registration, slot, active, unclean, policy)
+            return _broker_back(registration, slot, active, unclean, policy)
         if event not in _FALLS or slot not in self.were_active:
             return registration
         if event == STOP:
             # It ends as others do if nobody could take over.
-            registration = controller.broker_stopping(registration, slot, active, policy)
-        return controller.broker_gone(registration, slot, active, policy)
+            registration = _broker_stopping(registration, slot, active, policy)
+        return _broker_gone(registration, slot, active, policy)
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
@@ -276,45 +308,30 @@ class _Work:
         refused it stays in sync, and it is.
         """
         isr = self.registration.isr
-        refusal = refusal_before_append(self.setup.acks, len(isr), self.setup.policy.min_isr)
-        if refusal is not None and leader == self.led_before:
+        well = tuple([slot for slot in isr if self.condition[slot] == UP])
+        if well == isr or (leader == self.led_before and _refused(self.registration, self.setup)):
             return
-        well = tuple(slot for slot in isr if self.condition[slot] == UP)
-        if well != isr:
-            self._propose(well)
+        self._propose(well)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's new ISR."""
-        self.registration = controller.isr_proposed(
-            self.registration, isr, self.active(), self.setup.policy
-        )
+        self.registration = _isr_proposed(self.registration, isr, self.active(), self.setup.policy)
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
-        state = replace(self._quiet(), level=tuple(self.holds))
-        if is_writable(state, self.setup):
+        if self.leader() != NO_LEADER and not _refused(self.registration, self.setup):
             self.pushed = frozenset(self.registration.isr)
-        finite = sorted({h for h in self.holds if h != EMPTY})
-        gap_map = tuple(self._new_gap(gap, finite) for gap in range(self.before.gaps))
-        ranks = [EMPTY if h == EMPTY else finite.index(h) for h in self.holds]
-        shift = 0
-        if self.pushed is not None:
-            ranks, shift = _push(ranks, self.pushed)
-        gap_map = tuple(gap + shift if gap >= 0 else gap for gap in gap_map)
-        outcome = Outcome(self.losses, self.total, gap_map, self.failed, self.moved)
-        return replace(state, level=tuple(ranks)), outcome
-
-    def _quiet(self) -> PartitionState:
-        isr = self.registration.isr
-        if not self.setup.policy.rules.elect_in_isr_order:
-            isr = tuple(sorted(isr))
-        registration = replace(
-            self.registration, isr=isr, leader_epoch=0, partition_epoch=0, recovering=False
-        )
-        return PartitionState(registration, self._remembered_conditions(), ())
+        ranks, gap_map = ranked(tuple(self.holds), self.before.gaps, self.pushed)
+        registration = self.registration
+        if registration is not self.before.registration:
+            registration = _quiet(registration, self.setup.policy.rules.elect_in_isr_order)
+        state = PartitionState(registration, self._remembered_conditions(), ranks)
+        return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved)
 
     def _remembered_conditions(self) -> tuple[int, ...]:
         """How a broker went down matters only while an ELR could hold it against it."""
+        if DOWN_UNCLEAN not in self.condition:
+            return tuple(self.condition)
         on_record: tuple[int, ...] = ()
         if self.setup.policy.rules.eligible_leader_replicas:
             on_record = self.registration.isr + self.registration.elr
@@ -326,16 +343,15 @@ class _Work:
         )
 
     def _must_copy(self, slot: int) -> bool:
-        others = any(h != EMPTY for s, h in enumerate(self.holds) if s != slot)
-        return self.setup.copying and self.holds[slot] == EMPTY and others
+        """It is empty, and another replica has something to copy."""
+        return self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
 
     def _count_media_loss(self) -> None:
         if not self.before.has_data:
             return
-        left = [h for h in self.holds if h != EMPTY]
-        self.lost_below = min(left, default=EMPTY)
-        self.total = not left
-        if self.lost_below > 0:
+        most = min(self.holds)
+        self.total = most == EMPTY
+        if most > 0:
             self.losses |= MEDIA
 
     def _lose_page_cache(self, dark: frozenset[int]) -> None:
@@ -352,10 +368,8 @@ class _Work:
         if leader in (NO_LEADER, previous):
             return
         kept = self.holds[leader]
-        first = min((h for h in self.holds if h != EMPTY), default=EMPTY)
-        if first < kept:
+        if min(self.holds) < kept:
             self.losses |= ELECTION
-            self.lost_below = max(self.lost_below, kept)
             self.total = self.total or kept == EMPTY
         self.holds = [max(held, kept) for held in self.holds]
 
@@ -382,18 +396,3 @@ class _Work:
             registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
         )
         self._follow(NO_LEADER)
-
-    def _new_gap(self, gap: int, finite: list[int]) -> int:
-        if gap < self.lost_below or not finite or gap < finite[0]:
-            return LOST
-        holders = sum(1 for threshold in finite if threshold <= gap)
-        return INTO_BASE if holders == len(finite) else holders - 1
-
-
-def _push(ranks: list[int], top: frozenset[int]) -> tuple[list[int], int]:
-    """New records reach ``top`` alone: it forms level 0, whoever else was there falls to 1."""
-    others = [r for s, r in enumerate(ranks) if s not in top and r != EMPTY]
-    if not others or min(others) > 0:
-        raised = [0 if s in top else r for s, r in enumerate(ranks)]
-        return raised, 0
-    return [0 if s in top else (r if r == EMPTY else r + 1) for s, r in enumerate(ranks)], 1

@@ -82,14 +82,13 @@ class Part:
     times: Vector
 
 
-def part_of(graph: Graph, kept: list[int]) -> Part:
+def part_of(graph: Graph, kept: IntArray) -> Part:
     """Put the moves of some states in order, by the place of the states in ``kept``."""
-    found = [graph.moves(state) for state in kept]
-    rows = np.concatenate(found)
-    place = np.full(len(graph.keys), -1, dtype=np.int64)
+    source, rows = graph.moves(kept)
+    place = np.full(len(graph), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return Part(
-        source=np.repeat(np.arange(len(kept)), [len(own) for own in found]),
+        source=source,
         target=place[rows[:, moves.TARGET]],
         into=rows[:, moves.TARGET],
         rate=rows[:, moves.RATE],
@@ -109,7 +108,7 @@ def left_states(part: Part) -> tuple[IntArray, IntArray]:
     return states[order], rank[inverse.ravel()]
 
 
-def chosen(graph: Graph, guide: Guide) -> list[int]:
+def chosen(graph: Graph, guide: Guide) -> IntArray:
     """States to keep, the healthy one first.
 
     Parameters
@@ -140,9 +139,9 @@ class _Search:
         self._share: Vector = _SHARE_OF_FEW if few else _SHARE
         self._floor: Vector = _NO_FLOOR if few else _FLOOR * more
 
-    def kept(self) -> list[int]:
+    def kept(self) -> IntArray:
         """States to keep."""
-        kept = [0]
+        kept = np.zeros(1, dtype=np.int64)
         while True:
             part = part_of(self._graph, kept)
             table = np.array([self._rates[name] for name in self._graph.rate_names])
@@ -152,10 +151,9 @@ class _Search:
                 return kept
             wanted = np.arange(len(states))
             if len(kept) > 1 and len(kept) + len(states) > _SMALL:
-                every = [*kept, *states.tolist()]
-                waits = np.array([self._graph.waits[state] for state in every], dtype=np.int64)
-                looks = np.array([self._graph.looks[state] for state in every], dtype=np.int64)
-                group = groups(looks, waits, self._alike)
+                every = np.concatenate([kept, states])
+                waits = self._graph.waits(every)
+                group = groups(self._graph.looks(every), waits, self._alike)
                 limit = self._limit(waits[len(kept) :])
                 out = part.target < 0
                 left = LeftOut(part.source[out], place, rate[out], group[len(kept) :], limit)
@@ -163,7 +161,7 @@ class _Search:
                 wanted = _worth_adding(missing, left, group[: len(kept)])
                 if not len(wanted):
                     return kept
-            kept = kept + states[wanted].tolist()
+            kept = np.concatenate([kept, states[wanted]])
 
     def _limit(self, waits: IntArray) -> Vector:
         hours, events = self._drift.until_well(waits)
@@ -172,7 +170,7 @@ class _Search:
         return np.stack([2.0 * events, events * _RETAINED_HOURS, away, away], axis=1)
 
     def _missing(
-        self, kept: list[int], part: Part, rate: Vector, group: IntArray, left: LeftOut
+        self, kept: IntArray, part: Part, rate: Vector, group: IntArray, left: LeftOut
     ) -> Vector:
         """What each left-out state could add, at most, in shares of what may be missing."""
         size = len(kept)
@@ -192,10 +190,10 @@ class _Search:
         shares: Vector = entered[:, None] * worth / allowed
         return shares
 
-    def _gain(self, kept: list[int], part: Part, rate: Vector) -> Vector:
+    def _gain(self, kept: IntArray, part: Part, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
         table = self._graph.table
-        partitions = np.array([self._graph.keys[state][1] for state in kept])
+        partitions = self._graph.partition[kept]
         events = (part.flags & moves.LOSS > 0) + 2.0 * (part.flags & moves.TAIL > 0)
         records = events * _GAP_HOURS + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
         changes = (part.flags & moves.FAILOVER > 0) * self._guide.failover_hours

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
-from advisor.protocol.partition import NO_LEADER
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.protocol.partition import NO_LEADER, Registration
 from advisor.reliability.automaton import Automaton
-from advisor.reliability.faults import WELL, Machines, Setting, all_well
+from advisor.reliability.faults import SPELLS, WELL, Setting, all_well
+from advisor.reliability.numbering import IntArray, place_values
 from advisor.reliability.reduction import PartitionState
 
 Order = tuple[int, ...]
 _HEALTHY = 0
-# Sorts after every rack with several replicas.
-_ALONE = 99
+_CONDITIONS = len(SPELLS) + 1
 
 
 class Symmetry:
@@ -37,37 +40,98 @@ class Symmetry:
 
     def __init__(self, table: Automaton, setting: Setting) -> None:
         self._table = table
-        self._alike = not table.setup.policy.unclean
+        self._alike = _merges(table)
         sizes = Counter(setting.racks)
-        self._renamings = _renamings(sizes)
-        self._singles = sorted(rack for rack, size in sizes.items() if size == 1)
-        self._start = all_well(setting)
-        self._forms: dict[int, tuple[int, Order]] = {}
+        # Sorts after every rack with several replicas.
+        self._alone = max(setting.racks) + 1
+        self._renamings = _renamings(sizes, self._alone)
+        self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
+        self._places = place_values((self._alone + 1) * _CONDITIONS, table.replicas)
+        self._forms = np.zeros(0, dtype=np.int64)
+        self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
+        self._looks: dict[int, int] = {}
+        self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+        well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
+        # The preferred replica leads again, whoever led before.
+        start = self._slots(well, self._named(racks, self._renamings[0]))
+        self._start = (start @ self._places)[0]
 
-    def representative(self, machines: Machines, partition: int) -> tuple[Machines, int]:
-        """The one form of all states that are alike."""
+    def representatives(
+        self, own: IntArray, racks: IntArray, partition: IntArray
+    ) -> tuple[NDArray[Any], IntArray]:
+        """The one form of all states that are alike.
+
+        Parameters
+        ----------
+        own, racks : arrays of int, shape (states, replicas)
+            What each slot's broker suffers, and where it stands.
+        partition : array of int, shape (states,)
+
+        Returns
+        -------
+        code : array of int, shape (states,)
+            The machines; see `machines`.
+        partition : array of int, shape (states,)
+        """
         if not self._alike:
-            return machines, partition
-        if partition == _HEALTHY and set(machines.own) == {WELL}:
-            # The preferred replica leads again, whoever led before.
-            return self._start, _HEALTHY
-        form = self._forms.get(partition)
-        if form is None:
-            form = self._forms[partition] = self._form(partition)
-        first, ranks = form
-        slots = min(
-            sorted(zip(ranks, [new[rack] for rack in machines.racks], machines.own, strict=True))
-            for new in self._renamings
-        )
-        _, racks, own = zip(*slots, strict=True)
-        singles = iter(self._singles)
-        named = tuple(next(singles) if rack == _ALONE else rack for rack in racks)
-        return Machines(own, named), first
+            return self._slots(own, racks) @ self._places, partition
+        self._ask_forms(partition)
+        ranks = self._ranks[partition] * int(self._alone + 1) * _CONDITIONS
+        code: NDArray[Any] | None = None
+        for new in self._renamings:
+            slots = ranks + self._slots(own, self._named(racks, new))
+            slots.sort(axis=1)
+            # The sorted ranks are the same whatever the names.
+            this = slots % ((self._alone + 1) * _CONDITIONS) @ self._places
+            code = this if code is None else np.minimum(code, this)
+        assert code is not None
+        healthy = (partition == _HEALTHY) & (own == WELL).all(axis=1)
+        return np.where(healthy, self._start, code), self._forms[partition]
 
-    def known_of(self, state: PartitionState) -> tuple[tuple[int, ...], ...]:
-        """All that a partition knows of its slots; in any order, if the order decides nothing."""
-        known = (_known(state, slot, False) for slot in range(len(state.condition)))
-        return tuple(sorted(known)) if self._alike else tuple(known)
+    def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """What each slot's broker suffers and where it stands, shape (states, replicas)."""
+        slots = code[:, None] // self._places % ((self._alone + 1) * _CONDITIONS)
+        racks, own = np.divmod(slots.astype(np.int64), _CONDITIONS)
+        alone = racks == self._alone
+        racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
+        return own, racks
+
+    def looks(self, partition: IntArray) -> IntArray:
+        """The same number for partitions that know the same of their slots.
+
+        In any order, if the order decides nothing.
+        """
+        distinct, inverse = np.unique(partition, return_inverse=True)
+        return np.array([self._look(number) for number in distinct.tolist()])[inverse.ravel()]
+
+    def _look(self, partition: int) -> int:
+        number = self._looks.get(partition)
+        if number is None:
+            state = self._table.states[partition]
+            known = [_known(state, slot, False) for slot in range(len(state.condition))]
+            key = tuple(sorted(known) if self._alike else known)
+            number = self._look_numbers.setdefault(key, len(self._look_numbers))
+            self._looks[partition] = number
+        return number
+
+    def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
+        return racks * _CONDITIONS + own
+
+    def _named(self, racks: IntArray, new: IntArray) -> IntArray:
+        return new[racks]
+
+    def _ask_forms(self, partition: IntArray) -> None:
+        """Have the forms and ranks of these partitions ready."""
+        more = len(self._table.states) - len(self._forms)
+        if more > 0:
+            self._forms = np.concatenate([self._forms, np.full(more, -1)])
+            empty = np.zeros((more, self._table.replicas), dtype=np.int64)
+            self._ranks = np.concatenate([self._ranks, empty])
+        unknown = np.unique(partition[self._forms[partition] < 0])
+        found = [self._form(number) for number in unknown.tolist()]
+        if found:
+            self._forms[unknown] = [number for number, _ in found]
+            self._ranks[unknown] = [ranks for _, ranks in found]
 
     def _form(self, partition: int) -> tuple[int, Order]:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
@@ -75,25 +139,34 @@ class Symmetry:
         ordered = self._table.setup.policy.rules.elect_in_isr_order
         known = [_known(state, slot, ordered) for slot in range(len(state.condition))]
         distinct = sorted(set(known))
+        ranks = tuple([distinct.index(mine) for mine in known])
+        order = sorted(range(len(known)), key=ranks.__getitem__)
+        if order == list(range(len(known))):
+            return partition, ranks
         to = [0] * len(known)
-        for position, slot in enumerate(sorted(range(len(known)), key=known.__getitem__)):
+        for position, slot in enumerate(order):
             to[slot] = position
-        number = self._table.number(_moved_partition(state, tuple(to), ordered))
-        return number, tuple(distinct.index(mine) for mine in known)
+        return self._table.number(_moved_partition(state, tuple(to), ordered)), ranks
 
 
-def _renamings(sizes: Mapping[int, int]) -> list[dict[int, int]]:
+def _merges(table: Automaton) -> bool:
+    """With unclean election the order decides what is lost, and nothing is alike."""
+    return not table.setup.policy.unclean
+
+
+def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
     """Exchanges of racks with equally many replicas, new name of each old one.
 
-    Racks with one replica need no name to be told apart: they are all called ``_ALONE``.
+    Racks with one replica need no name to be told apart: they are all called ``alone``.
     """
     shared = sorted(rack for rack, size in sizes.items() if size > 1)
-    alone = {rack: _ALONE for rack, size in sizes.items() if size == 1}
-    return [
-        {**alone, **dict(zip(shared, names, strict=True))}
-        for names in permutations(shared)
-        if all(sizes[new] == sizes[old] for old, new in zip(shared, names, strict=True))
-    ]
+    found = []
+    for names in permutations(shared):
+        if all(sizes[new] == sizes[old] for old, new in zip(shared, names, strict=True)):
+            renaming = np.full(alone, alone)
+            renaming[shared] = names
+            found.append(renaming)
+    return found
 
 
 def _known(state: PartitionState, slot: int, ordered: bool) -> tuple[int, ...]:
@@ -120,11 +193,11 @@ def _moved(values: tuple[int, ...], to: Order) -> tuple[int, ...]:
 def _moved_partition(state: PartitionState, to: Order, ordered: bool) -> PartitionState:
     old = state.registration
     isr = tuple(to[s] for s in old.isr)
-    registration = replace(
-        old,
+    registration = Registration(
+        replicas=old.replicas,
         isr=isr if ordered else tuple(sorted(isr)),
-        elr=tuple(sorted(to[s] for s in old.elr)),
-        last_known_elr=tuple(sorted(to[s] for s in old.last_known_elr)),
         leader=old.leader if old.leader == NO_LEADER else to[old.leader],
+        elr=tuple(sorted([to[s] for s in old.elr])),
+        last_known_elr=tuple(sorted([to[s] for s in old.last_known_elr])),
     )
     return PartitionState(registration, _moved(state.condition, to), _moved(state.level, to))

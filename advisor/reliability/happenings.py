@@ -1,0 +1,208 @@
+"""Tables of all that can happen to machines, and of what a partition lives through then.
+
+Both ask once for each case, :func:`advisor.reliability.faults.changes` and the automaton of the
+protocol's rules, and hold the answers as arrays, so that many states are explored at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from advisor.reliability import faults
+from advisor.reliability import reduction as red
+from advisor.reliability.automaton import Automaton
+from advisor.reliability.numbering import IntArray, Numbering, place_values, spread
+
+# What a move does, as bits.
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = 1, 2, 4, 8, 16
+
+
+class Events:
+    """Numbered sequences of events, as a change brings them."""
+
+    def __init__(self) -> None:
+        self.listed: list[faults.Events] = []
+        self._numbers: dict[faults.Events, int] = {}
+
+    def number(self, events: faults.Events) -> int:
+        """The number of a sequence; slots that are empty strike nobody and are left out."""
+        found = self._numbers.get(events)
+        if found is None:
+            told = tuple((event, slots) for event, slots in events if slots)
+            found = self._numbers.setdefault(told, len(self.listed))
+            if found == len(self.listed):
+                self.listed.append(told)
+            self._numbers[events] = found
+        return found
+
+
+class Changes:
+    """All that can happen to machines, a row for each change.
+
+    Parameters
+    ----------
+    setting : Setting
+    events : Events
+
+    Attributes
+    ----------
+    own, racks : arrays of int, shape (machines, replicas)
+        What each slot's broker suffers, and where it stands.
+    waits : array of int, shape (machines, spells)
+        How many brokers suffer each spell.
+    first, count : arrays of int, shape (machines,)
+        Their rows.
+    rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
+        Number of the rate's name, of the events, and what the brokers suffer afterwards.
+    """
+
+    def __init__(self, setting: faults.Setting, events: Events) -> None:
+        replicas = len(setting.racks)
+        self.rate_names: list[str] = []
+        self._setting, self._events = setting, events
+        self._names: dict[str, int] = {}
+        self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
+        self.waits = np.zeros((0, len(faults.SPELLS) + 1), dtype=np.int64)
+        self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
+
+    def rate_number(self, name: str) -> int:
+        """The number of a rate's name."""
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = len(self.rate_names)
+            self.rate_names.append(name)
+        return number
+
+    def add(self, own: IntArray, racks: IntArray) -> None:
+        """Machines that were not met before."""
+        self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
+        waits = np.stack([(own == spell).sum(axis=1) for spell in (0, *faults.SPELLS)], axis=1)
+        waits[:, faults.WELL] = 0
+        self.waits = np.concatenate([self.waits, waits])
+        unknown = np.full(len(own), -1)
+        self.first = np.concatenate([self.first, unknown])
+        self.count = np.concatenate([self.count, unknown])
+
+    def ask(self, machines: IntArray) -> None:
+        """Have the rows of these machines ready."""
+        asked = np.unique(machines[self.count[machines] < 0])
+        rate, events, after = [], [], []
+        ends = [len(self.rate)]
+        for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
+            now = faults.Machines(tuple(own), tuple(racks))
+            for change in faults.changes(now, self._setting):
+                rate.append(self.rate_number(change.rate))
+                events.append(self._events.number(change.events))
+                after.append(change.machines.own)
+            ends.append(len(self.rate) + len(rate))
+        if rate:
+            self.rate = np.concatenate([self.rate, rate])
+            self.events = np.concatenate([self.events, events])
+            self.after = np.concatenate([self.after, after])
+        self.first[asked], self.count[asked] = ends[:-1], np.diff(ends)
+
+
+class Passages:
+    """What a partition lives through when a change's events strike it, one after the other.
+
+    Parameters
+    ----------
+    table : Automaton
+    events : Events
+
+    Attributes
+    ----------
+    following, flags, gaps : arrays of int, shape (passages,)
+        The partition's next state, what happened as bits, and the number of the gap map.
+    gap_maps : list of tuple of int
+        Old gap to new gap, or LOST or INTO_BASE.
+    """
+
+    def __init__(self, table: Automaton, events: Events) -> None:
+        self._table, self._events = table, events
+        self._width = max(table.replicas - 1, 1)
+        self._places = place_values(self._width + 2, self._width)
+        self._asked, self._maps = Numbering(), Numbering()
+        self.gap_maps: list[tuple[int, ...]] = []
+        self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
+
+    def of(self, partition: IntArray, events: IntArray) -> IntArray:
+        """The passage of each partition and sequence of events."""
+        rows, new = self._asked.of(partition << 32 | events)
+        if len(new):
+            self._live_through(partition[new], events[new])
+        return rows
+
+    def _live_through(self, partition: IntArray, events: IntArray) -> None:
+        was_readable = np.array(self._table.readable)[partition]
+        had = np.array(self._table.gaps)[partition]
+        place = np.arange(self._width)
+        gaps = np.where(place < had[:, None], place, red.INTO_BASE)
+        happened = np.zeros((len(partition), 4), dtype=np.int64)
+        listed = [self._events.listed[number] for number in events.tolist()]
+        now = partition.copy()
+        for turn in range(max(map(len, listed), default=0)):
+            struck = np.flatnonzero([len(told) > turn for told in listed])
+            told = [(*listed[index][turn], index) for index in struck.tolist()]
+            now[struck], outcomes, onto = self._stepped(now, told)
+            happened[struck] |= outcomes
+            gaps[struck] = np.where(
+                gaps[struck] >= 0,
+                np.take_along_axis(onto, np.maximum(gaps[struck], 0), axis=1),
+                gaps[struck],
+            )
+        losses, total, failed, moved = happened.T
+        new_leader = was_readable & np.array(self._table.readable)[now]
+        certain = losses & ~red.TAIL != 0
+        flags = (
+            certain * LOSS
+            | (~certain & (losses & red.TAIL != 0)) * TAIL
+            | total * TOTAL
+            | (failed & new_leader) * FAILOVER
+            | (moved & ~failed & new_leader) * HANDOVER
+        )
+        numbers, new = self._maps.of((gaps + 2) @ self._places)
+        self.gap_maps += map(tuple, gaps[new].tolist())
+        self.following = np.concatenate([self.following, now])
+        self.flags = np.concatenate([self.flags, flags])
+        self.gaps = np.concatenate([self.gaps, numbers])
+
+    def _stepped(
+        self, now: IntArray, told: list[tuple[int, tuple[int, ...], int]]
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Next states, what happened, and old gaps to new ones."""
+        following, happened, onto = [], [], []
+        states = now.tolist()
+        missing = (red.INTO_BASE,) * self._width
+        for event, slots, index in told:
+            target, outcome = self._table.step(states[index], event, slots)
+            following.append(target)
+            happened.append(
+                (outcome.losses, outcome.total, outcome.leader_failed, outcome.leader_moved)
+            )
+            onto.append(outcome.gap_map + missing[len(outcome.gap_map) :])
+        return np.array(following), np.array(happened, dtype=np.int64), np.array(onto)
+
+
+class Copies:
+    """The replicas that copy, a row for each: when they are done is a move of its own.
+
+    Parameters
+    ----------
+    table : Automaton
+    events : Events
+    """
+
+    def __init__(self, table: Automaton, events: Events) -> None:
+        self._table = table
+        self._done = np.array(
+            [events.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]
+        )
+
+    def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
+        """Index of the partition asked about, and the events, for every copy that can end."""
+        copying = [self._table.copying[number] for number in partition.tolist()]
+        count = np.array([len(slots) for slots in copying], dtype=np.int64)
+        slots = np.array([slot for slots in copying for slot in slots], dtype=np.int64)
+        owner, _ = spread(np.cumsum(count) - count, count)
+        return owner, self._done[slots]

@@ -1,0 +1,70 @@
+"""How much of the acknowledged history each replica holds: ranked, not measured.
+
+Level 0 holds every acknowledged record that still exists, level 1 lacks the newest part, and so
+on; ``EMPTY`` holds nothing. The part that level j holds and level j + 1 lacks is *gap* j; gap 0
+grows while the partition is written with a replica away.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+EMPTY = 99
+# What becomes of a gap that is none any more: nobody holds it, or everybody with a log does.
+LOST, INTO_BASE = -1, -2
+
+Levels = tuple[int, ...]
+_REMEMBERED = 2**16
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def gaps_between(levels: Levels) -> int:
+    """How many gaps there are between the finite levels."""
+    return max(len(set(levels) - {EMPTY}) - 1, 0)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def ranked(
+    holds: Levels, gaps: int, pushed: frozenset[int] | None
+) -> tuple[Levels, tuple[int, ...]]:
+    """Rank the histories anew and follow every old gap to its new place.
+
+    Parameters
+    ----------
+    holds : tuple of int
+        Per slot the first of the old gaps that it holds, with every older one; EMPTY if none.
+    gaps : int
+        How many gaps there were.
+    pushed : frozenset of int, optional
+        Slots that new records reach.
+
+    Returns
+    -------
+    levels : tuple of int
+        Per slot.
+    gap_map : tuple of int
+        For each old gap its new number, LOST or INTO_BASE.
+    """
+    finite = sorted(set(holds) - {EMPTY})
+    ranks = [EMPTY if held == EMPTY else finite.index(held) for held in holds]
+    shift = 0
+    if pushed is not None:
+        ranks, shift = _push(ranks, pushed)
+    moved = (_new_gap(gap, finite) for gap in range(gaps))
+    return tuple(ranks), tuple(gap + shift if gap >= 0 else gap for gap in moved)
+
+
+def _new_gap(gap: int, finite: list[int]) -> int:
+    if not finite or gap < finite[0]:
+        return LOST
+    holders = sum(1 for threshold in finite if threshold <= gap)
+    return INTO_BASE if holders == len(finite) else holders - 1
+
+
+def _push(ranks: list[int], top: frozenset[int]) -> tuple[list[int], int]:
+    """New records reach ``top`` alone: it forms level 0, whoever else was there falls to 1."""
+    others = [r for s, r in enumerate(ranks) if s not in top and r != EMPTY]
+    if not others or min(others) > 0:
+        raised = [0 if s in top else r for s, r in enumerate(ranks)]
+        return raised, 0
+    return [0 if s in top else (r if r == EMPTY else r + 1) for s, r in enumerate(ranks)], 1
