@@ -40,7 +40,7 @@ class Automaton:
         self.growing: list[bool] = []
         self.copying: list[tuple[int, ...]] = []
         self.copies: list[int] = []
-        self._numbers: dict[PartitionState, int] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
         start = healthy(replicas)
         if not is_writable(start, setup):
@@ -69,9 +69,11 @@ class Automaton:
 
     def number(self, state: PartitionState) -> int:
         """The number of a state, given to it when it is first met."""
-        number = self._numbers.get(state)
+        # Parts that are the same object compare quickly.
+        key = (state.registration, state.condition, state.level)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[state] = len(self.states)
+            number = self._numbers[key] = len(self.states)
             self.states.append(state)
             writable = is_writable(state, self.setup)
             self.writable.append(writable)

@@ -6,6 +6,8 @@ protocol's rules, and hold the answers as arrays, so that many states are explor
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from advisor.reliability import faults
@@ -86,20 +88,21 @@ class Changes:
     def ask(self, machines: IntArray) -> None:
         """Have the rows of these machines ready."""
         asked = np.unique(machines[self.count[machines] < 0])
-        rate, events, after = [], [], []
-        ends = [len(self.rate)]
+        found: list[faults.Change] = []
+        ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
-            now = faults.Machines(tuple(own), tuple(racks))
-            for change in faults.changes(now, self._setting):
-                rate.append(self.rate_number(change.rate))
-                events.append(self._events.number(change.events))
-                after.append(change.machines.own)
-            ends.append(len(self.rate) + len(rate))
-        if rate:
+            found += faults.changes(faults.Machines(tuple(own), tuple(racks)), self._setting)
+            ends.append(len(found))
+        self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
+        if found:
+            rate = [self.rate_number(change.rate) for change in found]
+            events = [self._events.number(change.events) for change in found]
+            after = np.fromiter(
+                chain.from_iterable([change.machines.own for change in found]), dtype=np.int64
+            )
             self.rate = np.concatenate([self.rate, rate])
             self.events = np.concatenate([self.events, events])
-            self.after = np.concatenate([self.after, after])
-        self.first[asked], self.count[asked] = ends[:-1], np.diff(ends)
+            self.after = np.concatenate([self.after, after.reshape(len(found), -1)])
 
 
 class Passages:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
@@ -191,13 +192,17 @@ def _moved(values: tuple[int, ...], to: Order) -> tuple[int, ...]:
 
 
 def _moved_partition(state: PartitionState, to: Order, ordered: bool) -> PartitionState:
-    old = state.registration
-    isr = tuple(to[s] for s in old.isr)
-    registration = Registration(
+    registration = _moved_registration(state.registration, to, ordered)
+    return PartitionState(registration, _moved(state.condition, to), _moved(state.level, to))
+
+
+@lru_cache(maxsize=2**16)
+def _moved_registration(old: Registration, to: Order, ordered: bool) -> Registration:
+    isr = tuple([to[s] for s in old.isr])
+    return Registration(
         replicas=old.replicas,
         isr=isr if ordered else tuple(sorted(isr)),
         leader=old.leader if old.leader == NO_LEADER else to[old.leader],
         elr=tuple(sorted([to[s] for s in old.elr])),
         last_known_elr=tuple(sorted([to[s] for s in old.last_known_elr])),
     )
-    return PartitionState(registration, _moved(state.condition, to), _moved(state.level, to))
