@@ -92,7 +92,10 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
     config = _config(described, given)
     _say_what_is_missing(described)
     result = compute(described, config, model, _workload(given))
-    _print_json(result.to_dict()) if as_json else click.echo(result.explain())
+    if as_json:
+        _print_json({**result.to_dict(), "dependents": result.dependents().to_dict()})
+    else:
+        click.echo(cli_text.evaluation(result))
 
 
 @advisor.command()

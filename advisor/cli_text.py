@@ -9,6 +9,12 @@ from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
+    from advisor.reliability.result import Reliability
+
+
+def evaluation(result: Reliability) -> str:
+    """Return what a configuration does, and who else stops with Kafka's own topics."""
+    return f"{result.explain()}\n\n{result.dependents().explain()}".rstrip()
 
 
 def recommendation(answer: Recommendation) -> str:

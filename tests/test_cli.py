@@ -53,11 +53,14 @@ def test_evaluate_prints_the_verdict(
     """What is described is evaluated unless options say otherwise; JSON has the same numbers."""
     cluster = good(tmp_path)
     assert main(["evaluate", cluster, "--model", card]) == 0
-    assert capsys.readouterr().out.startswith("RF 3, min.insync.replicas 2, acks=all: ")
+    said = capsys.readouterr().out
+    assert said.startswith("RF 3, min.insync.replicas 2, acks=all: ")
+    assert "\nA consumer group stops " in said
     assert main(["evaluate", cluster, "--model", card, "--rf", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["config"]["replication_factor"] == 2
     assert data["measures"]["loss_probability_per_year"] > 0
+    assert 0 < data["dependents"]["transaction"]["unavailability"] < 1
 
 
 def test_recommend_prints_verdict_commands_and_way_back(

@@ -2,11 +2,18 @@
 
 import pytest
 
-from advisor.advice.auditing import config_of
-from advisor.advice.checks import check_cluster, check_producer, check_topic
+from advisor.advice.auditing import audit, config_of
+from advisor.advice.checks import (
+    check_cluster,
+    check_producer,
+    check_replacement,
+    check_topic,
+)
 from advisor.advice.findings import RULES
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
+from advisor.reliability.empty_leader import empty_leader_share
+from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -142,9 +149,55 @@ def test_a_producer_that_has_it(code: str, settings: dict[str, object]) -> None:
     assert code in {finding.code for finding in check_producer(config, CARD)}
 
 
+DESTROYED = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 2, "minutes": 60},
+            "destroyed": {"per_year": 1, "hours": 2},
+        },
+    }
+)
+ELR = Config(kafka_version="4.1", replication_factor=3, min_insync_replicas=2, acks="all")
+
+
+def replacement_words(config: Config, card: FailureModel = DESTROYED) -> list[str]:
+    return [str(found) for found in check_replacement(evaluate(Cluster(SIX), config, card))]
+
+
+def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None:
+    """The finding is there with ELR and clean elections, and nowhere else, with its share.
+
+    Without ELR, with unclean elections, with one replica, or where no disk is ever lost, starting
+    an empty broker early makes no difference of this kind.
+    """
+    share = empty_leader_share(evaluate(Cluster(SIX), ELR, DESTROYED))
+    assert share is not None
+    assert replacement_words(ELR) == [
+        f"KRA312 {share:.0%} of the losses in this failure model come about this way."
+    ]
+    for other in (
+        ELR.changed(eligible_leader_replicas=False),
+        ELR.changed(kafka_version="3.9"),
+        ELR.changed(unclean_leader_election_enable=True),
+        ELR.changed(replication_factor=1, min_insync_replicas=1),
+    ):
+        assert replacement_words(other) == []
+    assert replacement_words(ELR, CARD) == []
+
+
+def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> None:
+    """Two topics, the worse with one replica, which nobody replaces: the other is named, once."""
+    worse, other = with_min_isr(1, ONE, name="worse"), with_min_isr(2, name="other")
+    found = audit(Cluster(SIX, (other, worse)), DESTROYED, kafka_version="4.1")
+    assert [topic.topic.name for topic in found.topics] == ["worse", "other"]
+    told = [str(f) for f in found.findings if f.code == "KRA312"]
+    assert len(told) == 1
+    assert "of the losses of other in" in told[0]
+
+
 def test_every_rule_is_shown_by_a_test() -> None:
     """No rule of the catalogue is without an example above, and codes are what they are for."""
-    shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)} | {"KRA304"}
+    shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)} | {"KRA304", "KRA312"}
     assert shown == set(RULES)
     assert all(rule.code == code for code, rule in RULES.items())
 

@@ -82,6 +82,69 @@ def test_two_brokers_never_get_internal_topics_of_three_replicas() -> None:
     assert any("needs 3 brokers" in text for text in found.assumptions)
 
 
+def test_partitions_half_way_to_more_replicas_count_each_by_its_own() -> None:
+    """One of three partitions of the offsets with three replicas, two with one: their mean."""
+    singles = one_replica(OFFSETS).partitions
+    grown = Partition(index=0, leader=1, replicas=(1, 2, 3), isr=(1, 2, 3))
+    mixed = Topic(name=OFFSETS, partitions=(grown, *singles[1:]), configs={})
+    parts = dict(evaluate(described(mixed), CONFIG, MODEL, LOAD).dependents().consumer_group.parts)
+    # The third is down only while all its brokers are, or wait for each other: two at least.
+    assert parts[OFFSETS] == pytest.approx(2 * DOWN / 3, abs=DOWN**2)
+
+
+def test_internal_topics_are_led_as_the_clusters_other_topics() -> None:
+    """Under ZooKeeper, and without ELR, what is written by defaults equals the topic like it."""
+    # Power that fails everywhere at once: with ELR nobody stays eligible, without it the last does.
+    model = card(
+        broker_crash={"per_year": 20.0, "minutes": 600.0},
+        broker_destroyed={"per_year": 1.0, "hours": 12.0},
+    )
+    for changes in (
+        {"kafka_version": "3.9", "mode": "zookeeper"},
+        {"eligible_leader_replicas": False},
+        {},
+    ):
+        config = CONFIG.changed(**changes)
+        result = evaluate(described(), config, model, Workload(partitions=50))
+        parts = dict(result.dependents().transaction.parts)
+        assert parts[TRANSACTIONS] == pytest.approx(result.write_unavailability, rel=1e-9)
+
+
+def test_old_versions_have_neither_transactions_nor_offsets_of_their_own() -> None:
+    """Before 0.11 there are no transactions; before 0.8.2 groups keep offsets in ZooKeeper."""
+    for version, group, transaction in (("0.8.1", False, False), ("0.10.2", True, False)):
+        config = Config(kafka_version=version, replication_factor=3, acks="all")
+        found = evaluate(described(), config, MODEL, LOAD).dependents()
+        assert (found.consumer_group is not None, found.transaction is not None) == (
+            group,
+            transaction,
+        )
+        assert found.explain().startswith("A consumer group stops") == group
+
+
+def test_dependents_are_told_in_words() -> None:
+    """A sentence a client with its time, bounds and parts, and one for each assumption."""
+    one = {"min.insync.replicas": "1"}
+    cluster = described(one_replica(OFFSETS, **one), one_replica(TRANSACTIONS, **one))
+    found = evaluate(cluster, CONFIG, MODEL, LOAD).dependents()
+    group, transaction = found.explain().splitlines()
+    assert group.startswith("A consumer group stops 10 hours a year: topic read less than")
+    assert transaction.startswith(
+        "A transaction stops 20 hours a year (10 hours a year to 20 hours a year, however"
+    )
+    assert transaction.endswith("__consumer_offsets 10 hours a year.")
+    (assumed,) = (
+        evaluate(described(one_replica(OFFSETS, **one)), CONFIG, MODEL, LOAD)
+        .dependents()
+        .explain()
+        .splitlines()[2:]
+    )
+    assert assumed.startswith("Assumed: __transaction_state is not described")
+    assert (
+        found.to_dict()["consumer_group"]["unavailability"] == found.consumer_group.unavailability
+    )
+
+
 def test_a_sample_says_that_it_holds_one_topic() -> None:
     """What is not sampled is said in a sentence that names the way to it."""
     sampled = simulate(described(), CONFIG, MODEL, LOAD, years=32, seed=1, engine="local")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
@@ -15,11 +16,13 @@ from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
 from advisor.present.comparison import schemes_compared
-from advisor.present.outcome import outcomes, shares
+from advisor.present.dependents import dependents_in_words
+from advisor.present.outcome import compared_outcomes, outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
 from advisor.present.tornado import largest_swings
+from advisor.present.wording import time_per_year
 from advisor.protocol.config import Config
 from advisor.reliability.cost import in_bytes
 from advisor.reliability.evaluate import evaluate
@@ -280,7 +283,7 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
     """A sample without a loss says "at most", one with a loss gives its interval."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     safe = simulate(described(), config, MODEL, years=2000, engine="local")
-    lost, refused, _ = outcomes(safe)
+    lost, refused, _ = compared_outcomes(safe)
     assert lost.brief.startswith("not seen; at most once in")
     assert lost.interval == ""
     assert refused.interval.startswith("95 %: ")
@@ -319,8 +322,43 @@ def test_other_schemes_stand_beside_the_recommended_setting(
         "Majority vote",
         "Asynchronous",
     ]
-    assert rows[0]["refused"] == outcomes(advice.best.reliability)[1].brief
-    assert all(row["lost"] in text and row["refused"] in text for row in rows)
+    own = compared_outcomes(advice.best.reliability)
+    assert rows[0]["measures"] == [(outcome.brief, outcome.interval) for outcome in own]
+    assert all(words in text for row in rows for cell in row["measures"] for words in cell)
+    assert rows[-1]["note"] in text
+    assert "Kafka with acks=1 drops what only a leader had twice" in text
+
+
+def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation) -> None:
+    """acks=all has a row and a bar for the time it waits, acks=1 has none."""
+    best = advice.best.reliability
+    (stalled,) = (outcome for outcome in outcomes(best) if outcome.measure == "write_stalled")
+    assert f'<th scope="row">Writes stalled</th><td>{stalled.said}</td>' in text
+    drawn = [words.get_text() for words in plot_reliability(best).texts]
+    assert stalled.said in drawn
+    alone = evaluate(described(), best.config.changed(acks=1), MODEL)
+    assert "Writes stalled" not in [outcome.title for outcome in outcomes(alone)]
+
+
+def test_who_needs_kafkas_own_topics_is_told(text: str, advice: Recommendation) -> None:
+    """Groups and transactions stand with their time, its bounds and what they need."""
+    found = advice.best.reliability.dependents()
+    told = dependents_in_words(advice.best.reliability)
+    for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
+        assert row["stopped"] == time_per_year(stopped.unavailability)
+        assert f'{row["stopped"]}</td><td class="figure">{row["bounds"]}</td>' in text
+        assert all(f"{name}: {down}" in text for name, down in row["parts"])
+    assert told["assumptions"]
+    assert all(f'<p class="note">{escape(words)}</p>' in text for words in told["assumptions"])
+
+
+def test_a_report_without_an_audit_has_the_findings_of_the_advice(advice: Recommendation) -> None:
+    """Each finding about cluster and producer is a row with its reason and its remedy."""
+    text = render_report(advice)
+    assert [finding.code for finding in advice.findings] == ["KRA312", "KRA402"]
+    for finding in advice.findings:
+        assert f'<tr><th scope="row">{finding.code}</th>' in text
+        assert str(escape(finding.rule.remedy)) in text
 
 
 def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from advisor.advice.checks import check_cluster, check_producer, check_topic
+from advisor.advice.checks import (
+    check_cluster,
+    check_producer,
+    check_replacement,
+    check_topic,
+)
 from advisor.advice.choice import GOAL_WORDS, Choice, choose, measures_of
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.findings import BROKEN, Finding
@@ -261,14 +266,16 @@ def audit(
                 cluster, members, config, model, load_of(topic, load), goals, evaluated
             )
             judged.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    judged.sort(key=_worst_first)
     assumed = dict.fromkeys(a for t in judged for a in t.choice.reliability.assumptions)
     return Audit(
         cluster=cluster,
         model=model,
         goals=goals,
-        topics=tuple(sorted(judged, key=_worst_first)),
+        topics=tuple(judged),
         general=(
             *check_cluster(cluster),
+            *_replacement(judged),
             *check_producer(Config(kafka_version=version, **settings), model),
         ),
         copysets=copysets(
@@ -300,6 +307,17 @@ def load_of(topic: Topic, load: Workload) -> Workload:
     if retention.isdigit() and "compact" not in topic.configs.get("cleanup.policy", ""):
         hours = int(retention) / MILLISECONDS_PER_HOUR
     return replace(load, partitions=len(topic.partitions), retention_hours=hours)
+
+
+def _replacement(judged: Sequence[TopicAudit]) -> Iterator[Finding]:
+    """Yield what is to be said of replaced brokers: once, of the worst topic that it concerns."""
+    for topic in judged:
+        held = {p.index: p.held for p in topic.topic.partitions}
+        placement = tuple(held[index] for index in topic.partitions)
+        found = list(check_replacement(topic.choice.reliability, topic.topic.name, placement))
+        if found:
+            yield from found
+            return
 
 
 def _by_factor(topic: Topic) -> dict[int, list[Partition]]:

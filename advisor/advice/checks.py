@@ -11,7 +11,10 @@ from advisor.advice.tolerance import least_share, share_of
 from advisor.advice.wording import listed
 from advisor.cluster import Cluster, Topic
 from advisor.protocol.config import Config
+from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.model import FailureModel
+from advisor.reliability.placement import Replicas
+from advisor.reliability.result import Reliability
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -92,6 +95,28 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
     if longer:
         yield finding(
             "KRA402", f"delivery.timeout.ms is {budget:g} s, shorter than {listed(longer)}."
+        )
+
+
+def check_replacement(
+    result: Reliability, topic: str = "", placement: tuple[Replicas, ...] | None = None
+) -> Iterator[Finding]:
+    """Yield that replaced brokers may lead with nothing, where that is among a result's losses.
+
+    Parameters
+    ----------
+    result : Reliability
+    topic : str
+        What the result is of; "" for all.
+    placement : tuple of tuple of int, optional
+        Replicas of each partition, if they are not as Kafka would place them.
+    """
+    share = empty_leader_share(result, placement)
+    if share:
+        part = f"{share:.0%}" if share >= 0.01 else "less than 1%"
+        whose = f" of {topic}" if topic else ""
+        yield finding(
+            "KRA312", f"{part} of the losses{whose} in this failure model come about this way."
         )
 
 

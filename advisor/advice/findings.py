@@ -267,6 +267,16 @@ _RULES = (
         "Give every rack the same number of brokers.",
     ),
     Rule(
+        "KRA312",
+        NOTE,
+        "A replaced, empty broker may be made leader",
+        "With eligible leader replicas (KIP-966) a broker that restarts uncleanly is no longer "
+        "eligible. Once nobody is, Kafka elects the last known leader, whatever its disk holds: a "
+        "replaced broker then leads with an empty log, and the others throw theirs away.",
+        "Start a replaced, empty broker only when the brokers that still hold the records of its "
+        "partitions are back.",
+    ),
+    Rule(
         "KRA401",
         RISK,
         "delivery.timeout.ms ends before a failed leader is replaced",

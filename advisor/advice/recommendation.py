@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from advisor.advice import reasons
-from advisor.advice.checks import check_cluster, check_producer
+from advisor.advice.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.choice import Choice, measures_of
 from advisor.advice.findings import Finding
 from advisor.advice.goals import Goals
@@ -106,7 +106,11 @@ class Recommendation:
     def findings(self) -> tuple[Finding, ...]:
         """What is worth saying about the cluster and the recommended or current producer."""
         producer = self.current or self.best
-        return (*check_cluster(self.cluster), *check_producer(producer.config, self.model))
+        return (
+            *check_cluster(self.cluster),
+            *check_replacement(self.best.reliability),
+            *check_producer(producer.config, self.model),
+        )
 
     def commands(self) -> list[str]:
         """Return the lines for a shell that make the change, comments included.

@@ -11,20 +11,24 @@ from advisor.advice.choice import Choice
 from advisor.advice.recommendation import Recommendation
 from advisor.errors import NotComputedError
 from advisor.present import style
-from advisor.present.outcome import draw_outcomes, outcomes, point_of
+from advisor.present.outcome import COMPARED, brief_in_words, draw_outcomes, outcomes, point_of
 from advisor.present.pareto import draw_pareto
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
-from advisor.present.wording import time_per_year
 from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
-from advisor.reliability.schemes import FLUSHED_MAJORITY, compare_schemes
-from advisor.reliability.wording import years
+from advisor.reliability.schemes import (
+    FLUSHED_MAJORITY,
+    KAFKA,
+    SchemeRow,
+    rows_beside,
+    scheme_intervals,
+)
 
 MOST_REPLICAS_WITH_INTERVALS = 3
 _SCHEME_WORDS = {
-    "isr": "Kafka, as recommended",
+    KAFKA: "Kafka, as recommended",
     SYNCHRONOUS: "Synchronous",
     MAJORITY: "Majority vote",
     FLUSHED_MAJORITY: "Majority vote, flushed",
@@ -72,34 +76,32 @@ def _point(recommendation: Recommendation, choice: Choice) -> Point:
     return point_of(choice.reliability, has_interval(recommendation, choice))
 
 
-def schemes_compared(result: Reliability) -> list[dict[str, str]]:
+def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
     """Return a setting beside other ways to replicate, each a row in words.
 
     Returns
     -------
     list of dict
-        "name", "rule", "lost", "refused" and "unread"; empty for more replicas than are compared.
+        "name", "rule", "note" and "measures": value and interval of each of `COMPARED`; empty for
+        more replicas than are compared.
     """
     try:
-        rows = compare_schemes(result.cluster, result.config, result.model, result.load)
+        rows = rows_beside(result)
     except NotComputedError:
         return []
-    return [
-        {
-            "name": _SCHEME_WORDS[row.name],
-            "rule": row.rule,
-            "lost": _losses_in_words(row.loss_events_per_year),
-            "refused": time_per_year(row.write_unavailability),
-            "unread": time_per_year(row.read_unavailability),
-        }
-        for row in rows
-    ]
+    return [_scheme_in_words(row, result) for row in rows]
 
 
-def _losses_in_words(events_per_year: float) -> str:
-    if events_per_year == 0:
-        return "never, as modelled"
-    return f"once in {years(1 / events_per_year)}"
+def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
+    ranges = scheme_intervals(row, result)
+    return {
+        "name": _SCHEME_WORDS[row.name],
+        "rule": row.rule,
+        "note": row.note,
+        "measures": [
+            brief_in_words(measure, getattr(row, measure), *ranges[measure]) for measure in COMPARED
+        ],
+    }
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:

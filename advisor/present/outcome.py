@@ -23,6 +23,8 @@ class Outcome:
 
     Attributes
     ----------
+    measure
+        The field of a result.
     title
         What it measures, in words.
     value, brief
@@ -33,6 +35,7 @@ class Outcome:
         Words for each mechanism and its part of the measure, 0 to 1, largest first.
     """
 
+    measure: str
     title: str
     value: str
     brief: str
@@ -57,16 +60,35 @@ def refused_in_words(value: float) -> str:
     return f"{availability(value)} available, {time_per_year(value)} not"
 
 
+def stalled_in_words(value: float) -> str:
+    """Return a share of time as a wait: "12 s/year in which acks=all waits"."""
+    return f"{time_per_year(value)} in which acks=all waits" if value else "none modelled"
+
+
 MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
     ("loss_probability_per_year", "Acknowledged records lost", lost_in_words, once_in),
     ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
     ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
+    ("write_stalled", "Writes stalled", stalled_in_words, time_per_year),
 )
 """Field of a result, its title, words for the value, words for the ends of the interval."""
 
+STALLED = "write_stalled"
+COMPARED = tuple(measure for measure, *_ in MEASURES if measure != STALLED)
+"""What settings are compared by, in tables with a column for each."""
+
+_COLOURS = {
+    "loss_probability_per_year": style.DURABILITY,
+    "write_unavailability": style.AVAILABILITY,
+    "read_unavailability": style.GREY,
+    STALLED: style.AVAILABILITY,
+}
+
 
 def outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcome, ...]:
-    """Return the three measures of a result in words, with what makes them up.
+    """Return the measures of a result in words, with what makes them up.
+
+    Writes stall with acks=all only: nobody else waits for followers.
 
     Parameters
     ----------
@@ -75,18 +97,34 @@ def outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcom
     ranged
         Whether intervals that are not known yet are worth the many evaluations they take.
     """
-    told = []
-    for measure, title, say, say_end in MEASURES:
-        estimate = estimated(result, measure, ranged)
-        low, high = estimate.low, estimate.high
-        ends = interval(low, high, say_end) if low < high else ""
-        value, brief = say(estimate.value), say_end(estimate.value)
-        if isinstance(result, Sampled) and not result.estimate(measure).seen:
-            # The estimate of what did not happen in the simulated years is only a bound.
-            value, brief = (f"not seen; at most {words}" for words in (value, brief))
-            ends = ""
-        told.append(Outcome(title, value, brief, ends, shares(result.causes.get(measure, {}))))
-    return tuple(told)
+    return tuple(
+        _outcome(result, measure, ranged)
+        for measure, *_ in MEASURES
+        if measure != STALLED or result.config.acks == "all"
+    )
+
+
+def compared_outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcome, ...]:
+    """Return those of `outcomes` that settings are compared by."""
+    return tuple(_outcome(result, measure, ranged) for measure in COMPARED)
+
+
+def brief_in_words(measure: str, value: float, low: float, high: float) -> tuple[str, str]:
+    """Return a value of a measure, in few words, and its interval; "" if it has no width."""
+    say = next(say_end for name, _, _, say_end in MEASURES if name == measure)
+    return say(value), interval(low, high, say) if low < high else ""
+
+
+def _outcome(result: Reliability | Sampled, measure: str, ranged: bool) -> Outcome:
+    title, say = next((title, say) for name, title, say, _ in MEASURES if name == measure)
+    estimate = estimated(result, measure, ranged)
+    value = say(estimate.value)
+    brief, ends = brief_in_words(measure, estimate.value, estimate.low, estimate.high)
+    if isinstance(result, Sampled) and not result.estimate(measure).seen:
+        # The estimate of what did not happen in the simulated years is only a bound.
+        value, brief = (f"not seen; at most {words}" for words in (value, brief))
+        ends = ""
+    return Outcome(measure, title, value, brief, ends, shares(result.causes.get(measure, {})))
 
 
 def point_of(result: Reliability | Sampled, ranged: bool = True) -> Point:
@@ -137,9 +175,9 @@ def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple
 
 def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
     """Draw the measures below each other: a line of words, then a bar for each cause."""
-    colours = (style.DURABILITY, style.AVAILABILITY, style.GREY)
     y = 0.0
-    for outcome, colour in zip(told, colours, strict=True):
+    for outcome in told:
+        colour = _COLOURS[outcome.measure]
         ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
         ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
         y += 1.8

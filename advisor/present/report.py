@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,13 +14,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from advisor import catalog
-from advisor.advice import Audit, Recommendation, TopicAudit
+from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.errors import InputError
 from advisor.present import style
 from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
+from advisor.present.dependents import dependents_in_words
 from advisor.present.grid import chart_places, grid
-from advisor.present.outcome import outcomes, percent
+from advisor.present.outcome import compared_outcomes, outcomes, percent
 from advisor.present.pareto import plot_pareto
 from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
@@ -129,6 +131,7 @@ def _context(
             }
             for outcome in outcomes(best.reliability)
         ],
+        "dependents": dependents_in_words(best.reliability),
         "rule": recommendation.rack_rule,
         "blocks": _blocks(recommendation),
         "sure": _sure(recommendation),
@@ -140,6 +143,7 @@ def _context(
         "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
         "whose seeds are fixed.",
         "audit": None if audit is None else _audited(audit),
+        "findings": _found(recommendation.findings if audit is None else audit.findings),
     }
 
 
@@ -169,7 +173,7 @@ def _subject(recommendation: Recommendation) -> str:
 
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
     ranged = has_interval(recommendation, choice)
-    told = outcomes(choice.reliability, ranged)
+    told = compared_outcomes(choice.reliability, ranged)
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
@@ -268,21 +272,24 @@ def _audited(audit: Audit) -> dict[str, Any]:
     return {
         "caption": str(audit).splitlines()[0],
         "rows": [_topic_row(topic) for topic in audit.topics],
-        "findings": [
-            {
-                "code": finding.code,
-                "topic": finding.topic or "the cluster",
-                "what": finding.detail,
-                "why": f"{finding.rule.why} {finding.rule.remedy}",
-            }
-            for finding in audit.findings
-        ],
     }
+
+
+def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    return [
+        {
+            "code": finding.code,
+            "topic": finding.topic or "the cluster",
+            "what": finding.detail,
+            "why": f"{finding.rule.why} {finding.rule.remedy}",
+        }
+        for finding in findings
+    ]
 
 
 def _topic_row(topic: TopicAudit) -> dict[str, Any]:
     # A cluster has hundreds of topics: their intervals would take hours.
-    told = outcomes(topic.choice.reliability, ranged=False)
+    told = compared_outcomes(topic.choice.reliability, ranged=False)
     return {
         "topic": topic.topic.name,
         "name": topic.choice.name,

@@ -11,7 +11,7 @@ from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError, ConfigError, NotComputedError
 from advisor.present import style
-from advisor.present.outcome import estimated, outcomes, point_of
+from advisor.present.outcome import compared_outcomes, estimated, outcomes, point_of
 from advisor.present.plots import plot_curves
 from advisor.present.points import Point
 from advisor.present.wording import once_in, time_per_year
@@ -144,7 +144,7 @@ def waiting_html(config: Config) -> str:
 
 def verdict(result: Reliability) -> str:
     """Return in one sentence what a setting does, without intervals: they take many evaluations."""
-    _, refused, _ = outcomes(result, ranged=False)
+    _, refused, _ = compared_outcomes(result, ranged=False)
     name = point_of(result, ranged=False).name
     loss = estimated(result, "loss_probability_per_year", ranged=False).value
     stopped = estimated(result, "write_unavailability", ranged=False).value

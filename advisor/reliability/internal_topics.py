@@ -8,18 +8,23 @@ stopped while any of them is down.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from advisor.protocol.config import Config
+from advisor.protocol.versions import parse_version
 from advisor.reliability.evaluate import evaluate
+from advisor.reliability.placement import Replicas
 from advisor.reliability.ranges import Interval
 from advisor.reliability.result import Reliability
+from advisor.reliability.wording import time_per_year
 from advisor.reliability.workload import Workload
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 # Kafka's defaults: partitions, replicas, min ISR. The min ISR of offsets is the brokers' own.
 _DEFAULTS = {OFFSETS: (50, 3, 1), TRANSACTIONS: (50, 3, 2)}
+_FIRST_VERSION = {OFFSETS: (0, 8, 2), TRANSACTIONS: (0, 11)}
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,12 @@ class Stopped:
     bounds: Interval
     parts: tuple[tuple[str, float], ...]
 
+    def __str__(self) -> str:
+        low, high = map(time_per_year, self.bounds)
+        within = "" if low == high else f" ({low} to {high}, however its parts hang together)"
+        parts = "; ".join(f"{name} {time_per_year(share)}" for name, share in self.parts)
+        return f"{time_per_year(self.unavailability)}{within}: {parts}"
+
 
 @dataclass(frozen=True)
 class Dependents:
@@ -49,17 +60,32 @@ class Dependents:
 
     Attributes
     ----------
-    consumer_group : Stopped
-        Reads the topic and commits offsets.
-    transaction : Stopped
-        Writes the topic, its transaction's state and consumed offsets, all or nothing.
+    consumer_group : Stopped or None
+        Reads the topic and commits offsets. None before Kafka 0.8.2, which keeps none itself.
+    transaction : Stopped or None
+        Writes the topic, its transaction's state and consumed offsets, all or nothing. None before
+        Kafka 0.11, which has no transactions.
     assumptions : tuple of str
         What the cluster did not tell of its internal topics.
     """
 
-    consumer_group: Stopped
-    transaction: Stopped
+    consumer_group: Stopped | None
+    transaction: Stopped | None
     assumptions: tuple[str, ...]
+
+    def explain(self) -> str:
+        """A sentence for each client, and what was assumed."""
+        who = (("A consumer group", self.consumer_group), ("A transaction", self.transaction))
+        lines = [f"{name} stops {stopped}." for name, stopped in who if stopped is not None]
+        return "\n".join([*lines, *(f"Assumed: {text}." for text in self.assumptions)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "consumer_group": None if self.consumer_group is None else asdict(self.consumer_group),
+            "transaction": None if self.transaction is None else asdict(self.transaction),
+            "assumptions": list(self.assumptions),
+        }
 
 
 def dependents(result: Reliability) -> Dependents:
@@ -75,17 +101,21 @@ def dependents(result: Reliability) -> Dependents:
     result : Reliability
         Of the topic that is read and written.
     """
-    offsets, told_offsets = _unavailability(result, OFFSETS)
-    states, told_states = _unavailability(result, TRANSACTIONS)
-    return Dependents(
-        consumer_group=_stopped(("topic read", result.read_unavailability), (OFFSETS, offsets)),
-        transaction=_stopped(
-            ("topic written", result.write_unavailability),
-            (TRANSACTIONS, states),
-            (OFFSETS, offsets),
-        ),
-        assumptions=(*told_offsets, *told_states),
-    )
+    version = parse_version(result.config.kafka_version)
+    group, transaction, told = None, None, []
+    if version >= _FIRST_VERSION[OFFSETS]:
+        offsets, assumed = _unavailability(result, OFFSETS)
+        told += assumed
+        group = _stopped(("topic read", result.read_unavailability), (OFFSETS, offsets))
+        if version >= _FIRST_VERSION[TRANSACTIONS]:
+            states, assumed = _unavailability(result, TRANSACTIONS)
+            told += assumed
+            transaction = _stopped(
+                ("topic written", result.write_unavailability),
+                (TRANSACTIONS, states),
+                (OFFSETS, offsets),
+            )
+    return Dependents(group, transaction, tuple(told))
 
 
 def _stopped(*parts: tuple[str, float]) -> Stopped:
@@ -94,38 +124,53 @@ def _stopped(*parts: tuple[str, float]) -> Stopped:
     return Stopped(-math.expm1(left), (max(shares), min(math.fsum(shares), 1.0)), parts)
 
 
-def _unavailability(result: Reliability, name: str) -> tuple[float, tuple[str, ...]]:
+def _unavailability(result: Reliability, name: str) -> tuple[float, list[str]]:
     """How much of the time one of its partitions cannot be written, and what was assumed."""
     partitions, replicas, least = _DEFAULTS[name]
-    placement, assumed = None, []
     if name == OFFSETS:
         least = _least_of_brokers(result.cluster) or least
     described = [topic for topic in getattr(result.cluster, "topics", ()) if topic.name == name]
-    if described:
-        topic = described[0]
-        placement = tuple(partition.replicas for partition in topic.partitions)
-        partitions, replicas = len(placement), topic.replication_factor
-        if topic.min_insync_replicas is None:
-            assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
-        least = topic.min_insync_replicas or least
-    else:
-        assumed.append(
+    if not described:
+        assumed = [
             f"{name} is not described: taken as Kafka's default of {replicas} replicas and "
             f"min.insync.replicas {least}"
-        )
-    if replicas > len(result.cluster.brokers):
-        return 1.0, (*assumed, f"{name} needs {replicas} brokers to be created at all")
-    version = result.config.kafka_version
+        ]
+        if replicas > len(result.cluster.brokers):
+            return 1.0, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
+        return _unwritable(result, replicas, least, Workload(partitions=partitions), None), assumed
+    topic, assumed = described[0], []
+    if topic.min_insync_replicas is None:
+        assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
+    least = topic.min_insync_replicas or least
+    # Half way through a reassignment its partitions may differ in their number of replicas.
+    held: dict[int, list[Replicas]] = defaultdict(list)
+    for partition in topic.partitions:
+        held[len(partition.held)].append(partition.held)
+    parts = [
+        _unwritable(result, factor, least, Workload(partitions=len(sets)), tuple(sets)) * len(sets)
+        for factor, sets in held.items()
+    ]
+    return math.fsum(parts) / len(topic.partitions), assumed
+
+
+def _unwritable(
+    result: Reliability,
+    replicas: int,
+    least: int,
+    load: Workload,
+    placement: tuple[Replicas, ...] | None,
+) -> float:
     config = Config(
-        kafka_version=version, replication_factor=replicas, min_insync_replicas=least, acks="all"
+        kafka_version=result.config.kafka_version,
+        mode=result.config.mode,
+        eligible_leader_replicas=result.config.eligible_leader_replicas,
+        replication_factor=replicas,
+        min_insync_replicas=least,
+        acks="all",
     )
-    load = Workload(
-        partitions=partitions,
-        records_per_second=1.0,
-        bytes_per_broker=_bytes_per_broker(result),
-    )
+    load = replace(load, records_per_second=1.0, bytes_per_broker=_bytes_per_broker(result))
     found = evaluate(result.cluster, config, result.model, load, placement=placement)
-    return found.write_unavailability, tuple(assumed)
+    return found.write_unavailability
 
 
 def _least_of_brokers(cluster: Any) -> int | None:
