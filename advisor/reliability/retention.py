@@ -19,6 +19,7 @@ from scipy import sparse
 
 from advisor.errors import AdvisorError
 from advisor.reliability.chain import Structure
+from advisor.reliability.solve import sums
 
 Vector = NDArray[np.float64]
 
@@ -27,6 +28,8 @@ _TERMS = 12
 ACCURACY = 1e-6
 _ROUGH_TERMS = 5
 _MOST_SWEEPS = 200_000
+# Looking whether a sum has settled takes longer than a sweep.
+_SWEEPS_BETWEEN_LOOKS = 6
 _SETTLED, _ROUGHLY_SETTLED = 1e-11, 1e-4
 
 
@@ -66,8 +69,7 @@ def mean_gaps(
     if count == 0:
         return gaps
     moving = chain.source != chain.target
-    leaving = np.zeros(states)
-    np.add.at(leaving, chain.source[moving], rate[moving])
+    leaving = sums(chain.source[moving], rate[moving], states)
     state, _ = np.nonzero(there)
     rows, columns, values = [], [], []
     for gap in range(width):
@@ -132,11 +134,15 @@ def _paths(
     into: sparse.csr_array, leaves: NDArray[np.complex128], source: Vector, settled: float
 ) -> NDArray[np.complex128]:
     """``(D - A)^-1 source`` for every column of D at once, as a sum over paths."""
-    term = source[:, None] / leaves
+    per_leaving = 1.0 / leaves
+    term = source[:, None] * per_leaving
     total = term.copy()
-    for _ in range(_MOST_SWEEPS):
-        term = (into @ term) / leaves
+    for sweep in range(1, _MOST_SWEEPS + 1):
+        term = into @ term
+        term *= per_leaving
         total += term
+        if sweep % _SWEEPS_BETWEEN_LOOKS:
+            continue
         if bool(np.all(np.abs(term) <= settled * np.abs(total))):
             return total
     raise AdvisorError(

@@ -34,8 +34,18 @@ _MOST_SWEEPS = 200_000
 # A chain this small is solved by elimination if the sum has not settled by then.
 _LARGEST_ELIMINATED = 1500
 _SWEEPS = 2000
+# Looking whether a sum has settled takes about as long as a sweep.
+_SWEEPS_BETWEEN_LOOKS = 4
+# Below the rounding of what it is added to.
+_ROUNDING = 1e-17
 # exp(-40) is below the rounding of what it is added to.
 _FORGOTTEN = 40.0
+
+
+def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
+    """What the amounts at each of so many places add up to."""
+    # Without amounts NumPy counts, in integers.
+    return np.bincount(place, amounts, size).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,33 @@ class Flow:
     @property
     def out(self) -> Vector:
         """Total rate out of each state."""
-        return np.asarray(self.rates.sum(axis=1)).ravel() + self.absorbed
+        return sums(self.sources, self.rates.data, len(self.absorbed)) + self.absorbed
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """State that each of the matrix's entries leads out of."""
+        return np.repeat(np.arange(len(self.absorbed)), np.diff(self.rates.indptr))
+
+    @classmethod
+    def of(
+        cls,
+        source: NDArray[np.int64],
+        target: NDArray[np.int64],
+        rate: Vector,
+        absorbed: Vector,
+    ) -> Flow:
+        """The flow of some transitions.
+
+        Parameters
+        ----------
+        source, target : arrays of int, shape (transitions,)
+            The sources ascend; a pair may come several times, and its rates add up.
+        rate : array, shape (transitions,)
+        absorbed : array, shape (states,)
+        """
+        states = len(absorbed)
+        begin = np.searchsorted(source, np.arange(states + 1))
+        return cls(sparse.csr_array((rate, target, begin), shape=(states, states)), absorbed)
 
 
 class Excursions:
@@ -74,16 +110,22 @@ class Excursions:
         self.out = flow.out
         if len(self.out) > 1 and not np.all(self.out[1:] > 0):
             raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
-        self.start: Vector = flow.rates[[0], :].toarray().ravel()
-        self.back: Vector = flow.rates[:, [0]].toarray().ravel()
-        self._inner = flow.rates[1:, 1:]
-        inner = sparse.csr_array(self._inner)
-        shares = inner.data / np.repeat(self.out[1:], np.diff(inner.indptr))
-        # Chances of the next state, and the same by the state that is reached.
-        self._rows = sparse.csr_array((shares, inner.indices, inner.indptr), shape=inner.shape)
+        states = len(self.out)
+        source, target, rate = flow.sources, flow.rates.indices, flow.rates.data
+        leaves, returns = source == 0, target == 0
+        self.start: Vector = sums(target[leaves], rate[leaves], states)
+        self.back: Vector = sums(source[returns], rate[returns], states)
+        inner = ~leaves & ~returns
+        # Chances of the next state.
+        shares = rate[inner] / self.out[source[inner]]
+        begin = np.cumsum(np.bincount(source[inner], minlength=states))
+        self._rows = sparse.csr_array(
+            (shares, target[inner] - 1, begin), shape=(states - 1, states - 1)
+        )
 
     @cached_property
     def _columns(self) -> sparse.csr_array:
+        """The same by the state that is reached."""
         return sparse.csr_array(self._rows.T)
 
     def forward(self, source: Vector) -> Vector:
@@ -113,7 +155,7 @@ class Excursions:
     def _eliminated(self, given: Vector, forward: bool) -> Vector:
         """The same by elimination, where excursions are too long to be followed."""
         leak = self.back[1:] + self.flow.absorbed[1:]
-        return eliminate(self._inner.toarray(), leak, given, forward)
+        return eliminate(self.flow.rates[1:, 1:].toarray(), leak, given, forward)
 
 
 def eliminate(rates: Vector, leak: Vector, given: Vector, forward: bool) -> Vector:
@@ -168,11 +210,15 @@ def sum_of_paths(
     term = first
     nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
     previous = math.inf
-    for sweep in range(patience):
+    for sweep in range(1, patience + 1):
         term = jumps @ term
         total += term
+        if sweep % _SWEEPS_BETWEEN_LOOKS:
+            continue
         size = float(term.max(initial=0.0))
-        ratio = min(size / previous, 0.999999) if previous > 0 and sweep > 3 else 0.9
+        # Terms shrink by this much in a sweep; more slowly at first.
+        shrunk = size / previous if previous > 0 else 0.0
+        ratio = min(shrunk ** (1.0 / _SWEEPS_BETWEEN_LOOKS), 0.999999) if shrunk > 0 else 0.9
         previous = size
         left = term / (1.0 - ratio)
         if size <= nothing or bool(np.all(left <= precision * total)):
@@ -333,8 +379,9 @@ def survival_in(flow: Flow, members: NDArray[np.bool_], hours_in: float) -> Vect
     mean = pace * hours_in
     if mean > 5_000_000:
         raise AdvisorError("the producer's budget is too long against the shortest outage")
-    steps = int(mean + 9.0 * math.sqrt(mean) + 60.0)
-    weights = stats.poisson.pmf(np.arange(steps + 1), mean)
+    weights = stats.poisson.pmf(np.arange(int(mean + 9.0 * math.sqrt(mean) + 60.0)), mean)
+    # Terms do not grow, so that the weights that are left bound what is cut off.
+    steps = int(np.argmax(np.cumsum(weights[::-1])[::-1] < _ROUNDING))
     term = np.ones(len(index))
     total = weights[0] * term
     for step in range(1, steps + 1):
