@@ -20,8 +20,10 @@ __all__ = ["SetMeasures", "measure", "setting_for", "setup_for", "solution"]
 
 def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
     """The reduction's constants for a configuration and card."""
+    # Nobody else asks for the min ISR, so that these configurations have one chain.
+    asks_for_it = config.acks == "all" or config.rules.eligible_leader_replicas
     policy = Policy(
-        min_isr=config.effective_min_insync_replicas,
+        min_isr=config.effective_min_insync_replicas if asks_for_it else 1,
         unclean=bool(config.unclean_leader_election_enable),
         rules=config.rules,
     )
