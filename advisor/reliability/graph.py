@@ -20,10 +20,9 @@ from advisor.reliability.happenings import (
     LOSS,
     TAIL,
     TOTAL,
-    Changes,
     Copies,
-    Events,
     Passages,
+    changes,
 )
 from advisor.reliability.numbering import IntArray, Numbering, spread
 from advisor.reliability.reduction import Setup
@@ -58,12 +57,11 @@ class Graph:
     def __init__(self, setup: Setup, setting: faults.Setting) -> None:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
-        events = Events()
-        self._changes = Changes(setting, events)
-        self._passages = Passages(self.table, events)
-        self._copies = Copies(self.table, events)
+        self._changes = changes(setting, setup.copying)
+        self._passages = Passages(self.table, self._changes.told)
+        self._copies = Copies(self.table, self._changes.told)
         self._alike = Symmetry(self.table, setting)
-        self._machine_numbers, self._numbers = Numbering(), Numbering()
+        self._numbers = Numbering()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
@@ -111,19 +109,19 @@ class Graph:
     def _explore(self, states: IntArray) -> None:
         """Find the moves out of states, many at once."""
         machines, partition = self.machines[states], self.partition[states]
-        changes = self._changes
-        changes.ask(machines)
-        source, row = spread(changes.first[machines], changes.count[machines])
+        known = self._changes
+        known.ask(machines)
+        source, row = spread(known.first[machines], known.count[machines])
         copier, done = self._copies.of(partition)
         source = np.concatenate([source, copier])
-        events = np.concatenate([changes.events[row], done])
-        rate = changes.rate[row]
+        events = np.concatenate([known.events[row], done])
+        rate = known.rate[row]
         if len(copier):
-            copied = np.full(len(copier), changes.rate_number("copy"))
+            copied = np.full(len(copier), known.rate_number("copy"))
             rate = np.concatenate([rate, copied])
-        own = np.concatenate([changes.after[row], changes.own[machines[copier]]])
+        own = np.concatenate([known.after[row], known.own[machines[copier]]])
         passage = self._passages.of(partition[source], events)
-        racks = changes.racks[machines[source]]
+        racks = known.racks[machines[source]]
         target = self._numbered(own, racks, self._passages.following[passage])
         flags = self._passages.flags[passage]
         kept = (target != states[source]) | (flags & (LOSS | TAIL | TOTAL) > 0)
@@ -146,7 +144,7 @@ class Graph:
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
         """The numbers of states, given to them when they are first met."""
         code, partition = self._alike.representatives(own, racks, partition)
-        machines, new = self._machine_numbers.of(code)
+        machines, new = self._changes.numbers.of(code)
         if len(new):
             self._changes.add(*self._alike.machines(code[new]))
         numbers, new = self._numbers.of(machines << 32 | partition)

@@ -6,6 +6,7 @@ protocol's rules, and hold the answers as arrays, so that many states are explor
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -44,10 +45,13 @@ class Changes:
     Parameters
     ----------
     setting : Setting
-    events : Events
 
     Attributes
     ----------
+    told : Events
+    numbers : Numbering
+        Of the codes of the machines.
+    rate_names : list of str
     own, racks : arrays of int, shape (machines, replicas)
         What each slot's broker suffers, and where it stands.
     waits : array of int, shape (machines, spells)
@@ -58,10 +62,11 @@ class Changes:
         Number of the rate's name, of the events, and what the brokers suffer afterwards.
     """
 
-    def __init__(self, setting: faults.Setting, events: Events) -> None:
+    def __init__(self, setting: faults.Setting) -> None:
         replicas = len(setting.racks)
         self.rate_names: list[str] = []
-        self._setting, self._events = setting, events
+        self.told, self.numbers = Events(), Numbering()
+        self._setting = setting
         self._names: dict[str, int] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
         self.waits = np.zeros((0, len(faults.SPELLS) + 1), dtype=np.int64)
@@ -96,13 +101,22 @@ class Changes:
         self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
         if found:
             rate = [self.rate_number(change.rate) for change in found]
-            events = [self._events.number(change.events) for change in found]
+            events = [self.told.number(change.events) for change in found]
             after = np.fromiter(
                 chain.from_iterable([change.machines.own for change in found]), dtype=np.int64
             )
             self.rate = np.concatenate([self.rate, rate])
             self.events = np.concatenate([self.events, events])
             self.after = np.concatenate([self.after, after.reshape(len(found), -1)])
+
+
+@lru_cache(maxsize=64)
+def changes(setting: faults.Setting, copying: bool) -> Changes:
+    """The one table of a setting; without the name of a rate that never comes up."""
+    known = Changes(setting)
+    if copying:
+        known.rate_number("copy")
+    return known
 
 
 class Passages:
