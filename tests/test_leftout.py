@@ -21,6 +21,7 @@ from advisor.reliability import (
     solve,
 )
 from advisor.reliability.model import FailureModel, load_model
+from advisor.reliability.peril import COPIES
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
@@ -115,6 +116,7 @@ def cut(structure: chain.Structure, kept: int) -> chain.Structure:
         beyond=place,
         waits=structure.waits[every],
         looks=structure.looks[every],
+        perils=structure.perils[every],
     )
 
 
@@ -183,7 +185,7 @@ def test_no_state_takes_longer_than_drift_allows():
     hours = rational_hours(structure, exact)
     names = rates.names(setting.mechanisms, 2, setup.copying)
     drift = leftout.drift({name: float(exact[name]) for name in names}, (0, 1))
-    allowed, _ = drift.until_well(structure.waits)
+    allowed, _ = drift.until_well(structure.waits, structure.perils[:, COPIES])
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
     found = solve.Excursions(measures.solution(structure, config, card, LOAD, 2).flow).backward(
         np.ones(structure.states)
@@ -206,7 +208,7 @@ def test_failures_that_outrun_repairs_have_no_bound():
     drift = leftout.drift(rates_per_hour, (0, 1))
     waits = np.zeros((1, graph.WAITS), dtype=np.int64)
     waits[0, faults.CRASHED] = 1
-    assert drift.until_well(waits)[0] == [np.inf]
+    assert drift.until_well(waits, np.zeros(1, dtype=np.int64))[0] == [np.inf]
 
 
 def test_worth_is_the_smaller_of_two_bounds():

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from advisor.reliability.chain import BEYOND, Structure
-from advisor.reliability.leftout import LeftOut, alike, drift, groups, settled_worth
+from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
+from advisor.reliability.limits import Limits
 from advisor.reliability.solve import Excursions, Flow
 
 Vector = NDArray[np.float64]
@@ -48,16 +49,17 @@ def missing(
     beyond = chain.flags[:, BEYOND]
     if not beyond.any():
         return np.zeros(gain.shape[1])
-    limits = drift(rates, chain.setting.racks)
-    hours, events = limits.until_well(chain.waits[chain.states :])
-    away = hours + events * outage_hours
+    left_out = slice(chain.states, None)
+    limits = Limits(rates, chain.setting.racks, chain.setup)
+    most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
+    away = most.hours + most.events * outage_hours
     group = groups(chain.looks, chain.waits, alike(rates))
     left = LeftOut(
         source=chain.source[beyond],
         state=chain.beyond,
         rate=rate[beyond],
         group=group[chain.states :],
-        limit=np.stack([2.0 * events, events, away, away, hours, events], axis=1),
+        limit=np.stack([most.losses, most.totals, away, away, most.hours, most.events], axis=1),
     )
     inner = ~beyond & (chain.source != chain.target)
     where = (chain.source[inner], chain.target[inner])

@@ -25,6 +25,7 @@ from advisor.reliability.happenings import (
     changes,
 )
 from advisor.reliability.numbering import IntArray, Numbering, spread
+from advisor.reliability.peril import copies_ahead, peril
 from advisor.reliability.reduction import Setup
 from advisor.reliability.symmetry import Symmetry
 
@@ -66,6 +67,7 @@ class Graph:
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
         self.machines = self.partition = self._first = self._count = nothing
+        self._perils = np.zeros((0, 2), dtype=np.int64)
         self._rows = np.zeros((0, 5), dtype=np.int64)
         well = np.array([faults.all_well(setting).own])
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
@@ -105,6 +107,16 @@ class Graph:
     def looks(self, states: IntArray) -> IntArray:
         """The same number for states whose partitions are alike, whatever their racks."""
         return self._alike.looks(self.partition[states])
+
+    def perils(self, states: IntArray) -> IntArray:
+        """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
+        partition = self.partition[states]
+        more = np.full((len(self.table.states) - len(self._perils), 2), -1)
+        self._perils = np.concatenate([self._perils, more])
+        for number in np.unique(partition[self._perils[partition, 0] < 0]).tolist():
+            state = self.table.states[number]
+            self._perils[number] = peril(state), copies_ahead(state)
+        return self._perils[partition]
 
     def _explore(self, states: IntArray) -> None:
         """Find the moves out of states, many at once."""

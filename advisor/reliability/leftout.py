@@ -4,11 +4,13 @@ Every path into a left-out state is worth its flow times what the state is worth
 hours without service, to be expected from there until all is well again. That worth is bounded
 in two ways, of which the smaller counts.
 
-*By drift*, for every state: give each replica that is away the weight ``a / repair rate``, with
+*By drift*, for every state: give each broker's spell the weight ``a / repair rate``, and k
+copies ahead the mean time ``a (1 + 1/2 + ... + 1/k) / copy rate`` of the longest of them, with
 ``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While anything
-is away, repairs take off at least a, and failures bring in ``a r = a - 1`` at most, so the sum of
-the weights bounds the mean time until all is well (Foster's criterion). Each failure and each end
-of a spell is one event at most.
+is away, repairs and copies take off at least a, and failures bring in ``a r = a - 1`` at most, so
+the sum of the weights bounds the mean time until all is well (Foster's criterion). Each failure
+and each end of a spell or copy is one event at most. How many of the failures can lose anything is
+the matter of :mod:`advisor.reliability.limits`.
 
 *By likeness*: a left-out state is worth no more than four times the dearest kept state whose
 partition is the same, but for racks, and whose outages are of much the same lengths. That is a
@@ -28,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability import faults
-from advisor.reliability.graph import COPYING, WAITS, IntArray
+from advisor.reliability.graph import WAITS, IntArray
 from advisor.reliability.solve import Excursions
 
 Vector = NDArray[np.float64]
@@ -48,8 +50,10 @@ class Drift:
     Attributes
     ----------
     hours : array, shape (WAITS,)
-        What a replica of each kind adds to the mean time until all is well; infinite if failures
-        bring in more than repairs take off.
+        What a broker's spell of each kind adds to the mean time until all is well; infinite if
+        failures bring in more than repairs take off.
+    copies : array, shape (replicas + 1,)
+        What so many copies ahead add.
     ends : array, shape (WAITS,)
         How many ends each kind has ahead.
     events_per_hour : float
@@ -57,14 +61,29 @@ class Drift:
     """
 
     hours: Vector
+    copies: Vector
     ends: Vector
     events_per_hour: float
 
-    def until_well(self, waits: IntArray) -> tuple[Vector, Vector]:
-        """Mean hours and events until all is well, at most, for states that wait so."""
+    def until_well(self, waits: IntArray, copies: IntArray) -> tuple[Vector, Vector]:
+        """Mean hours and events until all is well, at most.
+
+        Parameters
+        ----------
+        waits : array of int, shape (states, WAITS)
+        copies : array of int, shape (states,)
+            :func:`advisor.reliability.peril.copies_ahead`.
+        """
         with np.errstate(invalid="ignore"):
-            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
-        return hours, waits @ self.ends + self.events_per_hour * hours
+            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1) + self.copies[copies]
+        copied = copies * bool(self.copies.any())
+        return hours, waits @ self.ends + copied + self.events_per_hour * hours
+
+    @property
+    def longest_hours(self) -> float:
+        """Mean hours until all is well, at most, whatever has happened."""
+        replicas = len(self.copies) - 1
+        return replicas * float(self.hours.max()) + float(self.copies[-1])
 
 
 def drift(rates: Mapping[str, float], racks: tuple[int, ...]) -> Drift:
@@ -77,30 +96,41 @@ def drift(rates: Mapping[str, float], racks: tuple[int, ...]) -> Drift:
     racks : tuple of int
         Rack of each replica.
     """
-    copy = 1.0 / rates["copy"] if "copy" in rates else 0.0
-    hours, ends = np.zeros(WAITS), np.zeros(WAITS)
+    replicas = len(racks)
+    hours, ends, copies = np.zeros(WAITS), np.zeros(WAITS), np.zeros(replicas + 1)
     for condition, mechanism in faults.SPELLS.items():
         if f"repair {mechanism}" in rates:
             hours[condition], ends[condition] = 1.0 / rates[f"repair {mechanism}"], 1.0
-    if copy:
-        hours[faults.GONE] += copy
-        ends[faults.GONE] += 1.0
-        hours[COPYING], ends[COPYING] = copy, 1.0
+    if "copy" in rates:
+        # The mean of the longest of so many copies.
+        copies[1:] = np.cumsum(1.0 / np.arange(1, replicas + 1)) / rates["copy"]
     brought = events = 0.0
     for name, rate in rates.items():
         if name == "copy" or name.startswith("repair "):
             continue
-        sites, struck = _reach(name, racks)
+        sites, struck = reach(name, racks)
         conditions = _brought_by(name)
-        brought += rate * sites * struck * max(hours[c] for c in conditions)
+        # Whoever lags stays what it is; any other failure may leave all replicas to copy.
+        copied = name != "broker.lag" and "copy" in rates
+        brought += rate * sites * (struck * max(hours[c] for c in conditions) + copied * copies[-1])
         events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
+        events += rate * sites * copied * replicas
     slack = 1.0 / (1.0 - brought) if brought < 1.0 else math.inf
     with np.errstate(invalid="ignore"):
-        return Drift(np.where(hours > 0, hours * slack, 0.0), ends, events)
+        return Drift(
+            np.where(hours > 0, hours * slack, 0.0),
+            np.where(copies > 0, copies * slack, 0.0),
+            ends,
+            events,
+        )
 
 
-def _reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
-    """How many times a failure of this name is met, and how many replicas it strikes at most."""
+def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
+    """How many sites a failure of this name can strike, and how many replicas at each at most.
+
+    Of ``cluster.power`` only the names for all replicas standing have sites: with fewer standing
+    the site fails no more often.
+    """
     power = _CLUSTER_POWER.fullmatch(name)
     if power:
         lost, standing = int(power[1]), int(power[2])

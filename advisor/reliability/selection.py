@@ -18,7 +18,8 @@ from scipy import sparse
 
 from advisor.reliability import graph as moves
 from advisor.reliability.graph import Graph, IntArray
-from advisor.reliability.leftout import LeftOut, alike, drift, groups, settled_worth
+from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
+from advisor.reliability.limits import Limits
 from advisor.reliability.solve import Excursions, Flow
 
 Vector = NDArray[np.float64]
@@ -35,9 +36,9 @@ _FEW = 3
 # How much of each measure may be missing: loss events, records, not writable, not readable; ...
 _SHARE_OF_FEW = np.array([1e-4, 1e-4, 1e-5, 1e-5])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
-# ... or of this, if the measure is smaller: a loss in ten million years, 3 s away in a year; ten
+# ... or of this, if the measure is smaller: a loss in ten billion years, 3 s away in a year; ten
 # times as much for each replica beyond the fourth.
-_FLOOR = np.array([1e-7 / 8760.0, 1e-6 / 8760.0, 1e-7, 1e-7])
+_FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
 # What losses cost, in hours of records; it only decides which states are looked at first.
 _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
@@ -132,7 +133,7 @@ class _Search:
     def __init__(self, graph: Graph, guide: Guide) -> None:
         self._graph, self._guide = graph, guide
         self._rates = dict(guide.rates)
-        self._drift = drift(self._rates, graph.setting.racks)
+        self._limits = Limits(self._rates, graph.setting.racks, graph.table.setup)
         self._alike = alike(self._rates)
         few = len(graph.setting.racks) <= _FEW
         more = 10.0 ** max(len(graph.setting.racks) - _FEW - 1, 0)
@@ -154,7 +155,7 @@ class _Search:
                 every = np.concatenate([kept, states])
                 waits = self._graph.waits(every)
                 group = groups(self._graph.looks(every), waits, self._alike)
-                limit = self._limit(waits[len(kept) :])
+                limit = self._limit(waits[len(kept) :], self._graph.perils(states))
                 out = part.target < 0
                 left = LeftOut(part.source[out], place, rate[out], group[len(kept) :], limit)
                 missing = self._missing(kept, part, rate, group[: len(kept)], left)
@@ -163,11 +164,11 @@ class _Search:
                     return kept
             kept = np.concatenate([kept, states[wanted]])
 
-    def _limit(self, waits: IntArray) -> Vector:
-        hours, events = self._drift.until_well(waits)
-        away = hours + events * self._guide.failover_hours
-        # The end of a leader may cost two tails.
-        return np.stack([2.0 * events, events * _RETAINED_HOURS, away, away], axis=1)
+    def _limit(self, waits: IntArray, perils: IntArray) -> Vector:
+        most = self._limits.until_well(waits, perils)
+        away = most.hours + most.events * self._guide.failover_hours
+        # Other losses cost little beside a whole log, and have a column of their own.
+        return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
 
     def _missing(
         self, kept: IntArray, part: Part, rate: Vector, group: IntArray, left: LeftOut
@@ -195,7 +196,8 @@ class _Search:
         table = self._graph.table
         partitions = self._graph.partition[kept]
         events = (part.flags & moves.LOSS > 0) + 2.0 * (part.flags & moves.TAIL > 0)
-        records = events * _GAP_HOURS + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
+        records = (part.flags & moves.LOSS > 0) * _GAP_HOURS
+        records = records + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
         changes = (part.flags & moves.FAILOVER > 0) * self._guide.failover_hours
         away = np.bincount(part.source, rate * changes, len(kept))
         return np.stack(

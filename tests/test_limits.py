@@ -1,0 +1,143 @@
+"""What left-out states are worth at most: held against every state of whole chains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from advisor.protocol.config import Config
+from advisor.reliability import chain, faults, leftout, measures
+from advisor.reliability.graph import WAITS
+from advisor.reliability.limits import Harm, Limits, harm
+from advisor.reliability.model import load_model
+from advisor.reliability.peril import ARMED, BRINK, CALM, LEADERLESS
+from advisor.reliability.solve import Excursions, Flow
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+
+
+def everything(card, pattern, **settings):
+    """The whole chain with the rates of a card, per hour."""
+    config = Config(kafka_version="4.2", replication_factor=len(pattern), **settings)
+    model = load_model(card)
+    setup = measures.setup_for(config, model, LOAD, len(pattern))
+    setting = measures.setting_for(pattern, model)
+    structure = chain.whole_structure(setup, setting)
+    found = measures.rates_for(setup, setting, config, model, LOAD, len(pattern))
+    return structure, found
+
+
+def worth(structure, found):
+    """Losses, total losses and hours until all is well, from every state; nothing is left out."""
+    rate = np.array([found[name] for name in structure.rate_names])[structure.rate]
+    rate = rate * structure.weight
+    moves = structure.source != structure.target
+    where = (structure.source[moves], structure.target[moves])
+    size = (structure.states, structure.states)
+    flow = Flow(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
+    # A tail holds a record at least: that is the dearest it can be.
+    losses = structure.flags[:, chain.LOSS] + 2.0 * structure.flags[:, chain.TAIL]
+    gains = [losses, structure.flags[:, chain.TOTAL]]
+    per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
+    return Excursions(flow).backward(np.stack([*per_hour, np.ones(structure.states)], axis=1)).T
+
+
+@pytest.mark.parametrize(
+    ("card", "pattern", "settings"),
+    [
+        ("three_az_cloud", (0, 1), {"min_insync_replicas": 1}),
+        ("three_az_cloud", (0, 1), {"min_insync_replicas": 2, "acks": 1}),
+        ("bare_metal_racks", (0, 0), {"min_insync_replicas": 1}),
+        ("bare_metal_racks", (0, 1), {"min_insync_replicas": 2}),
+        ("single_rack", (0, 0), {"unclean_leader_election_enable": True}),
+        ("two_az", (0, 0, 1), {"min_insync_replicas": 2}),
+        ("two_az", (0, 1, 2), {"eligible_leader_replicas": False, "min_insync_replicas": 1}),
+    ],
+)
+def test_no_state_is_worth_more_than_its_limit(card, pattern, settings):
+    """Losses, total losses and hours, from each state of a whole chain, solved to all digits."""
+    structure, found = everything(card, pattern, **settings)
+    limits = Limits(found, pattern, structure.setup)
+    most = limits.until_well(structure.waits, structure.perils)
+    losses, totals, hours = worth(structure, found)
+    rounding = 1.0 + 1e-12
+    assert np.all(losses[1:] <= most.losses[1:] * rounding)
+    assert np.all(totals[1:] <= most.totals[1:] * rounding)
+    assert np.all(hours[1:] <= most.hours[1:] * rounding)
+    assert losses.max() > 0.0
+
+
+RATES = {
+    "broker.crash": 1e-3,
+    "broker.lag": 1.0,
+    "broker.power": 2e-3,
+    "broker.destroyed": 1e-4,
+    "rack.power": 3e-3,
+    "rack.destroyed": 1e-5,
+    "cluster.power 0 of 2": 5.0,
+    "cluster.power 0 of 3": 4e-3,
+    "cluster.power 1 of 3": 2e-5,
+    "repair broker.crash": 1.0,
+    "repair broker.lag": 10.0,
+    "copy": 0.5,
+}
+
+
+@pytest.mark.parametrize(
+    ("least", "dark"), [(1, 3 * 2e-3 + 2 * 3e-3 + 4e-3), (2, 2 * 3e-3 + 4e-3), (3, 4e-3)]
+)
+def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
+    """Three replicas in two racks: sites times rates; power where it takes the ISR."""
+    config = Config(replication_factor=3, min_insync_replicas=least)
+    setup = measures.setup_for(config, load_model("three_az_cloud"), LOAD, 3)
+    drift = leftout.drift(RATES, (0, 0, 1))
+    found = harm(RATES, (0, 0, 1), setup, drift)
+    destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
+    power = 3 * 2e-3 + 2 * 3e-3 + 4e-3
+    assert found.destructions == pytest.approx(destroyed, rel=1e-12)
+    assert found.outages_of_power == pytest.approx(dark, rel=1e-12)
+    assert found.falls == pytest.approx(destroyed + power + 3 * 1e-3, rel=1e-12)
+    # The longest spell for each, and three copies that take (1 + 1/2 + 1/3) / rate together.
+    assert drift.copies[3] / drift.hours[faults.CRASHED] == pytest.approx(2.0 * 11 / 6, rel=1e-12)
+    longest = 3 * drift.hours[faults.CRASHED] + drift.copies[3]
+    assert found.longest_hours == pytest.approx(longest, rel=1e-12)
+    unflushed = harm(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
+    assert unflushed.outages_of_power == 0.0
+
+
+def test_elections_lose_from_the_brink_or_later():
+    """Calm: after a destruction; armed: by a fall; on the brink: now; endless in endless hours."""
+    needs = Harm(destructions=1e-3, outages_of_power=9.0, falls=0.1, longest_hours=50.0)
+    perils = np.array([CALM, LEADERLESS, ARMED, BRINK])
+    later = 1e-3 * (1.0 + 0.1 * 50.0)
+    found = needs.elections(perils, np.full(4, 2.0))
+    assert found == pytest.approx([2 * later, 2 * later, 2 * (later + 0.1), 1 + 2 * (later + 0.1)])
+    assert np.all(np.isinf(needs.elections(perils, np.full(4, np.inf))))
+    never = Harm(0.0, 9.0, 0.0, np.inf).elections(perils, np.full(4, np.inf))
+    assert never.tolist() == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_failures_that_lose_at_once_are_in_the_limit():
+    """A calm state's losses are at most hours times what can lose, for each kind of settings."""
+    model = load_model("three_az_cloud")
+    waits = np.zeros((1, WAITS), dtype=np.int64)
+    waits[0, faults.CRASHED] = 1
+    calm = np.array([[CALM, 0]])
+    settings = {"replication_factor": 3, "min_insync_replicas": 1}
+    of = {}
+    for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):
+        config = Config(acks=acks, unclean_leader_election_enable=unclean, **settings)
+        setup = measures.setup_for(config, model, LOAD, 3)
+        of[acks, unclean] = Limits(RATES, (0, 0, 1), setup).until_well(waits, calm)
+        needs = harm(RATES, (0, 0, 1), setup, leftout.drift(RATES, (0, 0, 1)))
+    hours = of["all", False].hours
+    gone = hours * needs.destructions * (2.0 + needs.falls * needs.longest_hours)
+    assert of["all", False].losses == pytest.approx(gone + hours * needs.outages_of_power)
+    assert of[1, False].losses == pytest.approx(3.0 * hours * needs.falls)
+    assert of["all", False].totals == of[1, False].totals == pytest.approx(gone)
+    assert (
+        of["all", True].losses == of["all", True].totals == pytest.approx(2 * hours * needs.falls)
+    )
+    assert of[1, True].losses == pytest.approx(3 * hours * needs.falls)
