@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.reduction import (
@@ -40,12 +39,13 @@ class Automaton:
         self.growing: list[bool] = []
         self.copying: list[tuple[int, ...]] = []
         self.copies: list[int] = []
-        self._numbers: dict[tuple[object, ...], int] = {}
+        self._numbers: dict[PartitionState, int] = {}
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
+        self._all_up = (UP,) * replicas
         start = healthy(replicas)
         if not is_writable(start, setup):
             # Nothing was ever acknowledged, so there is nothing to lose.
-            start = replace(start, level=(EMPTY,) * replicas)
+            start = start._replace(level=(EMPTY,) * replicas)
         self.number(start)
 
     def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
@@ -64,16 +64,14 @@ class Automaton:
         move costs is charged to the change of leader that made it necessary. A partition that
         lost everything and was not written since counts as whole too.
         """
-        whole = set(state.condition) == {UP} and len(set(state.level)) == 1
+        whole = state.condition == self._all_up and len(set(state.level)) == 1
         return self.states[0] if whole and is_readable(state) else state
 
     def number(self, state: PartitionState) -> int:
         """The number of a state, given to it when it is first met."""
-        # Parts that are the same object compare quickly.
-        key = (state.registration, state.condition, state.level)
-        number = self._numbers.get(key)
+        number = self._numbers.get(state)
         if number is None:
-            number = self._numbers[key] = len(self.states)
+            number = self._numbers[state] = len(self.states)
             self.states.append(state)
             writable = is_writable(state, self.setup)
             self.writable.append(writable)

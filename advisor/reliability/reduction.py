@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from advisor.protocol import controller, election
 from advisor.protocol.controller import Policy
@@ -87,8 +88,7 @@ class Setup:
     page_cache: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionState:
+class PartitionState(NamedTuple):
     """A quiet partition. Slots are positions in the assignment, 0 the preferred leader.
 
     Attributes
@@ -116,8 +116,7 @@ class PartitionState:
         return min(self.level) != EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What an event did beside changing the state.
 
     Attributes
