@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from advisor.reliability import graph as moves
 from advisor.reliability.graph import Graph, IntArray
@@ -36,6 +35,8 @@ _FEW = 3
 # How much of each measure may be missing: loss events, records, not writable, not readable; ...
 _SHARE_OF_FEW = np.array([1e-4, 1e-4, 1e-5, 1e-5])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
+# From five replicas on: a fourth digit of an unavailability would double the states.
+_SHARE_OF_MANY = np.array([1e-2, 1e-2, 1e-3, 1e-3])
 # ... or of this, if the measure is smaller: a loss in ten billion years, 3 s away in a year; ten
 # times as much for each replica beyond the fourth.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
@@ -136,8 +137,10 @@ class _Search:
         self._limits = Limits(self._rates, graph.setting.racks, graph.table.setup)
         self._alike = alike(self._rates)
         few = len(graph.setting.racks) <= _FEW
-        more = 10.0 ** max(len(graph.setting.racks) - _FEW - 1, 0)
-        self._share: Vector = _SHARE_OF_FEW if few else _SHARE
+        beyond = max(len(graph.setting.racks) - _FEW - 1, 0)
+        more = 10.0**beyond
+        many = _SHARE_OF_MANY if beyond else _SHARE
+        self._share: Vector = _SHARE_OF_FEW if few else many
         self._floor: Vector = _NO_FLOOR if few else _FLOOR * more
 
     def kept(self) -> IntArray:
@@ -176,11 +179,8 @@ class _Search:
         """What each left-out state could add, at most, in shares of what may be missing."""
         size = len(kept)
         inner = (part.target >= 0) & (part.target != part.source)
-        where = (part.source[inner], part.target[inner])
-        flow = Flow(
-            sparse.csr_array((rate[inner], where), shape=(size, size)),
-            np.bincount(left.source, left.rate, size).astype(np.float64),
-        )
+        absorbed = np.bincount(left.source, left.rate, size).astype(np.float64)
+        flow = Flow.of(part.source[inner], part.target[inner], rate[inner], absorbed)
         hours = Excursions(flow, _PRECISION)
         visits = hours.forward(hours.start)
         visits[0] = 1.0
