@@ -30,7 +30,7 @@ def everything(card, pattern, **settings):
 
 
 def worth(structure, found):
-    """Losses, total losses and hours until all is well, from every state; nothing is left out."""
+    """Losses, total losses, events and hours until all is well, from every state."""
     rate = np.array([found[name] for name in structure.rate_names])[structure.rate]
     rate = rate * structure.weight
     moves = structure.source != structure.target
@@ -39,7 +39,7 @@ def worth(structure, found):
     flow = Flow(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
     # A tail holds a record at least: that is the dearest it can be.
     losses = structure.flags[:, chain.LOSS] + 2.0 * structure.flags[:, chain.TAIL]
-    gains = [losses, structure.flags[:, chain.TOTAL]]
+    gains = [losses, structure.flags[:, chain.TOTAL], moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
     return Excursions(flow).backward(np.stack([*per_hour, np.ones(structure.states)], axis=1)).T
 
@@ -57,14 +57,15 @@ def worth(structure, found):
     ],
 )
 def test_no_state_is_worth_more_than_its_limit(card, pattern, settings):
-    """Losses, total losses and hours, from each state of a whole chain, solved to all digits."""
+    """All four, from each state of a whole chain, solved to all digits."""
     structure, found = everything(card, pattern, **settings)
     limits = Limits(found, pattern, structure.setup)
     most = limits.until_well(structure.waits, structure.perils)
-    losses, totals, hours = worth(structure, found)
+    losses, totals, events, hours = worth(structure, found)
     rounding = 1.0 + 1e-12
     assert np.all(losses[1:] <= most.losses[1:] * rounding)
     assert np.all(totals[1:] <= most.totals[1:] * rounding)
+    assert np.all(events[1:] <= most.events[1:] * rounding)
     assert np.all(hours[1:] <= most.hours[1:] * rounding)
     assert losses.max() > 0.0
 
@@ -105,6 +106,32 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     assert found.longest_hours == pytest.approx(longest, rel=1e-12)
     unflushed = harm(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
     assert unflushed.outages_of_power == 0.0
+
+
+def test_drift_weighs_spells_copies_and_what_failures_bring():
+    """Two replicas by hand: each fall brings its spell and may leave both to copy."""
+    rates = {
+        "broker.crash": 0.01,
+        "broker.destroyed": 0.001,
+        "broker.lag": 0.02,
+        "repair broker.crash": 1.0,
+        "repair broker.destroyed": 0.1,
+        "repair broker.lag": 4.0,
+        "copy": 0.5,
+    }
+    both = (1.0 + 1.0 / 2.0) / 0.5
+    brought = 2 * 0.01 * (1.0 + both) + 2 * 0.001 * (10.0 + both) + 2 * 0.02 * 0.25
+    waits = np.zeros((1, WAITS), dtype=np.int64)
+    waits[0, faults.CRASHED] = 1
+    hours, events = leftout.drift(rates, (0, 1)).until_well(waits, np.array([1]))
+    assert hours == pytest.approx((1.0 + 1.0 / 0.5) / (1.0 - brought), rel=1e-12)
+    # A fall, the end of its spell and two copies; whoever lags has nothing to copy.
+    per_hour = 2 * (0.01 + 0.001) * (1 + 1 + 2) + 2 * 0.02 * (1 + 1)
+    assert events == pytest.approx(1 + 1 + per_hour * hours, rel=1e-12)
+    at_once = leftout.drift({k: v for k, v in rates.items() if k != "copy"}, (0, 1))
+    assert at_once.until_well(waits, np.array([1]))[1] == pytest.approx(
+        1 + (2 * (0.01 + 0.001 + 0.02) * 2) * at_once.until_well(waits, np.array([1]))[0]
+    )
 
 
 def test_elections_lose_from_the_brink_or_later():

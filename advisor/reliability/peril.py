@@ -1,9 +1,10 @@
 """What a partition has to fear: how near it is to an election that loses, and what it must copy.
 
 A partition without a leader can get one whose log is empty, while a better copy is down. That
-needs an empty replica that the registration lets lead: in the ISR, the ELR or among the last
-known leaders. Such a partition is *armed*; without a leader it is on the *brink*. One that is
-*leaderless* without being armed loses nothing by a clean election.
+needs an empty replica that the registration lets lead: in the ISR or among the last known
+leaders (whoever comes back empty has left the ELR). Such a partition is *armed*; without a leader
+it is on the *brink*. One that is *leaderless* without being armed loses nothing by a clean
+election.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PERIL, COPIES = range(2)
 def peril(state: PartitionState) -> int:
     """How near a partition is to an election that loses: one of the four above."""
     registration = state.registration
-    electable = (*registration.isr, *registration.elr, *registration.last_known_elr)
+    electable = (*registration.isr, *registration.last_known_elr)
     armed = any(state.level[slot] == EMPTY for slot in electable)
     if is_readable(state):
         return ARMED if armed else CALM
