@@ -8,37 +8,23 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from markupsafe import escape
+from advised import MODEL, described
 
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
-from advisor.cluster import Cluster, load_cluster
+from advisor.cluster import Cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
-from advisor.present.comparison import schemes_compared
-from advisor.present.dependents import dependents_in_words
 from advisor.present.outcome import compared_outcomes, outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
-from advisor.present.tornado import largest_swings
-from advisor.present.wording import time_per_year
 from advisor.protocol.config import Config
-from advisor.reliability.cost import in_bytes
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "br", "link", "input", "hr", "img"}
-MODEL = FailureModel.from_dict(
-    {
-        "broker": {
-            "crash": {"per_year": {"value": 2, "low": 1, "high": 5}, "minutes": 5},
-            "destroyed": {"per_year": 0.01, "hours": 12},
-        },
-        "rack": {"network": {"per_year": 0.1, "minutes": 60}},
-    }
-)
 
 
 class Page(HTMLParser):
@@ -67,16 +53,6 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.starts if name == tag]
-
-
-def described(racks: dict[int, str] | None = None, topic: str = "orders") -> Cluster:
-    lines = [f"Topic: {topic}\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: "]
-    lines += [
-        f"\tTopic: {topic}\tPartition: {p}\tLeader: {p + 1}\tReplicas: {order}\tIsr: {order}"
-        for p, order in enumerate(("1,2,3", "2,3,1", "3,1,2"))
-    ]
-    cluster = load_cluster("\n".join(lines) + "\n")
-    return cluster.with_racks(racks or {1: "a", 2: "b", 3: "c"})
 
 
 @pytest.fixture(scope="module")
@@ -296,78 +272,6 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
     )
     assert outcomes(weak)[0].interval
     assert plot_reliability(weak).patches
-
-
-def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> None:
-    """Bytes stored, bytes sent between racks and the wait of every candidate, in its row."""
-    rows = re.findall(r'<tr(?: class="best")?><th scope="row">RF \d.*?</tr>', text, re.DOTALL)
-    assert len(rows) == len(advice.choices)
-    for choice in advice.choices:
-        cost = choice.reliability.cost
-        between = cost.bytes_per_second_between_racks
-        assert between is not None
-        said = f'<td class="figure">{in_bytes(cost.bytes_stored)}<br>{in_bytes(between)}/s<br>'
-        assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
-
-
-def test_other_schemes_stand_beside_the_recommended_setting(
-    text: str, advice: Recommendation
-) -> None:
-    """A row a scheme, Kafka first with the losses and refusals that its own table gives."""
-    rows = schemes_compared(advice.best.reliability)
-    assert [row["name"].split(",")[0] for row in rows] == [
-        "Kafka",
-        "Synchronous",
-        "Majority vote",
-        "Majority vote",
-        "Asynchronous",
-    ]
-    own = compared_outcomes(advice.best.reliability)
-    assert rows[0]["measures"] == [(outcome.brief, outcome.interval) for outcome in own]
-    assert all(words in text for row in rows for cell in row["measures"] for words in cell)
-    assert rows[-1]["note"] in text
-    assert "Kafka with acks=1 drops what only a leader had twice" in text
-
-
-def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation) -> None:
-    """acks=all has a row and a bar for the time it waits, acks=1 has none."""
-    best = advice.best.reliability
-    (stalled,) = (outcome for outcome in outcomes(best) if outcome.measure == "write_stalled")
-    assert f'<th scope="row">Writes stalled</th><td>{stalled.said}</td>' in text
-    drawn = [words.get_text() for words in plot_reliability(best).texts]
-    assert stalled.said in drawn
-    alone = evaluate(described(), best.config.changed(acks=1), MODEL)
-    assert "Writes stalled" not in [outcome.title for outcome in outcomes(alone)]
-
-
-def test_who_needs_kafkas_own_topics_is_told(text: str, advice: Recommendation) -> None:
-    """Groups and transactions stand with their time, its bounds and what they need."""
-    found = advice.best.reliability.dependents()
-    told = dependents_in_words(advice.best.reliability)
-    for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
-        assert row["stopped"] == time_per_year(stopped.unavailability)
-        assert f'{row["stopped"]}</td><td class="figure">{row["bounds"]}</td>' in text
-        assert all(f"{name}: {down}" in text for name, down in row["parts"])
-    assert told["assumptions"]
-    assert all(f'<p class="note">{escape(words)}</p>' in text for words in told["assumptions"])
-
-
-def test_a_report_without_an_audit_has_the_findings_of_the_advice(advice: Recommendation) -> None:
-    """Each finding about cluster and producer is a row with its reason and its remedy."""
-    text = render_report(advice)
-    assert [finding.code for finding in advice.findings] == ["KRA312", "KRA402"]
-    for finding in advice.findings:
-        assert f'<tr><th scope="row">{finding.code}</th>' in text
-        assert str(escape(finding.rule.remedy)) in text
-
-
-def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:
-    """The only number of the card with a range stands there once a measure, from end to end."""
-    swings = largest_swings(advice.best.reliability)
-    assert [row["path"] for row in swings] == ["broker.crash.per_year"] * 2
-    assert {row["range"] for row in swings} == {"1 to 5"}
-    assert all(row["low"] in text and row["high"] in text for row in swings)
-    assert text.count("What to measure first") == 1
 
 
 def test_a_shipped_card_shows_its_evidence() -> None:

@@ -16,7 +16,7 @@ SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 @pytest.mark.parametrize(
     ("small_side", "words"),
     [
-        (1.0, ("100 % / year", "at least yearly", "0 %", "all year")),
+        (1.0, ("100 % / year", "many times a year", "0 %", "all year")),
         (0.1, ("10 % / year", "once in 9.5 years", "90 %", "36 days/year")),
         (1e-3, ("0.1 % / year", "once in 1,000 years", "99.9 %", "8.8 h/year")),
         (1e-4, ("1e-4 / year", "once in 10,000 years", "99.99 %", "53 min/year")),

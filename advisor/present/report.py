@@ -43,6 +43,10 @@ _PARETO_CAPTION = (
     "Each dot is one setting. Up and to the right is better; a larger dot keeps more replicas. "
     "Crossed lines are 95 % intervals."
 )
+_TOO_LARGE = (
+    "Which assumption moves these numbers most was not computed: with so many replicas it takes "
+    "minutes. In Python, the result's tornado() tells."
+)
 
 
 def write_report(
@@ -136,6 +140,7 @@ def _context(
         "blocks": _blocks(recommendation),
         "sure": _sure(recommendation),
         "swings": largest_swings(best.reliability),
+        "too_large": "" if best.reliability.swings_are_quick else _TOO_LARGE,
         "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": _card(recommendation.model),

@@ -30,8 +30,10 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
     -------
     list of dict
         With "title" of the measure, "path" and "range" in the card, "low" and "high": the measure
-        at either end.
+        at either end. Empty for large chains whose swings nobody asked for: they take minutes.
     """
+    if not result.swings_are_quick:
+        return []
     return [
         {
             "title": title,

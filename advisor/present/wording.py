@@ -34,12 +34,12 @@ def per_year(probability: float) -> str:
 def once_in(probability: float) -> str:
     """Return how far apart events of that probability per year are: "once in 8 million years".
 
-    Short at both ends, to fit beside an axis.
+    Short at both ends, to fit beside an axis. A probability of 1 does not tell how often.
     """
     if probability == 0:
         return "never, as modelled"
     if probability >= 1:
-        return "at least yearly"
+        return "many times a year"
     # Rounded first: 999,999.5 years are a million.
     between = float(f"{years_between(probability):.1e}")
     if between < 1:
