@@ -223,17 +223,14 @@ class _Work:
         self.total = False
         self.failed = False
         self.moved = False
-        self.were_active = self.active()
+        # Slots whose brokers the controller believes alive; only a strike changes them.
+        self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
 
     def leader(self) -> int:
         """Who serves: the leader on record, if it is up."""
         leader = self.registration.leader
-        return leader if leader in self.active() else NO_LEADER
-
-    def active(self) -> frozenset[int]:
-        """Slots whose brokers the controller believes alive."""
-        return _active(tuple(self.condition))
+        return leader if leader in self.active else NO_LEADER
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
         """Change the conditions and what the disks hold."""
@@ -244,6 +241,7 @@ class _Work:
             self.condition[slot] = (COPYING if back else UP) if after is None else after
             if event == DESTROY:
                 self.holds[slot] = EMPTY
+        self.active = _active(tuple(self.condition))
         if event == DESTROY:
             self._count_media_loss()
         if event == POWER and self.written and self.setup.page_cache:
@@ -257,11 +255,11 @@ class _Work:
 
         Brokers that fall or return together are noticed one after the other, the leader first.
         """
-        final = self.active()
+        final = self.active
         order = sorted(slots, key=lambda slot: slot != self.led_before)
         for position, slot in enumerate(order):
             later = frozenset(order[position + 1 :])
-            active = (final - later) | (later & self.were_active)
+            active = (final - later) | (later & self.were_active) if later else final
             self.registration = self._decision(event, slot, active)
         before, leader = self.led_before, self.leader()
         self._follow(before)
@@ -314,7 +312,7 @@ class _Work:
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's new ISR."""
-        self.registration = _isr_proposed(self.registration, isr, self.active(), self.setup.policy)
+        self.registration = _isr_proposed(self.registration, isr, self.active, self.setup.policy)
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
@@ -384,7 +382,7 @@ class _Work:
         if any(self.condition[slot] in _DOWN for slot in electable):
             return
         best = min(
-            self.active(),
+            self.active,
             key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
             default=None,
         )
