@@ -1,5 +1,7 @@
 """The chain: what it merges, what it neglects, and what it must agree with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,26 @@ def test_rates_out_of_healthy_are_the_cards():
         "broker.destroyed": 3,
         "rack.network": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "acks", "same"), [("3.9", 1, True), ("3.9", "all", False), ("4.2", 1, False)]
+)
+def test_min_isr_makes_no_chain_of_its_own_where_nobody_asks_for_it(version, acks, same):
+    """With acks=1 only a controller with ELR looks at the min ISR; the numbers stay the same."""
+    one, three = (
+        Config(kafka_version=version, replication_factor=3, min_insync_replicas=least, acks=acks)
+        for least in (1, 3)
+    )
+    setups = [measures.setup_for(config, CARD, LOAD, 3) for config in (one, three)]
+    assert (setups[0] == setups[1]) == same
+    asked = replace(setups[1], policy=replace(setups[1].policy, min_isr=3))
+    setting = measures.setting_for((0, 1, 2), CARD)
+    apart = chain.whole_structure(asked, setting)
+    together = chain.whole_structure(setups[0], setting)
+    found = [
+        measures.solution(structure, three, CARD, LOAD, 3).measures(three)
+        for structure in (apart, together)
+    ]
+    totals = [[sum(of.causes[name].values()) for name in MEASURES] for of in found]
+    assert (totals[0] == pytest.approx(totals[1], rel=1e-12)) == same

@@ -1,5 +1,6 @@
 """The solver against exact rationals, closed forms and a second method."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -129,3 +130,27 @@ def test_elimination_and_paths_agree(forward):
     given = np.arange(6.0)
     summed = hours.forward(given) if forward else hours.backward(given)
     assert summed[1:] == pytest.approx(hours._eliminated(given[1:], forward), rel=1e-13)
+
+
+def test_rates_of_a_pair_add_up_in_any_order():
+    """Transitions between the same two states count together, and states without any have none."""
+    source, target = np.array([0, 0, 0, 2]), np.array([2, 1, 2, 0])
+    flow = Flow.of(source, target, np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.5, 0.0, 0.0]))
+    assert flow.rates.toarray().tolist() == [[0, 2, 5], [0, 0, 0], [8, 0, 0]]
+    assert flow.out.tolist() == [7.5, 0.0, 8.0]
+
+
+def test_a_lone_state_has_no_rates():
+    """Nothing to sum is zero, not an integer."""
+    none = np.zeros(0, dtype=np.int64)
+    flow = Flow.of(none, none, np.zeros(0), np.zeros(1))
+    assert flow.out.dtype == np.float64
+    assert solve.stationary(flow).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("mean", [1e-3, 0.5, 30.0, 2000.0])
+def test_staying_in_one_state_is_exponential(mean):
+    """The series is cut where nothing is left of it."""
+    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    stays = solve.survival_in(flow, np.array([False, True]), mean / 2.0)
+    assert stays[1] == pytest.approx(math.exp(-mean), rel=1e-12, abs=1e-16)

@@ -1,0 +1,36 @@
+"""Numbers for what is met: in order, for good, however large the codes are."""
+
+import numpy as np
+import pytest
+
+from advisor.reliability.numbering import Numbering, place_values, spread
+
+
+def test_numbers_are_given_in_the_order_of_asking_and_stay():
+    """The first code asked about is 0, and asking again changes nothing."""
+    numbers = Numbering()
+    first, new = numbers.of(np.array([7, 3, 7, 5]))
+    assert first.tolist() == [0, 1, 0, 2]
+    assert new.tolist() == [0, 1, 3]
+    again, newer = numbers.of(np.array([5, 4, 7]))
+    assert again.tolist() == [2, 3, 0]
+    assert newer.tolist() == [1]
+    assert len(numbers) == 4
+
+
+@pytest.mark.parametrize(("base", "digits"), [(36, 5), (2, 61), (2, 62), (108, 12)])
+def test_codes_are_exact_however_long(base, digits):
+    """Every digit comes back out of its code, beyond 64 bits too."""
+    places = place_values(base, digits)
+    rows = np.array([[base - 1] * digits, [1] + [0] * (digits - 1), [0] * (digits - 1) + [1]])
+    codes = rows @ places
+    assert [int(code) for code in codes] == [base**digits - 1, base ** (digits - 1), 1]
+    assert (codes[:, None] // places % base).tolist() == rows.tolist()
+    assert Numbering().of(codes)[0].tolist() == [0, 1, 2]
+
+
+def test_rows_of_a_ragged_table():
+    """Every owner gets its rows, wherever they begin, and one without rows none."""
+    owner, row = spread(np.array([4, 0, 9]), np.array([2, 0, 3]))
+    assert owner.tolist() == [0, 0, 2, 2, 2]
+    assert row.tolist() == [4, 5, 9, 10, 11]
