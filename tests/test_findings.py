@@ -15,6 +15,7 @@ from advisor.protocol.config import Config
 from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
+from advisor.reliability.workload import Workload
 
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 CARD = FailureModel.from_dict(
@@ -186,13 +187,34 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
 
 
 def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> None:
-    """Two topics, the worse with one replica, which nobody replaces: the other is named, once."""
-    worse, other = with_min_isr(1, ONE, name="worse"), with_min_isr(2, name="other")
-    found = audit(Cluster(SIX, (other, worse)), DESTROYED, kafka_version="4.1")
-    assert [topic.topic.name for topic in found.topics] == ["worse", "other"]
+    """The worst topic has one replica, which nobody replaces: the next is named, the third not."""
+    topics = (
+        with_min_isr(2, name="third"),
+        with_min_isr(1, name="second"),
+        with_min_isr(1, ONE, name="first"),
+    )
+    found = audit(Cluster(SIX, topics), DESTROYED, kafka_version="4.1")
+    assert [topic.topic.name for topic in found.topics] == ["first", "second", "third"]
     told = [str(f) for f in found.findings if f.code == "KRA312"]
     assert len(told) == 1
-    assert "of the losses of other in" in told[0]
+    assert "of the losses of second in" in told[0]
+
+
+def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
+    """A topic with two replicas in a rack that may lose power has the share of just that placement.
+
+    Kafka would spread the replicas over three racks, with another share.
+    """
+    card = FailureModel.from_dict(
+        {**DESTROYED.to_dict(), "rack": {"power": {"per_year": 5, "minutes": 600}}}
+    )
+    there = ((1, 4, 2),)
+    topic = with_min_isr(2, partition(replicas=there[0]))
+    found = audit(Cluster(SIX, (topic,)), card, kafka_version="4.1")
+    (told,) = (f for f in found.findings if f.code == "KRA312")
+    result = evaluate(Cluster(SIX), ELR, card, Workload(partitions=1), placement=there)
+    assert [told] == list(check_replacement(result, "t", there))
+    assert [told] != list(check_replacement(result, "t"))
 
 
 def test_every_rule_is_shown_by_a_test() -> None:

@@ -93,18 +93,13 @@ def test_partitions_half_way_to_more_replicas_count_each_by_its_own() -> None:
 
 
 def test_internal_topics_are_led_as_the_clusters_other_topics() -> None:
-    """Under ZooKeeper, and without ELR, what is written by defaults equals the topic like it."""
-    # Power that fails everywhere at once: with ELR nobody stays eligible, without it the last does.
+    """With ELR and without, what is written by defaults equals the topic that is like it."""
     model = card(
         broker_crash={"per_year": 20.0, "minutes": 600.0},
         broker_destroyed={"per_year": 1.0, "hours": 12.0},
     )
-    for changes in (
-        {"kafka_version": "3.9", "mode": "zookeeper"},
-        {"eligible_leader_replicas": False},
-        {},
-    ):
-        config = CONFIG.changed(**changes)
+    for elr in (True, False):
+        config = CONFIG.changed(eligible_leader_replicas=elr)
         result = evaluate(described(), config, model, Workload(partitions=50))
         parts = dict(result.dependents().transaction.parts)
         assert parts[TRANSACTIONS] == pytest.approx(result.write_unavailability, rel=1e-9)
