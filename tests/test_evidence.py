@@ -199,7 +199,8 @@ def test_an_assumption_is_wide(id_):
         ("rack-network-metal-minutes", (math.sqrt(60 * 360), 60, 360)),
         ("power-not-returning", ((0.005 + 0.01) / 2, 0.005, 0.01)),
         ("flush-linux", (30 + 5, 5, 60)),
-        ("detection-kafka", (9, 9 - 2, 18)),
+        ("detection-kafka", (ROWS["detection-measured-kraft"].value, 9 - 2, 18)),
+        ("election-kafka", (ROWS["election-measured-kraft"].value, 0.05, 5)),
     ],
 )
 def test_the_arithmetic_of_a_note_holds(id_, expected):
