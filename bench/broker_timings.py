@@ -200,7 +200,7 @@ def summary(lines: Iterable[str]) -> list[dict[str, object]]:
             "high": max(taken),
             "load": round(statistics.median(loads[key]), 1),
             "how": HOW[str(key[0])],
-            "machine": f"all nodes on one, {os.cpu_count()} cores; other work at the lowest priority",
+            "machine": f"all nodes on one, {os.cpu_count()} cores",
             "date": dates[key],
         }
         rows.append(dict(zip(("quantity", *_GROUPED), key, strict=True)) | figures)
