@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from advisor.protocol.config import Config
-from advisor.reliability import chain, graph, measures, solution, symmetry
+from advisor.reliability import chain, graph, measures, selection, solution, symmetry
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
@@ -140,3 +140,15 @@ def test_min_isr_makes_no_chain_of_its_own_where_nobody_asks_for_it(version, ack
     ]
     totals = [[sum(of.causes[name].values()) for name in MEASURES] for of in found]
     assert (totals[0] == pytest.approx(totals[1], rel=1e-12)) == same
+
+
+def test_no_more_is_missing_than_the_selection_allows():
+    """Five replicas, all mechanisms: every bound is within its share of the measure."""
+    pattern, card = (0, 0, 1, 1, 2), load_model("bare_metal_racks")
+    config = Config(replication_factor=5, min_insync_replicas=3)
+    found = measures.measure(pattern, config, card, LOAD, 6)
+    # Losses, records, not writable, not readable. The choice goes by failures up to twice as
+    # frequent and outages up to twice as long, so that what it allows is four times as much.
+    allowed = dict(zip(MEASURES, selection._SHARE_OF_MANY * 4.0, strict=False))
+    for name, share in allowed.items():
+        assert found.errors[name] <= share * sum(found.causes[name].values()), name

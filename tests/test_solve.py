@@ -148,9 +148,20 @@ def test_a_lone_state_has_no_rates():
     assert solve.stationary(flow).tolist() == [1.0]
 
 
-@pytest.mark.parametrize("mean", [1e-3, 0.5, 30.0, 2000.0])
-def test_staying_in_one_state_is_exponential(mean):
-    """The series is cut where nothing is left of it."""
-    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
-    stays = solve.survival_in(flow, np.array([False, True]), mean / 2.0)
-    assert stays[1] == pytest.approx(math.exp(-mean), rel=1e-12, abs=1e-16)
+@pytest.mark.parametrize("hours", [1e-3, 0.5, 30.0])
+def test_staying_in_states_that_are_left_alike_is_exponential(hours):
+    """However often they change places; the series is cut where nothing is left of it."""
+    rates = np.array([[0.0, 0.1, 0.0], [0.25, 0.0, 4.0], [0.25, 1.0, 0.0]])
+    flow = Flow(sparse.csr_array(rates), np.zeros(3))
+    stays = solve.survival_in(flow, np.array([False, True, True]), hours)
+    assert stays.tolist() == pytest.approx([0.0, *[math.exp(-0.25 * hours)] * 2], rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.99, 0.9999])
+def test_a_sum_is_as_near_as_was_asked_for(ratio):
+    """Terms that shrink slowly leave much behind; that is counted before the sum counts as done."""
+    for precision in (1e-2, 1e-6):
+        found = solve.sum_of_paths(sparse.csr_array([[ratio]]), np.ones(1), precision)
+        assert found is not None
+        whole = 1.0 / (1.0 - ratio)
+        assert whole * (1.0 - precision) <= found[0] <= whole * (1.0 + 1e-12)
