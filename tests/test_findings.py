@@ -174,7 +174,7 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
     share = empty_leader_share(evaluate(Cluster(SIX), ELR, DESTROYED))
     assert share is not None
     assert replacement_words(ELR) == [
-        f"KRA312 {share:.0%} of the losses in this failure model come about this way."
+        f"KRA312 {share:.0%} of the modelled losses are due to a broker that leads empty."
     ]
     for other in (
         ELR.changed(eligible_leader_replicas=False),
@@ -197,7 +197,7 @@ def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> N
     assert [topic.topic.name for topic in found.topics] == ["first", "second", "third"]
     told = [str(f) for f in found.findings if f.code == "KRA312"]
     assert len(told) == 1
-    assert "of the losses of second in" in told[0]
+    assert "of the modelled losses of second are" in told[0]
 
 
 def test_an_audit_counts_replacements_where_the_replicas_are() -> None:

@@ -116,7 +116,8 @@ def check_replacement(
         part = f"{share:.0%}" if share >= 0.01 else "less than 1%"
         whose = f" of {topic}" if topic else ""
         yield finding(
-            "KRA312", f"{part} of the losses{whose} in this failure model come about this way."
+            "KRA312",
+            f"{part} of the modelled losses{whose} are due to a broker that leads empty.",
         )
 
 
