@@ -117,7 +117,33 @@ def cut(structure: chain.Structure, kept: int) -> chain.Structure:
         waits=structure.waits[every],
         looks=structure.looks[every],
         perils=structure.perils[every],
+        spells=structure.spells[every],
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "pattern", "min_isr", "elr"),
+    [
+        # Here a bound that knew how many brokers suffer what, but not which, was too small.
+        ("three_az_cloud", 2, (0, 1, 2), 2, True),
+        ("three_az_cloud", 7, (0, 1, 2), 3, True),
+        ("two_az", 3, (0, 0, 1), 2, True),
+        ("bare_metal_racks", 5, (0, 0, 1), 2, False),
+    ],
+)
+def test_bounds_hold_for_cards_drawn_from_the_ranges(name, draw, pattern, min_isr, elr):
+    """Outages of other lengths, side by side, are other groups: no draw is off by more."""
+    *_, card = load_model(name).draws(draw + 1, seed=0)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=3,
+        min_insync_replicas=min_isr,
+        eligible_leader_replicas=elr,
+    )
+    kept = measures.measure(pattern, config, card, LOAD, 3)
+    exact = totals(whole(pattern, config, card))
+    for measure, value in exact.items():
+        assert abs(totals(kept)[measure] - value) <= kept.errors[measure], measure
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
@@ -209,6 +235,18 @@ def test_failures_that_outrun_repairs_have_no_bound():
     waits = np.zeros((1, graph.WAITS), dtype=np.int64)
     waits[0, faults.CRASHED] = 1
     assert drift.until_well(waits, np.zeros(1, dtype=np.int64))[0] == [np.inf]
+
+
+def test_alike_are_outages_of_much_the_same_length():
+    """Within a factor of 2.5 of the shortest of their kind; no chain of neighbours goes further."""
+    hours = {"broker.crash": 0.1, "broker.power": 0.2, "rack.network": 0.4, "rack.power": 0.9}
+    rates_per_hour = {f"repair {name}": 1.0 / length for name, length in hours.items()}
+    rates_per_hour |= {"repair broker.destroyed": 9.0, "repair broker.lag": 9.0}
+    first = leftout.alike(rates_per_hour)
+    assert first[faults.DARK] == first[faults.CRASHED] == faults.CRASHED
+    assert first[faults.RACK_DARK] == first[faults.ISOLATED] == faults.ISOLATED
+    alone = (faults.GONE, faults.LAGGING, faults.RESTARTING, faults.DARK_ALL)
+    assert [first[condition] for condition in alone] == list(alone)
 
 
 def test_worth_is_the_smaller_of_two_bounds():

@@ -53,7 +53,7 @@ def missing(
     limits = Limits(rates, chain.setting.racks, chain.setup)
     most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
     away = most.hours + most.events * outage_hours
-    group = groups(chain.looks, chain.waits, alike(rates))
+    group = groups(chain.looks, chain.spells, alike(rates))
     left = LeftOut(
         source=chain.source[beyond],
         state=chain.beyond,

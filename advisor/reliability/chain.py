@@ -53,7 +53,7 @@ class Structure:
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
         Which left-out state each transition flagged BEYOND leads to.
-    waits, looks, perils : arrays of int, shape (states + left-out states, ...)
+    waits, looks, spells, perils : arrays of int, shape (states + left-out states, ...)
         How the states look, the left-out ones last; see :class:`Graph`.
     """
 
@@ -76,6 +76,7 @@ class Structure:
     beyond: IntArray
     waits: IntArray
     looks: IntArray
+    spells: IntArray
     perils: IntArray
 
 
@@ -132,6 +133,7 @@ def _arrays(whole: Graph, kept: IntArray) -> Structure:
         beyond=place,
         waits=waits,
         looks=whole.looks(every),
+        spells=whole.spells(every),
         perils=whole.perils(every),
     )
 

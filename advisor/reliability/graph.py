@@ -108,6 +108,11 @@ class Graph:
         """The same number for states whose partitions are alike, whatever their racks."""
         return self._alike.looks(self.partition[states])
 
+    def spells(self, states: IntArray) -> IntArray:
+        """What the broker of each slot suffers, plus ``WAITS`` times the slot's role."""
+        own = self._changes.own[self.machines[states]]
+        return own + WAITS * self._alike.roles(self.partition[states])
+
     def perils(self, states: IntArray) -> IntArray:
         """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
         partition = self.partition[states]

@@ -13,8 +13,8 @@ and each end of a spell or copy is one event at most. How many of the failures c
 the matter of :mod:`advisor.reliability.limits`.
 
 *By likeness*: a left-out state is worth no more than four times the dearest kept state whose
-partition is the same, but for racks, and whose outages are of much the same lengths. That is a
-judgement, not a theorem; tests hold it against whole chains.
+partition is the same, but for racks, and whose brokers in the same roles suffer outages of much
+the same lengths. That is a judgement, not a theorem; tests hold it against whole chains.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,29 +159,38 @@ def alike(rates: Mapping[str, float]) -> IntArray:
         for condition, mechanism in faults.SPELLS.items()
         if condition not in (faults.GONE, faults.LAGGING) and f"repair {mechanism}" in rates
     )
-    for (shorter, before), (longer, condition) in pairwise(lengths):
-        if longer <= _ALIKE * shorter:
-            first[condition] = first[before]
+    shortest, kind = 0.0, 0
+    for length, condition in lengths:
+        # Against the shortest of the kind: a chain of neighbours could span any lengths.
+        if length > _ALIKE * shortest:
+            shortest, kind = length, condition
+        first[condition] = kind
     return first
 
 
-def groups(looks: IntArray, waits: IntArray, first: IntArray) -> IntArray:
+def groups(looks: IntArray, spells: IntArray, first: IntArray) -> IntArray:
     """Number the states so that like ones have one number.
+
+    It matters who suffers what: a partition that waits for the one replica that may lead waits
+    for that broker's spell.
 
     Parameters
     ----------
     looks : array of int, shape (states,)
-    waits : array of int, shape (states, WAITS)
+    spells : array of int, shape (states, replicas)
+        See :meth:`advisor.reliability.graph.Graph.spells`.
     first : array of int, shape (WAITS,)
         See :func:`alike`.
     """
-    merged = np.zeros_like(waits)
-    for wait, like in enumerate(first):
-        merged[:, like] += waits[:, wait]
-    rows = np.concatenate([merged, looks[:, None]], axis=1)
-    numbers = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        numbers = numbers * (int(column.max(initial=0)) + 1) + column
+    role, own = np.divmod(spells, WAITS)
+    merged = np.sort(role * WAITS + first[own], axis=1)
+    numbers, most = looks, int(looks.max(initial=0)) + 1
+    for column in merged.T:
+        base = int(column.max(initial=0)) + 1
+        if most * base >= 2**62:
+            numbers = np.unique(numbers, return_inverse=True)[1].ravel()
+            most = len(numbers)
+        numbers, most = numbers * base + column, most * base
     return np.unique(numbers, return_inverse=True)[1].ravel()
 
 

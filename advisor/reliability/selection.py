@@ -156,9 +156,9 @@ class _Search:
             wanted = np.arange(len(states))
             if len(kept) > 1 and len(kept) + len(states) > _SMALL:
                 every = np.concatenate([kept, states])
-                waits = self._graph.waits(every)
-                group = groups(self._graph.looks(every), waits, self._alike)
-                limit = self._limit(waits[len(kept) :], self._graph.perils(states))
+                looks, spells = self._graph.looks(every), self._graph.spells(every)
+                group = groups(looks, spells, self._alike)
+                limit = self._limit(self._graph.waits(states), self._graph.perils(states))
                 out = part.target < 0
                 left = LeftOut(part.source[out], place, rate[out], group[len(kept) :], limit)
                 missing = self._missing(kept, part, rate, group[: len(kept)], left)

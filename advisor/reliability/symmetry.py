@@ -51,6 +51,7 @@ class Symmetry:
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
         self._looks: dict[int, int] = {}
+        self._roles: dict[int, Order] = {}
         self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
         well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
@@ -105,6 +106,16 @@ class Symmetry:
         distinct, inverse = np.unique(partition, return_inverse=True)
         return np.array([self._look(number) for number in distinct.tolist()])[inverse.ravel()]
 
+    def roles(self, partition: IntArray) -> IntArray:
+        """Equal numbers for slots that a partition knows the same of, shape (asked, replicas).
+
+        Partitions with one look have the same roles, in any order if the order decides nothing.
+        """
+        distinct, inverse = np.unique(partition, return_inverse=True)
+        for number in distinct.tolist():
+            self._look(number)
+        return np.array([self._roles[number] for number in distinct.tolist()])[inverse.ravel()]
+
     def _look(self, partition: int) -> int:
         number = self._looks.get(partition)
         if number is None:
@@ -113,6 +124,9 @@ class Symmetry:
             key = tuple(sorted(known) if self._alike else known)
             number = self._look_numbers.setdefault(key, len(self._look_numbers))
             self._looks[partition] = number
+            ranks = {mine: rank for rank, mine in enumerate(sorted(set(known)))}
+            roles = tuple([ranks[mine] for mine in known])
+            self._roles[partition] = roles if self._alike else tuple(range(len(known)))
         return number
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
