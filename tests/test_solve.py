@@ -13,6 +13,8 @@ from advisor.errors import AdvisorError
 from advisor.reliability import solve
 from advisor.reliability.solve import Flow
 
+YEAR = 8760.0
+
 
 def replicas(count: int, fail: float, repair: float) -> Flow:
     """Brokers that fail and are repaired side by side; state = how many are down."""
@@ -112,6 +114,16 @@ def test_rough_is_within_what_it_promises():
     rough = solve.first_loss(flow, 8760.0, solve.ROUGH)
     assert rough.mean_hours == pytest.approx(exact.mean_hours, rel=10 * solve.ROUGH)
     assert rough.probability == pytest.approx(exact.probability, rel=100 * solve.ROUGH)
+
+
+@pytest.mark.parametrize("repair_hours", [200.0, 300.0, 450.0])
+def test_a_rough_first_loss_forgets_the_start_sooner(repair_hours):
+    """Where the start is left to 1e-5 of it, a rough answer extrapolates; an exact one does not."""
+    flow = replicas(3, 1e-6, 1.0 / repair_hours)
+    exact, rough = (solve.first_loss(flow, YEAR, p) for p in (solve.EXACT, solve.ROUGH))
+    assert (exact.method, rough.method) == ("uniformisation", "quasi-stationary extrapolation")
+    assert rough.probability == pytest.approx(exact.probability, rel=10 * solve.ROUGH)
+    assert rough.probability != exact.probability
 
 
 def test_elimination_keeps_its_digits_where_excursions_are_endless():

@@ -38,8 +38,8 @@ _SWEEPS = 2000
 _SWEEPS_BETWEEN_LOOKS = 4
 # Below the rounding of what it is added to.
 _ROUNDING = 1e-17
-# exp(-40) is below the rounding of what it is added to.
-_FORGOTTEN = 40.0
+# By this factor less than the precision asked for, when the start is taken as forgotten.
+_FORGOTTEN = math.exp(3.0)
 
 
 def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
@@ -283,7 +283,8 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
     loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
     mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
     slowest = float(hours.backward(np.ones(len(hours.out))).max())
-    if horizon_hours < _FORGOTTEN * slowest:
+    # What is left of the start decays as exp(-horizon / slowest).
+    if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
         probability = _uniformised(flow, hours.out, horizon_hours)
         return FirstLoss(mean_hours, probability, "uniformisation")
     probability = _extrapolated(hours, per_healthy_hour, horizon_hours)
