@@ -234,7 +234,7 @@ def test_failures_that_outrun_repairs_have_no_bound():
     drift = leftout.drift(rates_per_hour, (0, 1))
     waits = np.zeros((1, graph.WAITS), dtype=np.int64)
     waits[0, faults.CRASHED] = 1
-    assert drift.until_well(waits, np.zeros(1, dtype=np.int64))[0] == [np.inf]
+    assert drift.until_well(waits, np.zeros(1))[0] == [np.inf]
 
 
 def test_alike_are_outages_of_much_the_same_length():

@@ -96,20 +96,21 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     drift = leftout.drift(RATES, (0, 0, 1))
     found = harm(RATES, (0, 0, 1), setup, drift)
     destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
-    power = 3 * 2e-3 + 2 * 3e-3 + 4e-3
     assert found.destructions == pytest.approx(destroyed, rel=1e-12)
     assert found.outages_of_power == pytest.approx(dark, rel=1e-12)
-    assert found.falls == pytest.approx(destroyed + power + 3 * 1e-3, rel=1e-12)
-    # The longest spell for each, and three copies that take (1 + 1/2 + 1/3) / rate together.
-    assert drift.copies[3] / drift.hours[faults.CRASHED] == pytest.approx(2.0 * 11 / 6, rel=1e-12)
-    longest = 3 * drift.hours[faults.CRASHED] + drift.copies[3]
+    # Of brokers and racks one has the leader; what strikes all strikes it.
+    leader = 1e-3 + 2e-3 + 1e-4 + 3e-3 + 1e-5 + 4e-3 + 3 * 2e-5
+    assert found.falls == pytest.approx(leader, rel=1e-12)
+    # The longest spell for each, and copies that take 3 + 1 + 1/2 + 1/3 times as long as one.
+    assert drift.copy_hours / drift.hours[faults.CRASHED] == pytest.approx(2.0, rel=1e-12)
+    longest = 3 * drift.hours[faults.CRASHED] + drift.copy_hours * (3 + 11 / 6)
     assert found.longest_hours == pytest.approx(longest, rel=1e-12)
     unflushed = harm(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
     assert unflushed.outages_of_power == 0.0
 
 
 def test_drift_weighs_spells_copies_and_what_failures_bring():
-    """Two replicas by hand: each fall brings its spell and may leave both to copy."""
+    """Two replicas by hand: the leader's fall may leave both to copy."""
     rates = {
         "broker.crash": 0.01,
         "broker.destroyed": 0.001,
@@ -119,18 +120,19 @@ def test_drift_weighs_spells_copies_and_what_failures_bring():
         "repair broker.lag": 4.0,
         "copy": 0.5,
     }
-    both = (1.0 + 1.0 / 2.0) / 0.5
-    brought = 2 * 0.01 * (1.0 + both) + 2 * 0.001 * (10.0 + both) + 2 * 0.02 * 0.25
+    most = (2.0 + 1.0 + 1.0 / 2.0) / 0.5
+    brought = 2 * 0.01 * 1.0 + 2 * 0.001 * (10.0 + 1.0 / 0.5) + 2 * 0.02 * 0.25
+    brought += (0.01 + 0.001) * most
     waits = np.zeros((1, WAITS), dtype=np.int64)
     waits[0, faults.CRASHED] = 1
-    hours, events = leftout.drift(rates, (0, 1)).until_well(waits, np.array([1]))
+    hours, events = leftout.drift(rates, (0, 1)).until_well(waits, np.array([1.0]))
     assert hours == pytest.approx((1.0 + 1.0 / 0.5) / (1.0 - brought), rel=1e-12)
-    # A fall, the end of its spell and two copies; whoever lags has nothing to copy.
-    per_hour = 2 * (0.01 + 0.001) * (1 + 1 + 2) + 2 * 0.02 * (1 + 1)
-    assert events == pytest.approx(1 + 1 + per_hour * hours, rel=1e-12)
+    # Each failure with the end of its spell; four copies after the leader's, one after a disk's.
+    per_hour = 2 * (0.01 + 0.001 + 0.02) * (1 + 1) + (0.01 + 0.001) * 4 + 2 * 0.001
+    assert events == pytest.approx(1 + 4 + per_hour * hours, rel=1e-12)
     at_once = leftout.drift({k: v for k, v in rates.items() if k != "copy"}, (0, 1))
-    assert at_once.until_well(waits, np.array([1]))[1] == pytest.approx(
-        1 + (2 * (0.01 + 0.001 + 0.02) * 2) * at_once.until_well(waits, np.array([1]))[0]
+    assert at_once.until_well(waits, np.array([1.0]))[1] == pytest.approx(
+        1 + (2 * (0.01 + 0.001 + 0.02) * 2) * at_once.until_well(waits, np.array([1.0]))[0]
     )
 
 
@@ -151,7 +153,7 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     model = load_model("three_az_cloud")
     waits = np.zeros((1, WAITS), dtype=np.int64)
     waits[0, faults.CRASHED] = 1
-    calm = np.array([[CALM, 0]])
+    calm = np.array([[CALM, 0.0]])
     settings = {"replication_factor": 3, "min_insync_replicas": 1}
     of = {}
     for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):
@@ -162,9 +164,12 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     hours = of["all", False].hours
     gone = hours * needs.destructions * (2.0 + needs.falls * needs.longest_hours)
     assert of["all", False].losses == pytest.approx(gone + hours * needs.outages_of_power)
-    assert of[1, False].losses == pytest.approx(3.0 * hours * needs.falls)
+    destroyed = hours * needs.destructions
+    assert of[1, False].losses == pytest.approx(3.0 * hours * needs.falls + destroyed)
     assert of["all", False].totals == of[1, False].totals == pytest.approx(gone)
     assert (
-        of["all", True].losses == of["all", True].totals == pytest.approx(2 * hours * needs.falls)
+        of["all", True].losses
+        == of["all", True].totals
+        == pytest.approx(2 * hours * needs.falls + destroyed)
     )
-    assert of[1, True].losses == pytest.approx(3 * hours * needs.falls)
+    assert of[1, True].losses == pytest.approx(3 * hours * needs.falls + destroyed)

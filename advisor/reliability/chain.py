@@ -53,7 +53,7 @@ class Structure:
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
         Which left-out state each transition flagged BEYOND leads to.
-    waits, looks, spells, perils : arrays of int, shape (states + left-out states, ...)
+    waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
         How the states look, the left-out ones last; see :class:`Graph`.
     """
 
@@ -77,7 +77,7 @@ class Structure:
     waits: IntArray
     looks: IntArray
     spells: IntArray
-    perils: IntArray
+    perils: NDArray[np.float64]
 
 
 @lru_cache(maxsize=256)

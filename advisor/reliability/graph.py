@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability.automaton import automaton
@@ -67,7 +68,7 @@ class Graph:
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
         self.machines = self.partition = self._first = self._count = nothing
-        self._perils = np.zeros((0, 2), dtype=np.int64)
+        self._perils = np.zeros((0, 2))
         self._rows = np.zeros((0, 5), dtype=np.int64)
         well = np.array([faults.all_well(setting).own])
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
@@ -113,10 +114,10 @@ class Graph:
         own = self._changes.own[self.machines[states]]
         return own + WAITS * self._alike.roles(self.partition[states])
 
-    def perils(self, states: IntArray) -> IntArray:
+    def perils(self, states: IntArray) -> NDArray[np.float64]:
         """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
         partition = self.partition[states]
-        more = np.full((len(self.table.states) - len(self._perils), 2), -1)
+        more = np.full((len(self.table.states) - len(self._perils), 2), -1.0)
         self._perils = np.concatenate([self._perils, more])
         for number in np.unique(partition[self._perils[partition, 0] < 0]).tolist():
             state = self.table.states[number]

@@ -4,13 +4,13 @@ Every path into a left-out state is worth its flow times what the state is worth
 hours without service, to be expected from there until all is well again. That worth is bounded
 in two ways, of which the smaller counts.
 
-*By drift*, for every state: give each broker's spell the weight ``a / repair rate``, and k
-copies ahead the mean time ``a (1 + 1/2 + ... + 1/k) / copy rate`` of the longest of them, with
-``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While anything
-is away, repairs and copies take off at least a, and failures bring in ``a r = a - 1`` at most, so
-the sum of the weights bounds the mean time until all is well (Foster's criterion). Each failure
-and each end of a spell or copy is one event at most. How many of the failures can lose anything is
-the matter of :mod:`advisor.reliability.limits`.
+*By drift*, for every state: give each broker's spell the weight ``a / repair rate``, and copies
+ahead (:func:`advisor.reliability.peril.copies_ahead`) the weight ``a / copy rate`` for each time of
+one, with ``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While
+anything is away, repairs and copies take off at least a, and failures bring in ``a r = a - 1`` at
+most, so the sum of the weights bounds the mean time until all is well (Foster's criterion). Each
+failure and each end of a spell or copy is one event at most. How many of the failures can lose
+anything is the matter of :mod:`advisor.reliability.limits`.
 
 *By likeness*: a left-out state is worth no more than four times the dearest kept state whose
 partition is the same, but for racks, and whose brokers in the same roles suffer outages of much
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability.graph import WAITS, IntArray
+from advisor.reliability.peril import most_copies
 from advisor.reliability.solve import Excursions
 
 Vector = NDArray[np.float64]
@@ -51,8 +52,9 @@ class Drift:
     hours : array, shape (WAITS,)
         What a broker's spell of each kind adds to the mean time until all is well; infinite if
         failures bring in more than repairs take off.
-    copies : array, shape (replicas + 1,)
-        What so many copies ahead add.
+    copy_hours : float
+        What each time of a copy ahead adds.
+    replicas : int
     ends : array, shape (WAITS,)
         How many ends each kind has ahead.
     events_per_hour : float
@@ -60,32 +62,36 @@ class Drift:
     """
 
     hours: Vector
-    copies: Vector
+    copy_hours: float
+    replicas: int
     ends: Vector
     events_per_hour: float
 
-    def until_well(self, waits: IntArray, copies: IntArray) -> tuple[Vector, Vector]:
+    def until_well(self, waits: IntArray, copies: Vector) -> tuple[Vector, Vector]:
         """Mean hours and events until all is well, at most.
 
         Parameters
         ----------
         waits : array of int, shape (states, WAITS)
-        copies : array of int, shape (states,)
+        copies : array, shape (states,)
             :func:`advisor.reliability.peril.copies_ahead`.
         """
         with np.errstate(invalid="ignore"):
-            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1) + self.copies[copies]
-        copied = copies * bool(self.copies.any())
+            hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
+            hours = hours + np.where(copies > 0, copies * self.copy_hours, 0.0)
+        copied = 2.0 * self.replicas * (copies > 0) * bool(self.copy_hours)
         return hours, waits @ self.ends + copied + self.events_per_hour * hours
 
     @property
     def longest_hours(self) -> float:
         """Mean hours until all is well, at most, whatever has happened."""
-        replicas = len(self.copies) - 1
-        return replicas * float(self.hours.max()) + float(self.copies[-1])
+        longest = self.replicas * float(self.hours.max())
+        return longest + self.copy_hours * most_copies(self.replicas)
 
 
-def drift(rates: Mapping[str, float], racks: tuple[int, ...]) -> Drift:
+def drift(
+    rates: Mapping[str, float], racks: tuple[int, ...], most_slack: float = math.inf
+) -> Drift:
     """Weigh failures against repairs.
 
     Parameters
@@ -94,34 +100,34 @@ def drift(rates: Mapping[str, float], racks: tuple[int, ...]) -> Drift:
         Of everything that can happen, per hour.
     racks : tuple of int
         Rack of each replica.
+    most_slack : float
+        No more than this is allowed for what failures bring in. Anything less than infinity is a
+        guess, for the choice of states alone.
     """
-    replicas = len(racks)
-    hours, ends, copies = np.zeros(WAITS), np.zeros(WAITS), np.zeros(replicas + 1)
+    hours, ends, replicas = np.zeros(WAITS), np.zeros(WAITS), len(racks)
     for condition, mechanism in faults.SPELLS.items():
         if f"repair {mechanism}" in rates:
             hours[condition], ends[condition] = 1.0 / rates[f"repair {mechanism}"], 1.0
-    if "copy" in rates:
-        # The mean of the longest of so many copies.
-        copies[1:] = np.cumsum(1.0 / np.arange(1, replicas + 1)) / rates["copy"]
+    copy = 1.0 / rates["copy"] if "copy" in rates else 0.0
     brought = events = 0.0
     for name, rate in rates.items():
         if name == "copy" or name.startswith("repair "):
             continue
         sites, struck = reach(name, racks)
         conditions = _brought_by(name)
-        # Whoever lags stays what it is; any other failure may leave all replicas to copy.
-        copied = name != "broker.lag" and "copy" in rates
-        brought += rate * sites * (struck * max(hours[c] for c in conditions) + copied * copies[-1])
+        brought += rate * sites * struck * max(hours[c] for c in conditions)
         events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
-        events += rate * sites * copied * replicas
-    slack = 1.0 / (1.0 - brought) if brought < 1.0 else math.inf
-    with np.errstate(invalid="ignore"):
-        return Drift(
-            np.where(hours > 0, hours * slack, 0.0),
-            np.where(copies > 0, copies * slack, 0.0),
-            ends,
-            events,
+        # Without its leader a partition may have all to copy; a log that is gone, itself.
+        leaders, logs = (
+            rate * strikes_on_leader(name, sites),
+            rate * sites * struck * destroys(name),
         )
+        brought += copy * (leaders * most_copies(replicas) + logs)
+        events += bool(copy) * (leaders * 2.0 * replicas + logs)
+    slack = min(1.0 / (1.0 - brought) if brought < 1.0 else math.inf, most_slack)
+    with np.errstate(invalid="ignore"):
+        hours = np.where(hours > 0, hours * slack, 0.0)
+    return Drift(hours, copy and copy * slack, replicas, ends, events)
 
 
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
@@ -138,6 +144,19 @@ def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
         sizes = Counter(racks).values()
         return len(sizes), max(sizes)
     return len(racks), 1
+
+
+def strikes_on_leader(name: str, sites: float) -> float:
+    """At how many of the sites a failure of this name strikes a leader and may end its term."""
+    if name == "broker.lag":
+        return 0.0
+    return sites if name.startswith("cluster.power") else 1.0
+
+
+def destroys(name: str) -> bool:
+    """Whether a failure of this name destroys a log."""
+    lost_for_good = name.startswith("cluster.power ") and not name.startswith("cluster.power 0 ")
+    return name.endswith(".destroyed") or lost_for_good
 
 
 def _brought_by(name: str) -> tuple[int, ...]:

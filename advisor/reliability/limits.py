@@ -4,15 +4,16 @@
 come no more often than in the healthy state, so that on average at most rate times hours of them
 are met. That bounds the losses, since the rules of the protocol leave few ways to lose:
 
-* Records are lost by a *fall* (crash, power, restart, isolation, destruction; whoever lags does
-  not fall), or when a partition without a leader gets one. It is leaderless by a fall alone. So
-  every loss but one takes a fall, and a fall can have two: at once, and when a leader is back.
-* Where elections are clean and acks=all, a fall loses only if it destroys a log, or takes power
-  from the whole ISR before it flushed. Records are acknowledged only while the ISR is at least
-  ``min.insync.replicas`` large, so that one failure has to strike as many.
+* Records are lost by the destruction of a log, by a *fall* of the leader (crash, power, restart,
+  isolation), or when a partition without a leader gets one. It is leaderless by a fall of its
+  leader alone. So every loss but one takes a destruction or such a fall, and a fall can have
+  two: at once, and when a leader is back.
+* Where elections are clean and acks=all, a failure loses at once only if it destroys a log, or
+  takes power from the whole ISR before it flushed. Records are acknowledged only while the ISR is
+  at least ``min.insync.replicas`` large, so that one failure has to strike as many.
 * A clean election loses only from the *brink* (:mod:`advisor.reliability.peril`), and leaves it. A
   partition is armed by a destruction alone, and comes to the brink by a destruction, or by a
-  fall while it is armed.
+  fall of its leader while it is armed.
 * Total losses come by destructions and elections in this way whatever the acks.
 
 Tests hold these claims against every state that the rules let a partition reach.
@@ -20,6 +21,7 @@ Tests hold these claims against every state that the rules let a partition reach
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -46,7 +48,7 @@ class Harm:
     outages_of_power : float
         Others that may lose what was not flushed.
     falls : float
-        Failures that a leader may not survive.
+        Failures that strike the leader.
     longest_hours : float
         Mean time until all is well from the worst of all states, at most.
     """
@@ -56,12 +58,12 @@ class Harm:
     falls: float
     longest_hours: float
 
-    def elections(self, perils: IntArray, hours: Vector) -> Vector:
+    def elections(self, perils: Vector, hours: Vector) -> Vector:
         """Mean number of elections that lose until all is well, at most.
 
         Parameters
         ----------
-        perils : array of int, shape (states,)
+        perils : array, shape (states,)
             ARMED, BRINK or another.
         hours : array, shape (states,)
             Mean time until all is well, at most.
@@ -101,20 +103,15 @@ def harm(
     """
     destructions = outages_of_power = falls = 0.0
     for name, rate in rates.items():
-        if name in ("copy", "broker.lag") or name.startswith("repair "):
+        if name == "copy" or name.startswith("repair "):
             continue
         sites, struck = leftout.reach(name, racks)
-        falls += rate * sites
-        if _destroys(name):
+        falls += rate * leftout.strikes_on_leader(name, sites)
+        if leftout.destroys(name):
             destructions += rate * sites
         elif ".power" in name and setup.page_cache and struck >= setup.policy.min_isr:
             outages_of_power += rate * sites
     return Harm(destructions, outages_of_power, falls, drift.longest_hours)
-
-
-def _destroys(name: str) -> bool:
-    lost_for_good = name.startswith("cluster.power ") and not name.startswith("cluster.power 0 ")
-    return name.endswith(".destroyed") or lost_for_good
 
 
 class Worth(NamedTuple):
@@ -142,34 +139,42 @@ class Limits:
     racks : tuple of int
         Rack of each replica.
     setup : Setup
+    most_slack : float
+        See :func:`advisor.reliability.leftout.drift`.
     """
 
-    def __init__(self, rates: Mapping[str, float], racks: tuple[int, ...], setup: Setup) -> None:
-        self._drift = leftout.drift(rates, racks)
+    def __init__(
+        self,
+        rates: Mapping[str, float],
+        racks: tuple[int, ...],
+        setup: Setup,
+        most_slack: float = math.inf,
+    ) -> None:
+        self._drift = leftout.drift(rates, racks, most_slack)
         self._harm = harm(rates, racks, setup, self._drift)
         self._clean = not setup.policy.unclean
         self._acks_all = setup.acks == "all"
 
-    def until_well(self, waits: IntArray, perils: IntArray) -> Worth:
+    def until_well(self, waits: IntArray, perils: Vector) -> Worth:
         """What states are worth at most.
 
         Parameters
         ----------
         waits : array of int, shape (states, WAITS)
-        perils : array of int, shape (states, 2)
+        perils : array, shape (states, 2)
             See :class:`advisor.reliability.graph.Graph`.
         """
         near = perils[:, PERIL]
         hours, events = self._drift.until_well(waits, perils[:, COPIES])
         leaderless = (near == LEADERLESS) | (near == BRINK)
         fallen = _times(self._harm.falls, hours)
+        destroyed = _times(self._harm.destructions, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
-        losses = np.minimum(2.0 * events, leaderless + (at_once + 1.0) * fallen)
-        totals = np.minimum(events, leaderless + 2.0 * fallen)
+        losses = np.minimum(2.0 * events, leaderless + destroyed + (at_once + 1.0) * fallen)
+        totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
         if self._clean:
-            elections = self._harm.elections(near, hours)
-            gone = elections + _times(self._harm.destructions, hours)
+            gone = destroyed + self._harm.elections(near, hours)
             totals = np.minimum(totals, gone)
             if self._acks_all:
                 losses = np.minimum(losses, gone + _times(self._harm.outages_of_power, hours))

@@ -9,7 +9,7 @@ election.
 
 from __future__ import annotations
 
-from advisor.reliability.reduction import EMPTY, LAGGING, UP, PartitionState, is_readable
+from advisor.reliability.reduction import COPYING, EMPTY, UP, PartitionState, is_readable
 
 CALM, ARMED, LEADERLESS, BRINK = range(4)
 # Columns of `Graph.perils`.
@@ -26,15 +26,29 @@ def peril(state: PartitionState) -> int:
     return BRINK if armed else LEADERLESS
 
 
-def copies_ahead(state: PartitionState) -> int:
-    """How many replicas have to copy everything before all is well, as far as can be told.
+def copies_ahead(state: PartitionState) -> float:
+    """A bound on the mean time until every replica has copied, in times that one copy takes.
 
-    Those that are away, or copying, and hold nothing. Without a leader it may become all: the next
-    one may hold nothing itself.
+    Copies that run together take as long as the longest of them: 1 + 1/2 + ... + 1/k of one. Who
+    holds nothing while others hold something has to copy, or may have to once it has fallen.
+    Without a leader, or without any record, everyone may have to, after the copies under way.
     """
-    if not is_readable(state):
-        return len(state.level)
-    return sum(
-        level == EMPTY and condition not in (UP, LAGGING)
+    empty = [
+        condition
         for level, condition in zip(state.level, state.condition, strict=True)
-    )
+        if level == EMPTY
+    ]
+    if not is_readable(state):
+        return len(state.level) + _longest_of(len(empty))
+    if not state.has_data:
+        return len(state.level) + _longest_of(empty.count(COPYING))
+    return empty.count(UP) + _longest_of(len(empty) - empty.count(UP))
+
+
+def most_copies(replicas: int) -> float:
+    """The largest that :func:`copies_ahead` can be."""
+    return replicas + _longest_of(replicas)
+
+
+def _longest_of(copies: int) -> float:
+    return sum(1.0 / one for one in range(1, copies + 1))

@@ -41,6 +41,8 @@ _SHARE_OF_MANY = np.array([1e-2, 1e-2, 1e-3, 1e-3])
 # times as much for each replica beyond the fourth.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
+# Rates that are rounded up may outrun repairs where the card's do not.
+_SLACK = 10.0
 # What losses cost, in hours of records; it only decides which states are looked at first.
 _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 
@@ -134,7 +136,7 @@ class _Search:
     def __init__(self, graph: Graph, guide: Guide) -> None:
         self._graph, self._guide = graph, guide
         self._rates = dict(guide.rates)
-        self._limits = Limits(self._rates, graph.setting.racks, graph.table.setup)
+        self._limits = Limits(self._rates, graph.setting.racks, graph.table.setup, _SLACK)
         self._alike = alike(self._rates)
         few = len(graph.setting.racks) <= _FEW
         beyond = max(len(graph.setting.racks) - _FEW - 1, 0)
@@ -167,7 +169,7 @@ class _Search:
                     return kept
             kept = np.concatenate([kept, states[wanted]])
 
-    def _limit(self, waits: IntArray, perils: IntArray) -> Vector:
+    def _limit(self, waits: IntArray, perils: Vector) -> Vector:
         most = self._limits.until_well(waits, perils)
         away = most.hours + most.events * self._guide.failover_hours
         # Other losses cost little beside a whole log, and have a column of their own.
