@@ -151,9 +151,7 @@ def _error_bounds(
     sets: int,
     mean_years: float,
 ) -> dict[str, float]:
-    """How far each measure may be off; nothing for rough solutions."""
-    if not all(found.errors for found in solved.values()):
-        return {}
+    """How far each measure may be off."""
     partitions = sum(counts.values())
     bounds = {
         name: math.fsum(

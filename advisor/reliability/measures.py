@@ -102,7 +102,7 @@ def measure(
     brokers : int
         Of the whole cluster.
     precision : float
-        Relative accuracy asked of the solver. What a rough solution misses is not bounded.
+        Relative accuracy asked of the solver; the errors say what that may miss.
     like : FailureModel, optional
         A card whose chain is to be taken, if it has the same states.
     """

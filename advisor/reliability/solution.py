@@ -25,6 +25,10 @@ Causes = dict[str, float]
 
 # What sums of a few thousand positive terms, each exact to 1e-16, may be off.
 _ROUNDING = 1e-12
+# In a rough solution: of so many sums, one after the other, each stops at its precision ...
+_ROUGHLY = 10.0
+# ... and the transform is inverted to three digits (0.6 for each of its five terms).
+_ROUGHLY_INVERTED = 1e-3
 # What merging states that are alike may move where brokers lag: a leader that lags is not the
 # same as a follower. Held by a test against chains that merge nothing.
 _MERGING = 1e-8
@@ -44,7 +48,7 @@ class SetMeasures:
         Entries into states that the chain leaves out.
     states : int
     errors : dict of str to float
-        How far each measure of ``causes`` may be off, in its unit. Empty for a rough solution.
+        How far each measure of ``causes`` may be off, in its unit.
     """
 
     first_loss: solve.FirstLoss
@@ -119,10 +123,9 @@ class Solution:
             "records_refused_per_year": self._refused(budget_hours),
             "write_stalled": self._stalled(stalls),
         }
-        exact = self.precision == solve.EXACT
-        errors = self._errors(causes, budget_hours, max(stalls)) if exact else {}
+        errors = self._errors(causes, budget_hours, max(stalls))
         causes["records_dropped_per_year"] = {}
-        errors |= {"records_dropped_per_year": 0.0} if exact else {}
+        errors["records_dropped_per_year"] = 0.0
         if config.acks == 0:
             _drop_what_nobody_acknowledged(causes, errors)
         beyond = self.chain.flags[:, chain.BEYOND]
@@ -180,8 +183,10 @@ class Solution:
             * longest_stall,
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
-        share = hours + _ROUNDING + merged * _MERGING
-        inverted = {"acked_records_lost_per_year": retention.ACCURACY * bool(self.gaps.any())}
+        rough = self.precision > solve.EXACT
+        share = hours + merged * _MERGING + (_ROUGHLY * self.precision if rough else _ROUNDING)
+        digits = _ROUGHLY_INVERTED if rough else retention.ACCURACY
+        inverted = {"acked_records_lost_per_year": digits * bool(self.gaps.any())}
         return {
             name: amount + (share + inverted.get(name, 0.0)) * math.fsum(causes[name].values())
             for name, amount in added.items()
@@ -329,9 +334,8 @@ def _drop_what_nobody_acknowledged(causes: dict[str, Causes], errors: dict[str, 
     dropped = "records_dropped_per_year"
     causes[dropped] = _added(causes[lost], causes[refused])
     causes[lost] = {}
-    if errors:
-        errors[dropped] = errors[lost] + errors[refused]
-        errors[lost] = 0.0
+    errors[dropped] = errors[lost] + errors[refused]
+    errors[lost] = 0.0
 
 
 def _added(one: Causes, other: Causes) -> Causes:
