@@ -81,6 +81,27 @@ def test_unknown_racks_are_not_priced() -> None:
 
 def test_bytes_in_words() -> None:
     """Two digits and a decimal unit, carried over where rounding reaches the next."""
-    said = {0: "0 bytes", 512: "510 bytes", 999_999: "1 MB", 1.85e12: "1.9 TB", 3e18: "3,000 PB"}
+    said = {0: "0 bytes", 512: "510 bytes", 994_000: "990 kB", 996_000: "1 MB", 2.34e9: "2.3 GB"}
+    said |= {1.85e12: "1.9 TB", 3e18: "3,000 PB"}
     assert {amount: in_bytes(amount) for amount in said} == said
     assert "0 bytes stored" in repr(Cost(0, 0, 0, 0))
+
+
+def test_every_number_has_its_place_in_the_sentence() -> None:
+    """Four numbers that differ, each where it belongs, in words and as plain data."""
+    cost = Cost(
+        bytes_stored=2e9,
+        bytes_per_second_between_brokers=3e6,
+        bytes_per_second_between_racks=4e3,
+        acknowledgement_ms=5.0,
+    )
+    assert cost.verdict == (
+        "2 GB stored; followers fetch 3 MB/s, 4 kB/s of it from another rack; an acknowledgement "
+        "waits about 5 ms for followers (coarse: round trips alone)."
+    )
+    assert cost.to_dict() == {
+        "bytes_stored": 2e9,
+        "bytes_per_second_between_brokers": 3e6,
+        "bytes_per_second_between_racks": 4e3,
+        "acknowledgement_ms": 5.0,
+    }

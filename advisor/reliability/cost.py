@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import asdict, dataclass
 
@@ -63,7 +62,7 @@ class Cost:
         return self.verdict
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.verdict)}</p>"
+        return f"<p>{self.verdict}</p>"
 
 
 def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:
