@@ -273,9 +273,9 @@ _RULES = (
         "With eligible leader replicas (KIP-966) a broker that restarts uncleanly is no longer "
         "eligible. Once nobody is, Kafka elects the last known leader, whatever its disk holds: a "
         "replaced broker then leads with an empty log, and the others throw theirs away.",
-        "Start a replaced, empty broker last. Where a partition then waits for it without a leader, "
-        "first elect one of those that hold the records: kafka-leader-election.sh --election-type "
-        "unclean.",
+        "Start a replaced, empty broker last. Where a partition then waits for it without a "
+        "leader, first elect one of those that hold the records: kafka-leader-election.sh "
+        "--election-type unclean.",
     ),
     Rule(
         "KRA401",
