@@ -186,6 +186,15 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
     assert replacement_words(ELR, CARD) == []
 
 
+def test_a_small_share_is_not_worth_a_finding() -> None:
+    """Rarer crashes empty the ELR less often; below a hundredth of the losses nothing is said."""
+    rare = DESTROYED.with_values({"broker.crash.per_year": 0.001})
+    share = empty_leader_share(evaluate(Cluster(SIX), ELR, rare))
+    assert share is not None
+    assert 0 < share < 0.01
+    assert replacement_words(ELR, rare) == []
+
+
 def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> None:
     """The worst topic has one replica, which nobody replaces: the next is named, the third not."""
     topics = (
@@ -206,7 +215,7 @@ def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
     Kafka would spread the replicas over three racks, with another share.
     """
     card = FailureModel.from_dict(
-        {**DESTROYED.to_dict(), "rack": {"power": {"per_year": 5, "minutes": 600}}}
+        {**DESTROYED.to_dict(), "rack": {"power": {"per_year": 0.05, "minutes": 60}}}
     )
     there = ((1, 4, 2),)
     topic = with_min_isr(2, partition(replicas=there[0]))

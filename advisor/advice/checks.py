@@ -22,6 +22,9 @@ _FRAMEWORKS = re.compile(
     r"|_confluent-.+"
 )
 
+# A smaller share of the losses would hide what the others come from.
+_WORTH_SAYING = 0.01
+
 
 def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
     """Yield what is worth saying about a topic.
@@ -101,7 +104,7 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
 def check_replacement(
     result: Reliability, topic: str = "", placement: tuple[Replicas, ...] | None = None
 ) -> Iterator[Finding]:
-    """Yield that replaced brokers may lead with nothing, where that is among a result's losses.
+    """Yield that replaced brokers may lead with nothing, if a hundredth of the losses is due to it.
 
     Parameters
     ----------
@@ -111,13 +114,12 @@ def check_replacement(
     placement : tuple of tuple of int, optional
         Replicas of each partition, if they are not as Kafka would place them.
     """
-    share = empty_leader_share(result, placement)
-    if share:
-        part = f"{share:.0%}" if share >= 0.01 else "less than 1%"
+    share = empty_leader_share(result, placement) or 0.0
+    if share >= _WORTH_SAYING:
         whose = f" of {topic}" if topic else ""
         yield finding(
             "KRA312",
-            f"{part} of the modelled losses{whose} are due to a broker that leads empty.",
+            f"{share:.0%} of the modelled losses{whose} are due to a broker that leads empty.",
         )
 
 
