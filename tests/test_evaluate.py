@@ -11,6 +11,7 @@ from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.result import MEASURES
+from advisor.reliability.solve import ROUGH
 from advisor.reliability.workload import Workload
 
 DESTROYED = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
@@ -94,6 +95,7 @@ def test_errors_are_stated_for_every_measure():
     assert set(rough.error_bounds) == set(MEASURES)
     for name in ("loss_events_per_year", "acked_records_lost_per_year", "write_unavailability"):
         assert rough.error_bounds[name] > found.error_bounds[name] > 0.0
+        assert rough.error_bounds[name] > ROUGH * getattr(rough, name)
 
 
 @pytest.mark.parametrize(

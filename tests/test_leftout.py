@@ -122,6 +122,32 @@ def cut(structure: chain.Structure, kept: int) -> chain.Structure:
 
 
 @pytest.mark.parametrize(
+    ("card", "pattern", "min_isr", "elr"),
+    [
+        ("few", (0, 0, 1, 1, 2), 1, True),
+        ("few", (0, 0, 1, 1, 2), 3, False),
+        ("few", (0, 1, 2, 3, 4), 3, True),
+        ("few", (0, 0, 1, 1, 2, 2), 2, False),
+        ("three_az_cloud", (0, 0, 1, 2), 2, False),
+    ],
+)
+def test_large_whole_chains_lie_within_the_bounds(card, pattern, min_isr, elr):
+    """Five and six replicas with few mechanisms, four with all: some twenty thousand states on."""
+    model = FEW if card == "few" else load_model(card)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=min_isr,
+        eligible_leader_replicas=elr,
+    )
+    kept = measures.measure(pattern, config, model, LOAD, len(pattern))
+    full = whole(pattern, config, model)
+    assert full.states > 15_000 > kept.states
+    for name, value in totals(full).items():
+        assert abs(totals(kept)[name] - value) <= kept.errors[name], name
+
+
+@pytest.mark.parametrize(
     ("name", "draw", "pattern", "min_isr", "elr"),
     [
         # Here a bound that knew how many brokers suffer what, but not which, was too small.
@@ -247,6 +273,29 @@ def test_alike_are_outages_of_much_the_same_length():
     assert first[faults.RACK_DARK] == first[faults.ISOLATED] == faults.ISOLATED
     alone = (faults.GONE, faults.LAGGING, faults.RESTARTING, faults.DARK_ALL)
     assert [first[condition] for condition in alone] == list(alone)
+
+
+def test_who_suffers_what_makes_a_group():
+    """Roles count, and so do unlike outages; slots of one role may be exchanged."""
+    first = np.arange(graph.WAITS)
+    first[faults.DARK] = faults.CRASHED
+    role = graph.WAITS
+    spells = np.array(
+        [
+            [faults.CRASHED, role + faults.RACK_DARK, role],
+            [faults.CRASHED, role, role + faults.RACK_DARK],
+            [faults.DARK, role, role + faults.RACK_DARK],
+            [faults.RACK_DARK, role + faults.CRASHED, role],
+            [faults.CRASHED, role + faults.RACK_DARK, role],
+        ]
+    )
+    looks = np.array([3, 3, 3, 3, 4])
+    group = leftout.groups(looks, spells, first)
+    assert group[0] == group[1] == group[2]
+    assert len(set(group.tolist())) == 3
+    # Sixteen replicas do not fit into 64 bits at once: powers of 160 vanish there.
+    wide = np.full((2, 16), 16 * role - 1)
+    assert len(set(leftout.groups(np.array([0, 1]), wide, first).tolist())) == 2
 
 
 def test_worth_is_the_smaller_of_two_bounds():
