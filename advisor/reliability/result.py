@@ -204,8 +204,11 @@ class Reliability:
             low, high = ranges.spread(sample)
             most = 1.0 if name in _FRACTIONS else math.inf
             # Where failures outrun repairs no bound can be given, and the draws count as they are.
+            # Rounding adds nothing, not even a rough solution's: two digits do not show it.
             worst = [result._at_worst(name) for result in drawn]
-            if all(math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn):
+            if self.neglected_per_year and all(
+                math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
+            ):
                 ends = ranges.spread(worst)
                 low, high = min(low, ends[0]), max(high, ends[1])
             found[name] = (min(low, value), min(max(high, value), most))

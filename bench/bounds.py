@@ -1,0 +1,134 @@
+"""How near the error bounds of the exact model come to the errors they bound.
+
+Each setting is solved as `evaluate` does, and on the chain of all its states. Printed are the
+settings whose error takes the largest share of its bound, measure by measure, and those whose
+losses have no certain digit. A share above one is a bound that does not hold. Run by hand; it
+takes a quarter of an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any, NamedTuple
+
+from advisor import Config, FailureModel, Workload, load_model
+from advisor.reliability import chain, graph, measures
+from advisor.reliability.automaton import automaton
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+DRAWS = 6
+# Mechanisms that are few enough for all states of four to six replicas.
+FEW = {
+    "crashes and networks": ("broker.crash", "broker.destroyed", "rack.network"),
+    "power": ("broker.power", "broker.destroyed", "rack.power"),
+    "restarts": ("broker.crash", "broker.restart", "broker.destroyed", "rack.destroyed"),
+    "lag and the site": ("broker.lag", "broker.destroyed", "cluster.power"),
+}
+PATTERNS = ((0, 0, 1, 2), (0, 0, 1, 1), (0, 1, 2, 3), (0, 0, 1, 1, 2), (0, 1, 2, 3, 4))
+SIX = (0, 0, 1, 1, 2, 2)
+
+
+class Setting(NamedTuple):
+    """One question: a card by its name, racks of the replicas, and what is configured."""
+
+    card: str
+    pattern: tuple[int, ...]
+    config: Config
+
+
+def part_of(card: FailureModel, mechanisms: tuple[str, ...]) -> FailureModel:
+    """The card with these mechanisms alone."""
+    kept: dict[str, Any] = {}
+    for table, content in card.to_dict().items():
+        if table not in ("broker", "rack", "cluster"):
+            kept[table] = content
+            continue
+        some = {name: one for name, one in content.items() if f"{table}.{name}" in mechanisms}
+        kept |= {table: some} if some else {}
+    return FailureModel.from_dict(kept)
+
+
+def cards() -> dict[str, FailureModel]:
+    """Parts of the cards, and cards as they are and drawn from their ranges."""
+    found = {}
+    for name in ("three_az_cloud", "bare_metal_racks"):
+        card = load_model(name)
+        for what, mechanisms in FEW.items():
+            if set(mechanisms) <= set(card.mechanisms):
+                found[f"{name}, {what}"] = part_of(card, mechanisms)
+        found |= {f"{name} {number}": one for number, one in enumerate(card.draws(DRAWS, seed=0))}
+        found[name] = card
+    return found
+
+
+def settings(names: list[str]) -> Iterator[Setting]:
+    """The grid: all mechanisms for three replicas, few for more, all for four without ELR."""
+    for name, least, elr, acks in product(names, (1, 2, 3), (True, False), ("all", 1)):
+        few = ", " in name
+        patterns = PATTERNS if few else ((0, 1, 2), (0, 0, 1))
+        for pattern in patterns:
+            # With ELR and acks=1 beyond min ISR 1 states are a million.
+            if acks == "all" or len(pattern) == 3:
+                yield Setting(name, pattern, _config(len(pattern), least, elr, acks))
+        if acks == "all" and not elr and least < 3:
+            if name in ("three_az_cloud", "bare_metal_racks"):
+                yield Setting(name, (0, 0, 1, 2), _config(4, least, elr, acks))
+            if few and "site" not in name:
+                yield Setting(name, SIX, _config(6, least, elr, acks))
+
+
+def _config(replicas: int, least: int, elr: bool, acks: str | int) -> Config:
+    return Config(
+        kafka_version="4.2",
+        replication_factor=replicas,
+        min_insync_replicas=least,
+        acks=acks,
+        eligible_leader_replicas=elr,
+    )
+
+
+def judged(setting: Setting, card: FailureModel) -> dict[str, tuple[float, float, float]]:
+    """For each measure: what `evaluate` says, its error, and its stated bound."""
+    for cache in (automaton, graph.graph, chain.structure, measures.measure, measures._solved):
+        cache.cache_clear()
+    pattern, config = setting.pattern, setting.config
+    kept = measures.measure(pattern, config, card, LOAD, len(pattern))
+    setup = measures.setup_for(config, card, LOAD, len(pattern))
+    structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
+    whole = measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
+    values = {name: sum(causes.values()) for name, causes in kept.causes.items()}
+    exact = {name: sum(causes.values()) for name, causes in whole.causes.items()}
+    return {
+        name: (values[name], abs(values[name] - exact[name]), bound)
+        for name, bound in kept.errors.items()
+        if bound > 0.0
+    }
+
+
+def main() -> None:
+    """Print the tightest setting of each measure, and those whose losses have no digit."""
+    known, tightest, vague = cards(), {}, []
+    for setting in settings(list(known)):
+        found = judged(setting, known[setting.card])
+        for name, (_, error, bound) in found.items():
+            tightest[name] = max(tightest.get(name, (0.0, "")), (error / bound, _said(setting)))
+        value, _, bound = found.get("loss_events_per_year", (1.0, 0.0, 0.0))
+        if value <= 2.0 * bound:
+            vague.append(f"{_said(setting)}: {value:.1e} a year, off by {bound:.1e} at most")
+    print("The largest share of its bound that an error takes:")
+    for name, (share, where) in tightest.items():
+        print(f"  {name}: {share:.2f} ({where})")
+    print(f"Losses without a certain digit: {len(vague)}", *vague, sep="\n  ")
+
+
+def _said(setting: Setting) -> str:
+    config = setting.config
+    return (
+        f"{setting.card}, racks {setting.pattern}, min ISR {config.min_insync_replicas}, "
+        f"acks={config.acks}, {'with' if config.eligible_leader_replicas else 'without'} ELR"
+    )
+
+
+if __name__ == "__main__":
+    main()
