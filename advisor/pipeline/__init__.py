@@ -1,1 +1,1 @@
-"""."""
+"""Sampling on Spark, or here: plain data to the workers, sufficient statistics back."""

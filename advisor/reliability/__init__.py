@@ -1,1 +1,14 @@
-"""."""
+"""What a configuration loses and refuses: computed exactly, and sampled. A guide to the room.
+
+- The question: `model`, `card`, `counts` (what fails), `workload`, `placement`.
+- The partition with time taken out: `reduction`, `histories`; as a table `automaton`.
+- The machines below it: `faults`, `rates`.
+- All that can happen: `graph`, `happenings`, `numbering`, `symmetry`.
+- The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
+  `limits`, `bounds`; as arrays `chain`.
+- Its solution: `solve`, `retention`, `solution`; for one replica set `measures`.
+- The answer: `evaluate`, `anyloss` (for all sets), `result`, `ranges`, `tornado`, `cost`,
+  `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
+- Other schemes: `quorums`, `scheme_chain`, `schemes`.
+- The sampler: `sampler`, `sampler_*`; its answer `sampled`, beside the exact one `crosscheck`.
+"""
