@@ -3,7 +3,7 @@
 import pytest
 from sampled_runs import card
 
-from advisor import Cluster, Config, Workload, evaluate, simulate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.cluster.model import Partition, Topic
 from advisor.cluster.observed import Observed, Setting
 from advisor.errors import NotComputedError
@@ -103,6 +103,22 @@ def test_internal_topics_are_led_as_the_clusters_other_topics() -> None:
         result = evaluate(described(), config, model, Workload(partitions=50))
         parts = dict(result.dependents().transaction.parts)
         assert parts[TRANSACTIONS] == pytest.approx(result.write_unavailability, rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", ["cluster.power", "rack.network"])
+def test_what_strikes_every_broker_stops_all_parts_together(mechanism: str) -> None:
+    """One outage of everything is one outage for a transaction, not three that come apart.
+
+    The rack is the whole cluster in one case; with three racks its outages come apart.
+    """
+    room, what = mechanism.split(".")
+    model = FailureModel.from_dict({room: {what: {"per_year": 2.0, "minutes": 600.0}}})
+    for racks in ({1: "a", 2: "a", 3: "a"}, {1: "a", 2: "b", 3: "c"}):
+        found = evaluate(Cluster(brokers=racks), CONFIG, model, LOAD).dependents().transaction
+        together = room == "cluster" or len(set(racks.values())) == 1
+        assert (found.unavailability == pytest.approx(found.bounds[0], rel=1e-9)) == together
+    apart = evaluate(Cluster(brokers={1: "a", 2: "a", 3: "a"}), CONFIG, MODEL, LOAD).dependents()
+    assert apart.transaction.unavailability > 2.0 * apart.transaction.bounds[0]
 
 
 def test_old_versions_have_neither_transactions_nor_offsets_of_their_own() -> None:

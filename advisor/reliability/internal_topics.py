@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from advisor.protocol.config import Config
 from advisor.protocol.versions import parse_version
@@ -34,9 +34,10 @@ class Stopped:
     Attributes
     ----------
     unavailability : float
-        Fraction of time, as if its partitions failed independently: one minus the product of
-        what is left. Partitions on the same brokers fail together rather than apart, which brings
-        it closer to the lower bound.
+        Fraction of time. What strikes every broker at once (``cluster.power``; with a single rack
+        ``rack.*`` too) stops all its partitions together; by the rest they fail as if
+        independently: one minus the product of what is left. Partitions on the same brokers do
+        not, which brings it closer to the lower bound.
     bounds : (float, float)
         Whatever the dependence: the worst partition's, and the sum.
     parts : tuple of (str, float)
@@ -52,6 +53,14 @@ class Stopped:
         within = "" if low == high else f" ({low} to {high}, however its parts hang together)"
         parts = "; ".join(f"{name} {time_per_year(share)}" for name, share in self.parts)
         return f"{time_per_year(self.unavailability)}{within}: {parts}"
+
+
+class _Part(NamedTuple):
+    """What a client needs, for how much of the time it is down, and with every broker."""
+
+    name: str
+    share: float
+    with_all: float
 
 
 @dataclass(frozen=True)
@@ -104,27 +113,42 @@ def dependents(result: Reliability) -> Dependents:
     version = parse_version(result.config.kafka_version)
     group, transaction, told = None, None, []
     if version >= _FIRST_VERSION[OFFSETS]:
-        offsets, assumed = _unavailability(result, OFFSETS)
+        offsets, assumed = _internal(result, OFFSETS)
         told += assumed
-        group = _stopped(("topic read", result.read_unavailability), (OFFSETS, offsets))
+        group = _stopped(_part("topic read", result, "read_unavailability"), offsets)
         if version >= _FIRST_VERSION[TRANSACTIONS]:
-            states, assumed = _unavailability(result, TRANSACTIONS)
+            states, assumed = _internal(result, TRANSACTIONS)
             told += assumed
-            transaction = _stopped(
-                ("topic written", result.write_unavailability),
-                (TRANSACTIONS, states),
-                (OFFSETS, offsets),
-            )
+            written = _part("topic written", result, "write_unavailability")
+            transaction = _stopped(written, states, offsets)
     return Dependents(group, transaction, tuple(told))
 
 
-def _stopped(*parts: tuple[str, float]) -> Stopped:
-    shares = [share for _, share in parts]
-    left = math.fsum(math.log1p(-share) if share < 1.0 else -math.inf for share in shares)
-    return Stopped(-math.expm1(left), (max(shares), min(math.fsum(shares), 1.0)), parts)
+def _stopped(*parts: _Part) -> Stopped:
+    shares = [part.share for part in parts]
+    together = max(part.with_all for part in parts)
+    # Of the time in which not everything is down.
+    apart = [(part.share - part.with_all) / (1.0 - part.with_all or 1.0) for part in parts]
+    left = math.fsum(
+        math.log1p(-share) if share < 1.0 else -math.inf for share in (together, *apart)
+    )
+    bounds = max(shares), min(math.fsum(shares), 1.0)
+    whole = min(max(-math.expm1(left), bounds[0]), bounds[1])
+    return Stopped(whole, bounds, tuple((part.name, part.share) for part in parts))
 
 
-def _unavailability(result: Reliability, name: str) -> tuple[float, list[str]]:
+def _part(name: str, result: Reliability, measure: str) -> _Part:
+    racks = set(result.cluster.brokers.values())
+    strike_all = ("cluster.", "rack.") if len(racks) == 1 and None not in racks else ("cluster.",)
+    causes = result.causes[measure]
+    with_all = math.fsum(
+        amount for mechanism, amount in causes.items() if mechanism.startswith(strike_all)
+    )
+    share: float = getattr(result, measure)
+    return _Part(name, share, min(with_all, share))
+
+
+def _internal(result: Reliability, name: str) -> tuple[_Part, list[str]]:
     """How much of the time one of its partitions cannot be written, and what was assumed."""
     partitions, replicas, least = _DEFAULTS[name]
     if name == OFFSETS:
@@ -136,8 +160,10 @@ def _unavailability(result: Reliability, name: str) -> tuple[float, list[str]]:
             f"min.insync.replicas {least}"
         ]
         if replicas > len(result.cluster.brokers):
-            return 1.0, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
-        return _unwritable(result, replicas, least, Workload(partitions=partitions), None), assumed
+            never = _Part(name, 1.0, 1.0)
+            return never, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
+        found = _evaluated(result, replicas, least, Workload(partitions=partitions), None)
+        return _part(name, found, "write_unavailability"), assumed
     topic, assumed = described[0], []
     if topic.min_insync_replicas is None:
         assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
@@ -146,20 +172,23 @@ def _unavailability(result: Reliability, name: str) -> tuple[float, list[str]]:
     held: dict[int, list[Replicas]] = defaultdict(list)
     for partition in topic.partitions:
         held[len(partition.held)].append(partition.held)
-    parts = [
-        _unwritable(result, factor, least, Workload(partitions=len(sets)), tuple(sets)) * len(sets)
-        for factor, sets in held.items()
-    ]
-    return math.fsum(parts) / len(topic.partitions), assumed
+    share = with_all = 0.0
+    for factor, sets in held.items():
+        load = Workload(partitions=len(sets))
+        found = _evaluated(result, factor, least, load, tuple(sets))
+        part = _part(name, found, "write_unavailability")
+        share += part.share * len(sets) / len(topic.partitions)
+        with_all += part.with_all * len(sets) / len(topic.partitions)
+    return _Part(name, share, with_all), assumed
 
 
-def _unwritable(
+def _evaluated(
     result: Reliability,
     replicas: int,
     least: int,
     load: Workload,
     placement: tuple[Replicas, ...] | None,
-) -> float:
+) -> Reliability:
     config = Config(
         kafka_version=result.config.kafka_version,
         mode=result.config.mode,
@@ -169,8 +198,7 @@ def _unwritable(
         acks="all",
     )
     load = replace(load, records_per_second=1.0, bytes_per_broker=_bytes_per_broker(result))
-    found = evaluate(result.cluster, config, result.model, load, placement=placement)
-    return found.write_unavailability
+    return evaluate(result.cluster, config, result.model, load, placement=placement)
 
 
 def _least_of_brokers(cluster: Any) -> int | None:
