@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.protocol.config import Config
-from advisor.reliability import chain, measures
+from advisor.reliability import measures
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Replicas, place
 from advisor.reliability.result import Reliability
@@ -53,11 +53,8 @@ def losses_by_start(
     brokers : int
         Of the whole cluster.
     """
-    setup = measures.setup_for(config, model, load, brokers)
-    setting = measures.setting_for(pattern, model)
-    guide = measures.guide_for(setup, setting, config, model, load, brokers)
-    structure = chain.structure(setup, setting, guide)
-    found = measures.solution(structure, config, model, load, brokers)
+    found = measures.solved(pattern, config, model, load, brokers)
+    structure = found.chain
     events = found.flux * found.events * HOURS_PER_YEAR
     ends = np.array([name.startswith("repair ") for name in structure.rate_names], dtype=np.bool_)
     empty = structure.blame.get("broker.destroyed", np.zeros(structure.states)) > 0

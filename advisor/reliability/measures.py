@@ -15,7 +15,7 @@ from advisor.reliability.selection import Guide
 from advisor.reliability.solution import SetMeasures, Solution
 from advisor.reliability.workload import Workload
 
-__all__ = ["SetMeasures", "measure", "setting_for", "setup_for", "solution"]
+__all__ = ["SetMeasures", "measure", "setting_for", "setup_for", "solution", "solved"]
 
 
 def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
@@ -106,14 +106,26 @@ def measure(
     like : FailureModel, optional
         A card whose chain is to be taken, if it has the same states.
     """
+    return solved(pattern, config, model, load, brokers, precision, like).measures(config)
+
+
+def solved(
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float = solve.EXACT,
+    like: FailureModel | None = None,
+) -> Solution:
+    """The chain of one replica set with numbers in it; for the parameters see :func:`measure`."""
     setup, setting = setup_for(config, model, load, brokers), setting_for(pattern, model)
     chosen_by = model
     if like is not None and setup_for(config, like, load, brokers) == setup:
         chosen_by = like if setting_for(pattern, like) == setting else model
     guide = guide_for(setup, setting, config, chosen_by, load, brokers)
     found = rates_for(setup, setting, config, model, load, brokers)
-    solution = _solved(setup, setting, guide, tuple(found.items()), model, load, brokers, precision)
-    return solution.measures(config)
+    return _solved(setup, setting, guide, tuple(found.items()), model, load, brokers, precision)
 
 
 @lru_cache(maxsize=64)
