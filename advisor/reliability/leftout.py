@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from advisor.reliability import faults
 from advisor.reliability.graph import WAITS, IntArray
@@ -248,8 +249,8 @@ class LeftOut:
 
     def gain(self, states: int, worth: Vector) -> Vector:
         """What leaving each kept state for left-out ones is worth, per hour."""
-        gain = np.zeros((states, worth.shape[1]))
-        np.add.at(gain, self.source, self.rate[:, None] * worth[self.state])
+        where = (self.source, self.state)
+        gain: Vector = sparse.csr_array((self.rate, where), shape=(states, len(worth))) @ worth
         return gain
 
 

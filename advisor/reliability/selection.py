@@ -35,8 +35,9 @@ _FEW = 3
 # How much of each measure may be missing: loss events, records, not writable, not readable; ...
 _SHARE_OF_FEW = np.array([1e-4, 1e-4, 1e-5, 1e-5])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
-# From five replicas on: a fourth digit of an unavailability would double the states.
-_SHARE_OF_MANY = np.array([1e-2, 1e-2, 1e-3, 1e-3])
+# From five replicas on: what is then bounded is three digits of an unavailability; a fourth would
+# double the states.
+_SHARE_OF_MANY = np.array([1e-2, 1e-2, 3e-3, 3e-3])
 # ... or of this, if the measure is smaller: a loss in ten billion years, 3 s away in a year; ten
 # times as much for each replica beyond the fourth.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
