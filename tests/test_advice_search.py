@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.advice import Goals, recommend
-from advisor.advice.choice import rank
+from advisor.advice.choice import ranked
 from advisor.advice.era import version_of
 from advisor.advice.goals import decades_short, judge
 from advisor.advice.search import candidates, search, usual_config
@@ -18,7 +18,7 @@ from advisor.protocol.config import Config
 from advisor.protocol.versions import NEWEST_KNOWN
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
-from advisor.reliability.result import Reliability
+from advisor.reliability.result import Reliability, tolerance
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1, "hours": 12}}})
@@ -126,13 +126,37 @@ def test_what_cannot_be_computed_is_left_out_and_said() -> None:
 
 
 def test_ranking_puts_what_meets_everything_first() -> None:
-    """The order of the choices is that of the rank, and no unmet goal stands before a met one."""
+    """The order of the choices is that of the ranking; no unmet goal stands before a met one."""
     goals = Goals()
     answer = search(made_up, SIX, CARD, LOAD, goals)
-    ranks = [rank(choice, goals) for choice in answer.choices]
-    assert ranks == sorted(ranks)
+    assert list(answer.choices) == ranked(answer.choices[::-1], goals)
     met = [choice.meets_all for choice in answer.choices]
     assert met == sorted(met, reverse=True)
+
+
+@pytest.mark.parametrize(("replicas", "worse"), [(3, 1.04), (5, 1.06)])
+def test_where_nothing_helps_the_fewest_replicas_do(replicas: int, worse: float) -> None:
+    """If the goal is missed all the same, five per cent less loss are not worth two replicas.
+
+    Of three replicas min ISR 2 is taken: a broker may go without loss, and one with writes.
+    """
+
+    def hopeless(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        factor, least = config.replication_factor or 0, config.min_insync_replicas or 0
+        loss = 0.1 * (1.0 if factor == 5 else worse if factor == 3 else 2.0)
+        return replace(
+            found,
+            loss_probability_per_year=loss * (1.0 - 1e-4 * least),
+            write_unavailability=1e-6,
+            tolerates=tolerance(config),
+        )
+
+    best = search(hopeless, SIX, CARD, LOAD).best
+    assert best.config.replication_factor == replicas
+    assert replicas == 5 or best.config.min_insync_replicas == 2
 
 
 def test_candidates_follow_the_version() -> None:

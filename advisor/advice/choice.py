@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.advice.goals import (
@@ -21,6 +21,8 @@ from advisor.reliability.result import Reliability
 
 # More powers of ten than any limit leaves room for: what a measure of exactly 0 counts.
 _FARTHEST = 20.0
+# Five per cent: no card is known so well that less could tell one setting from another.
+_ALIKE_DECADES = 0.02
 
 
 @dataclass(frozen=True)
@@ -120,26 +122,37 @@ def choose(
     return Choice(config, reliability, meets, losing_rack)
 
 
-def rank(choice: Choice, goals: Goals) -> tuple[object, ...]:
-    """Return the key by which choices are ordered, best first.
+def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
+    """Return the choices, best first.
 
     Those that meet every goal come first: fewest replicas, then the producer's default patience,
     then furthest inside the goal that it meets most narrowly. Of the others, those that miss
     fewest goals, then those that miss them by fewest powers of ten, durability before the rest.
+    The nearest of these are alike where they differ by a few hundredths: then again fewest
+    replicas, and the min ISR with which most brokers may go without loss and with writes.
     """
-    config, measures = choice.config, measures_of(choice.reliability)
+    fewest = min(len(choice.unmet) for choice in choices)
+    least = min(_short(choice, goals) for choice in choices if len(choice.unmet) == fewest)
+    return sorted(choices, key=lambda choice: _rank(choice, goals, least + _ALIKE_DECADES))
+
+
+def _rank(choice: Choice, goals: Goals, alike: float) -> tuple[object, ...]:
+    config, margin = choice.config, _margin(goals, measures_of(choice.reliability))
     patience = config.delivery_timeout_ms or 0 if "delivery_timeout_ms" in config.explicit else 0
-    settings = (
-        config.replication_factor,
-        patience,
-        -_margin(goals, measures),
-        config.acks != "all",
-    )
+    settings = (config.replication_factor, patience)
+    rest = (-margin, config.acks != "all")
     if choice.meets_all:
-        return (0, 0.0, 0, *settings)
+        return (0, 0.0, 0, *settings, *rest)
     durable = choice.meets.get("loss_probability_per_year", True)
     durable = durable and choice.meets.get(SURVIVE_WITHOUT_LOSS, True)
-    return (len(choice.unmet), decades_short(goals, measures), not durable, *settings)
+    brokers = choice.reliability.tolerates
+    both = min(brokers.without_loss, brokers.while_writable)
+    short = max(_short(choice, goals), alike)
+    return (len(choice.unmet), short, not durable, *settings, -both, *rest)
+
+
+def _short(choice: Choice, goals: Goals) -> float:
+    return decades_short(goals, measures_of(choice.reliability))
 
 
 def _margin(goals: Goals, measures: Mapping[str, float]) -> float:

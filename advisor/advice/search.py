@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from advisor.advice.choice import Choice, choose, rank
+from advisor.advice.choice import Choice, choose, ranked
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
 from advisor.advice.recommendation import Recommendation
@@ -102,7 +102,7 @@ def search(
         model=model,
         load=load,
         goals=goals,
-        choices=tuple(sorted(choices, key=lambda choice: rank(choice, goals))),
+        choices=tuple(ranked(choices, goals)),
         current=tried(current) if current is not None else None,
         topics=tuple(topic.name for topic in chosen),
         notes=(*notes, *choices[0].reliability.assumptions, *cluster.notes),
@@ -124,7 +124,7 @@ def _all_choices(
             notes.append(f"RF {factor} was left out: {error}.")
     if not choices:
         raise NotComputedError(notes[0])
-    best = min(choices, key=lambda choice: rank(choice, goals))
+    best = ranked(choices, goals)[0]
     choices += [tried(config) for config in _patient(best.config)]
     return choices, notes
 

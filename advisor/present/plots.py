@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
@@ -111,17 +112,22 @@ def _curves(
         xs = [places[p.place] for p in group]
         estimates: list[Estimated] = [getattr(p, measure) for p in group]
         lines.append([(x, scale.at(e.value)) for x, e in zip(xs, estimates, strict=True)])
-        wide = [xs[0] - _EDGE, *xs, xs[-1] + _EDGE]
-        ends = [estimates[0], *estimates, estimates[-1]]
-        there = [(x, scale.at(e.low)) for x, e in zip(wide, ends, strict=True)]
-        back = [(x, scale.at(e.high)) for x, e in zip(wide, ends, strict=True)]
-        if any(e.low < e.high for e in estimates):
-            ribbons.append(there + back[::-1])
+        # Where no interval was computed there is no ribbon, rather than one that narrows to it.
+        runs = groupby(zip(xs, estimates, strict=True), lambda at: at[1].low < at[1].high)
+        ribbons += [_ribbon(scale, list(run)) for known, run in runs if known]
     ax.add_collection(
         PolyCollection(ribbons, facecolor=colour, alpha=0.22, linewidth=0, zorder=2),
         autolim=False,
     )
     ax.add_collection(LineCollection(lines, colors=colour, linewidths=1.6, zorder=3), autolim=False)
+
+
+def _ribbon(scale: NinesAxis, run: Sequence[tuple[float, Estimated]]) -> list[tuple[float, float]]:
+    """The outline of neighbouring intervals, which reaches a little beyond the outermost."""
+    (first, at_first), (last, at_last) = run[0], run[-1]
+    wide = [(first - _EDGE, at_first), *run, (last + _EDGE, at_last)]
+    there = [(x, scale.at(e.low)) for x, e in wide]
+    return there + [(x, scale.at(e.high)) for x, e in reversed(wide)]
 
 
 def _dots(
