@@ -111,8 +111,7 @@ def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
 
     Destroyed disks alone, known as a range only; the synchronous scheme and min ISR 3. On each
     side the logarithm of every draw may be off by ROUGH, so the middle of the log-normal by as
-    much, and its half width by twice that. Kafka's ends also hold the error that a rough solution
-    states, ten times ROUGH.
+    much, and its half width by twice that.
     """
     ranged = {"value": 50, "low": 10, "high": 90}
     model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": ranged, "hours": 12}}})
@@ -123,7 +122,7 @@ def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
     for measure in ("loss_probability_per_year", "mean_years_to_loss", "write_unavailability"):
         low, high = intervals[measure]
         assert low < getattr(row, measure) < high
-        assert (low, high) == pytest.approx(result.interval(measure), rel=16 * ROUGH)
+        assert (low, high) == pytest.approx(result.interval(measure), rel=6 * ROUGH)
     exact = scheme_intervals(row, evaluate(CLUSTER, config, DESTROYED))
     assert exact["mean_years_to_loss"] == (row.mean_years_to_loss,) * 2
 
