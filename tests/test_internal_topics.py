@@ -121,6 +121,26 @@ def test_what_strikes_every_broker_stops_all_parts_together(mechanism: str) -> N
     assert apart.transaction.unavailability > 2.0 * apart.transaction.bounds[0]
 
 
+def test_outages_of_all_and_of_one_add_up() -> None:
+    """The site's outages count once, those of two single brokers once each: to second order.
+
+    After an outage of the site the topic waits longest, for it needs two brokers back.
+    """
+    model = FailureModel.from_dict(
+        {**MODEL.to_dict(), "cluster": {"power": {"per_year": 2.0, "minutes": 600.0}}}
+    )
+    one = {"min.insync.replicas": "1"}
+    cluster = described(one_replica(OFFSETS, **one), one_replica(TRANSACTIONS, **one))
+    result = evaluate(cluster, CONFIG, model, LOAD)
+    site = result.causes["write_unavailability"]["cluster.power"]
+    alone = 2.0 * 10.0 / 8760.0
+    assert site > alone
+    found = result.dependents().transaction
+    second_order = (site + 3.0 * DOWN) ** 2
+    assert found.unavailability == pytest.approx(site + 2.0 * DOWN, abs=second_order)
+    assert dict(found.parts)[OFFSETS] == pytest.approx(alone + DOWN, abs=second_order)
+
+
 def test_old_versions_have_neither_transactions_nor_offsets_of_their_own() -> None:
     """Before 0.11 there are no transactions; before 0.8.2 groups keep offsets in ZooKeeper."""
     for version, group, transaction in (("0.8.1", False, False), ("0.10.2", True, False)):

@@ -35,9 +35,9 @@ class Stopped:
     ----------
     unavailability : float
         Fraction of time. What strikes every broker at once (``cluster.power``; with a single rack
-        ``rack.*`` too) stops all its partitions together; by the rest they fail as if
-        independently: one minus the product of what is left. Partitions on the same brokers do
-        not, which brings it closer to the lower bound.
+        ``rack.*`` too) stops all its partitions together, for as long as the slowest of them; by
+        the rest they fail as if independently: one minus the product of what is left. Partitions
+        on the same brokers do not, which brings it closer to the lower bound.
     bounds : (float, float)
         Whatever the dependence: the worst partition's, and the sum.
     parts : tuple of (str, float)
