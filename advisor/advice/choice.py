@@ -128,8 +128,9 @@ def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
     Those that meet every goal come first: fewest replicas, then the producer's default patience,
     then furthest inside the goal that it meets most narrowly. Of the others, those that miss
     fewest goals, then those that miss them by fewest powers of ten, durability before the rest.
-    The nearest of these are alike where they differ by a few hundredths: then again fewest
-    replicas, and the min ISR with which most brokers may go without loss and with writes.
+    The nearest of these are alike where they differ by a few hundredths: then what may lose a
+    broker without loss and with writes, with fewest replicas, and of these the min ISR with which
+    most brokers may go so.
     """
     fewest = min(len(choice.unmet) for choice in choices)
     least = min(_short(choice, goals) for choice in choices if len(choice.unmet) == fewest)
@@ -148,7 +149,7 @@ def _rank(choice: Choice, goals: Goals, alike: float) -> tuple[object, ...]:
     brokers = choice.reliability.tolerates
     both = min(brokers.without_loss, brokers.while_writable)
     short = max(_short(choice, goals), alike)
-    return (len(choice.unmet), short, not durable, *settings, -both, *rest)
+    return (len(choice.unmet), short, not durable, both < 1, *settings, -both, *rest)
 
 
 def _short(choice: Choice, goals: Goals) -> float:

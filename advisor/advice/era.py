@@ -12,7 +12,7 @@ _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
 
 
 def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
-    """Return the version to reckon with, and a sentence on where it comes from ("" if stated).
+    """Return the version to reckon with, and a sentence on what was assumed ("" if nothing was).
 
     The columns of a describe output bound it: topic ids came in 2.8, the ELR in 3.8 (read in
     ``kafka/admin/TopicCommand.scala`` and ``org/apache/kafka/tools/TopicCommand.java``).
@@ -24,7 +24,11 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     """
     stated = given or cluster.kafka_version
     if stated is not None:
-        parse_version(stated)
+        if parse_version(stated) > parse_version(NEWEST_KNOWN):
+            return stated, (
+                f"Kafka {stated} is newer than {NEWEST_KNOWN}, the newest known here: it was "
+                "taken to replicate alike."
+            )
         return stated, ""
     partitions = [partition for topic in cluster.topics for partition in topic.partitions]
     described = PurePath(cluster.source).suffix.lower() not in _WRITTEN_BY_HAND

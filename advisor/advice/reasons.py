@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
 from advisor.advice.wording import dominant, every, listed
+from advisor.reliability.result import Reliability
 from advisor.reliability.wording import significant, time_per_year
 
 _BEYOND_BELIEF_YEARS = 1e6
@@ -118,18 +120,32 @@ def _against_factor(
         return f"RF {factor} meets the goals too, with one more copy of everything."
     missed = listed([GOAL_WORDS[goal] for goal in other.unmet])
     least = other.config.min_insync_replicas
+    if not best.meets_all and set(other.unmet) == set(best.unmet):
+        return _no_better(other, best)
     return f"RF {factor}, at its best with min.insync.replicas {least}, misses {missed}."
+
+
+def _no_better(other: Choice, best: Choice) -> str:
+    """Return how another number of replicas misses the same goals."""
+    c, t, ours = other.config, other.reliability.tolerates, best.reliability.tolerates
+    theirs, own = (every(choice.reliability.mean_years_to_loss) for choice in (other, best))
+    how = "as often" if theirs == own else f"{theirs} instead of {own}"
+    text = (
+        f"RF {c.replication_factor} with min.insync.replicas {c.min_insync_replicas} misses the "
+        f"same goals: an acknowledged record is lost {how}"
+    )
+    if t.without_loss == ours.without_loss:
+        return f"{text}."
+    return f"{text}, and {t.without_loss} instead of {ours.without_loss} may go without a loss."
 
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
     theirs, own = every(r.mean_years_to_loss), every(ours.mean_years_to_loss)
     least = other.config.min_insync_replicas
-    # Beyond a million years nobody should compare: what no card knows comes first.
+    # Beyond a million years nobody should go by the years: what no card knows comes first.
     if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _BEYOND_BELIEF_YEARS:
-        lost = (
-            f"With min.insync.replicas {least} losses would stay rarer than once in a million years"
-        )
+        lost = f"With min.insync.replicas {least} losses would {_beyond_belief(r, ours)}"
     elif theirs == own:
         lost = f"With min.insync.replicas {least} losses are as frequent"
     else:
@@ -139,3 +155,12 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
         )
     refused, now = time_per_year(r.write_unavailability), time_per_year(ours.write_unavailability)
     return f"{lost}, and writes would be refused {refused} instead of {now}."
+
+
+def _beyond_belief(theirs: Reliability, ours: Reliability) -> str:
+    """Return how two losses compare that are both rarer than once in a million years."""
+    times = ours.mean_years_to_loss / theirs.mean_years_to_loss
+    if not math.isfinite(times) or 0.5 < times < 2.0:
+        return "stay rarer than once in a million years"
+    more = f"{significant(times)} times as often" if times > 1 else "more seldom"
+    return f"come {more}, in both cases less than once in a million years"

@@ -176,6 +176,11 @@ class Rules:
     sweeps_for_unclean_election: bool
     isr_by_bucket: bool
 
+    def __hash__(self) -> int:
+        # A few fields tell most versions apart; to hash all takes longer than what is looked up.
+        few = (self.mode, self.eligible_leader_replicas, self.strict_min_isr, self.isr_by_bucket)
+        return hash(few)
+
 
 @cache
 def rules_for(

@@ -1,7 +1,7 @@
 """What a configuration loses and refuses: computed exactly, and sampled. A guide to the room.
 
 - The question: `model`, `card`, `counts` (what fails), `workload`, `placement`.
-- The partition with time taken out: `reduction`, `histories`; as a table `automaton`.
+- The partition with time taken out: `reduction`, `decisions`, `histories`; as a table `automaton`.
 - The machines below it: `faults`, `rates`.
 - All that can happen: `graph`, `happenings`, `numbering`, `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,

@@ -126,6 +126,8 @@ def _rate_of_any_loss(
 
     Between the largest set's rate and the sum of all.
     """
+    mechanisms = {mechanism for found in sets.values() for mechanism in found.per_year}
+    struck_per_year = {mechanism: strikes_per_year(mechanism) for mechanism in mechanisms}
     chances = tails.each_change if tails else 1
     nobody: dict[tuple[str, Hashable], float] = defaultdict(float)
     alone = 0.0
@@ -133,7 +135,7 @@ def _rate_of_any_loss(
         # A tail is lost with its leader.
         struck = replicas[: tails.leaders] if tails else replicas
         for mechanism, flux in found.per_year.items():
-            strikes = strikes_per_year(mechanism)
+            strikes = struck_per_year[mechanism]
             if strikes == 0:
                 # Set off by the end of a spell that something else began: nothing is shared.
                 alone += flux
@@ -144,7 +146,7 @@ def _rate_of_any_loss(
             for site in sites:
                 nobody[mechanism, site] += unhurt
     return alone + math.fsum(
-        -math.expm1(logarithm) * strikes_per_year(mechanism)
+        -math.expm1(logarithm) * struck_per_year[mechanism]
         for (mechanism, _), logarithm in nobody.items()
     )
 

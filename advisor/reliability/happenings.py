@@ -14,7 +14,7 @@ import numpy as np
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
-from advisor.reliability.numbering import IntArray, Numbering, place_values, spread
+from advisor.reliability.numbering import IntArray, Numbering, spread
 
 # What a move does, as bits.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = 1, 2, 4, 8, 16
@@ -138,8 +138,8 @@ class Passages:
     def __init__(self, table: Automaton, events: Events) -> None:
         self._table, self._events = table, events
         self._width = max(table.replicas - 1, 1)
-        self._places = place_values(self._width + 2, self._width)
-        self._asked, self._maps = Numbering(), Numbering()
+        self._asked = Numbering()
+        self._maps: dict[tuple[int, ...], int] = {}
         self.gap_maps: list[tuple[int, ...]] = []
         self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
 
@@ -147,58 +147,48 @@ class Passages:
         """The passage of each partition and sequence of events."""
         rows, new = self._asked.of(partition << 32 | events)
         if len(new):
-            self._live_through(partition[new], events[new])
+            listed = self._events.listed
+            found = [
+                self._lived_through(number, listed[told])
+                for number, told in zip(partition[new].tolist(), events[new].tolist(), strict=True)
+            ]
+            following, flags, gaps = np.array(found, dtype=np.int64).T
+            self.following = np.concatenate([self.following, following])
+            self.flags = np.concatenate([self.flags, flags])
+            self.gaps = np.concatenate([self.gaps, gaps])
         return rows
 
-    def _live_through(self, partition: IntArray, events: IntArray) -> None:
-        was_readable = np.array(self._table.readable)[partition]
-        had = np.array(self._table.gaps)[partition]
-        place = np.arange(self._width)
-        gaps = np.where(place < had[:, None], place, red.INTO_BASE)
-        happened = np.zeros((len(partition), 4), dtype=np.int64)
-        listed = [self._events.listed[number] for number in events.tolist()]
-        now = partition.copy()
-        for turn in range(max(map(len, listed), default=0)):
-            struck = np.flatnonzero([len(told) > turn for told in listed])
-            told = [(*listed[index][turn], index) for index in struck.tolist()]
-            now[struck], outcomes, onto = self._stepped(now, told)
-            happened[struck] |= outcomes
-            gaps[struck] = np.where(
-                gaps[struck] >= 0,
-                np.take_along_axis(onto, np.maximum(gaps[struck], 0), axis=1),
-                gaps[struck],
-            )
-        losses, total, failed, moved = happened.T
-        new_leader = was_readable & np.array(self._table.readable)[now]
-        certain = losses & ~red.TAIL != 0
-        flags = (
-            certain * LOSS
-            | (~certain & (losses & red.TAIL != 0)) * TAIL
-            | total * TOTAL
-            | (failed & new_leader) * FAILOVER
-            | (moved & ~failed & new_leader) * HANDOVER
-        )
-        numbers, new = self._maps.of((gaps + 2) @ self._places)
-        self.gap_maps += map(tuple, gaps[new].tolist())
-        self.following = np.concatenate([self.following, now])
-        self.flags = np.concatenate([self.flags, flags])
-        self.gaps = np.concatenate([self.gaps, numbers])
+    def _lived_through(self, partition: int, events: faults.Events) -> tuple[int, int, int]:
+        """The partition's next state, what happened, and the number of the gap map."""
+        table, now = self._table, partition
+        losses = 0
+        total = failed = moved = False
+        gaps = tuple(range(table.gaps[partition]))
+        for event, slots in events:
+            now, outcome = table.step(now, event, slots)
+            losses |= outcome.losses
+            total |= outcome.total
+            failed |= outcome.leader_failed
+            moved |= outcome.leader_moved
+            onto = outcome.gap_map
+            gaps = tuple([onto[gap] if gap >= 0 else gap for gap in gaps])
+        flags = TOTAL if total else 0
+        if losses:
+            flags |= LOSS if losses & ~red.TAIL else TAIL
+        if (failed or moved) and table.readable[partition] and table.readable[now]:
+            flags |= FAILOVER if failed else HANDOVER
+        return now, flags, self._map_number(gaps)
 
-    def _stepped(
-        self, now: IntArray, told: list[tuple[int, tuple[int, ...], int]]
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Next states, what happened, and old gaps to new ones."""
-        following, happened, onto = [], [], []
-        states = now.tolist()
-        missing = (red.INTO_BASE,) * self._width
-        for event, slots, index in told:
-            target, outcome = self._table.step(states[index], event, slots)
-            following.append(target)
-            happened.append(
-                (outcome.losses, outcome.total, outcome.leader_failed, outcome.leader_moved)
-            )
-            onto.append(outcome.gap_map + missing[len(outcome.gap_map) :])
-        return np.array(following), np.array(happened, dtype=np.int64), np.array(onto)
+    def _map_number(self, gaps: tuple[int, ...]) -> int:
+        """The number of a gap map; a gap that is not there counts as one that everybody has."""
+        number = self._maps.get(gaps)
+        if number is None:
+            padded = gaps + (red.INTO_BASE,) * (self._width - len(gaps))
+            number = self._maps.setdefault(padded, len(self.gap_maps))
+            if number == len(self.gap_maps):
+                self.gap_maps.append(padded)
+            self._maps[gaps] = number
+        return number
 
 
 class Copies:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from advisor.errors import InputError
@@ -91,25 +92,33 @@ def place(
         for broker, rack in cluster.brokers.items()
     }
     if placement is None:
-        lists = _as_kafka_would(cluster, config, partitions)
+        assert config.replication_factor is not None
+        brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
+        sets = _as_kafka_would(brokers, partitions, config.replication_factor, striped)
     else:
         lists = Counter(tuple(replicas) for replicas in placement)
         for replicas in lists:
             _check(replicas, config, racks)
-    return Placement(tuple(lists.items()), len(racks), racks)
+        sets = tuple(lists.items())
+    return Placement(sets, len(racks), racks)
 
 
-def _as_kafka_would(cluster: Brokers, config: Config, partitions: int) -> Counter[Replicas]:
-    assert config.replication_factor is not None
-    known = all(rack is not None for rack in cluster.brokers.values())
-    brokers = {broker: rack if known else None for broker, rack in cluster.brokers.items()}
+@lru_cache(maxsize=64)
+def _as_kafka_would(
+    brokers: tuple[tuple[int, str | None], ...],
+    partitions: int,
+    replication_factor: int,
+    striped: bool,
+) -> tuple[tuple[Replicas, int], ...]:
+    """Many settings are asked about on one cluster; its placement stays."""
+    known = all(rack is not None for _, rack in brokers)
     table = assign(
-        brokers,
+        {broker: rack if known else None for broker, rack in brokers},
         partitions=partitions,
-        replication_factor=config.replication_factor,
-        algorithm="striped" if config.mode == "kraft" else "rack_alternated",
+        replication_factor=replication_factor,
+        algorithm="striped" if striped else "rack_alternated",
     )
-    return Counter(tuple(replicas) for replicas in table.values())
+    return tuple(Counter(tuple(replicas) for replicas in table.values()).items())
 
 
 def _check(replicas: Replicas, config: Config, racks: Mapping[int, str]) -> None:

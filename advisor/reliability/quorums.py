@@ -22,6 +22,7 @@ from typing import NamedTuple
 from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
+from advisor.reliability.histories import INTO_BASE, gaps_between, ranked
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -31,6 +32,9 @@ _FALLS = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY)
 
 Levels = tuple[int, ...]
 """Per slot how much of the acknowledged history its log holds: 0 all of it, 1 less, ..., EMPTY."""
+
+GapMap = tuple[int, ...]
+"""For each gap between levels its new number, LOST or INTO_BASE, as in `histories`."""
 
 
 class Quorums(NamedTuple):
@@ -70,12 +74,25 @@ class Quorums(NamedTuple):
 
 
 class View(NamedTuple):
-    """A quiet partition: how complete its logs are, who takes part, and whether it serves."""
+    """A quiet partition: how complete its logs are, who takes part, and whether it serves.
+
+    Attributes
+    ----------
+    levels : tuple of int
+    members : frozenset of int
+        Slots that new records reach.
+    writable : bool
+    lost : bool
+        The new leader lacked acknowledged records.
+    gap_map : tuple of int
+        What became of the gaps between the levels that it was settled from.
+    """
 
     levels: Levels
     members: frozenset[int]
     writable: bool
     lost: bool
+    gap_map: GapMap
 
     @property
     def readable(self) -> bool:
@@ -119,46 +136,51 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool)
         for slot in members:
             held[slot] = best
     writable = leads and len(members) >= scheme.acknowledge
-    if writable:
-        held = _written(held, members)
-    elif nothing_left:
+    if nothing_left and not writable:
         # The new log has no record yet that could be lost again.
         held = list(levels)
-    return View(_ranked(held), members, writable, lost)
-
-
-def _written(held: list[int], members: frozenset[int]) -> list[int]:
-    """New records are in the members' logs and in no other."""
-    return [-1 if slot in members else level for slot, level in enumerate(held)]
-
-
-def _ranked(held: list[int]) -> Levels:
-    finite = sorted({level for level in held if level != red.EMPTY})
-    return tuple(red.EMPTY if level == red.EMPTY else finite.index(level) for level in held)
+    # New records are in the members' logs and in no other.
+    pushed = members if writable else None
+    after, gap_map = ranked(tuple(held), gaps_between(levels), pushed)
+    return View(after, members, writable, lost, gap_map)
 
 
 class Step(NamedTuple):
-    """What a change of the machines does to the partition."""
+    """What a change of the machines does to the partition.
+
+    Attributes
+    ----------
+    view : View
+        Afterwards.
+    losses : float
+        1 if acknowledged records were lost for certain.
+    failed, moved : float
+        Chances that the leader failed, or handed over. Every member is as likely to lead.
+    total : bool
+        No log is left.
+    gap_map : tuple of int
+        What became of the gaps there were.
+    unflushed : int
+        The gap that begins with what members lost with their power and others still hold;
+        INTO_BASE if there is none, LOST if nobody holds it any more.
+    """
 
     view: View
-    losses: float
-    failed: float
-    moved: float
+    losses: float = 0.0
+    failed: float = 0.0
+    moved: float = 0.0
+    total: bool = False
+    gap_map: GapMap = ()
+    unflushed: int = INTO_BASE
 
 
 def follow(
     scheme: Quorums, before: View, change: faults.Change, copying: bool, page_cache: bool
 ) -> Step:
-    """Let a partition live through one change of the machines.
-
-    Returns
-    -------
-    Step
-        The partition afterwards; whether acknowledged records were lost for certain; and the
-        chances that the leader failed, or handed over. Every member is as likely to lead.
-    """
-    held = list(before.levels)
-    lost = False
+    """Let a partition live through one change of the machines."""
+    levels, lost, total = before.levels, False, False
+    # Each gap's new number, and last that of what some members' page caches lost.
+    onto = (*range(gaps_between(levels)), INTO_BASE)
     struck: set[int] = set()
     stopped: set[int] = set()
     for event, slots in change.events:
@@ -167,15 +189,31 @@ def follow(
         if event == red.STOP:
             stopped |= before.members & set(slots)
         if event == red.DESTROY:
-            most = min(held)
-            held = [red.EMPTY if slot in slots else level for slot, level in enumerate(held)]
-            lost |= most != red.EMPTY and min(held) > most
+            held = tuple(red.EMPTY if s in slots else level for s, level in enumerate(levels))
+            lost |= min(levels) < min(held)
+            total |= min(levels) < min(held) == red.EMPTY
+            levels, step = ranked(held, gaps_between(levels), None)
+            onto = _along(onto, step)
         if event == red.POWER and page_cache and before.writable:
             spared = before.members - set(slots)
             lost |= not spared
             if spared and spared != before.members:
-                held = _written(held, spared)
-    after = settle(scheme, change.machines.own, _ranked(held), copying)
+                levels, step = ranked(levels, gaps_between(levels), spared)
+                onto = (*_along(onto[:-1], step), 0)
+    view = settle(scheme, change.machines.own, levels, copying)
+    onto = _along(onto, view.gap_map)
     size = max(len(before.members), 1)
-    certain = float(lost or after.lost)
-    return Step(after, certain, len(struck) / size, len(stopped) / size)
+    return Step(
+        view=view,
+        losses=float(lost or view.lost),
+        failed=len(struck) / size,
+        moved=len(stopped) / size,
+        total=total,
+        gap_map=onto[:-1],
+        unflushed=onto[-1],
+    )
+
+
+def _along(onto: GapMap, step: GapMap) -> GapMap:
+    """Follow gaps one step further; those that ended stay ended."""
+    return tuple(step[gap] if gap >= 0 else gap for gap in onto)

@@ -19,7 +19,7 @@ from advisor.protocol import controller, election
 from advisor.protocol.controller import Policy
 from advisor.protocol.isr import refusal_before_append
 from advisor.protocol.partition import NO_LEADER, Registration
-from advisor.reliability import histories
+from advisor.reliability import decisions, histories
 from advisor.reliability.histories import gaps_between, ranked
 
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
@@ -30,7 +30,10 @@ EMPTY, LOST, INTO_BASE = histories.EMPTY, histories.LOST, histories.INTO_BASE
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 _RUNNING = (UP, COPYING, LAGGING)
 _DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
-_FALLS = (CRASH, ISOLATE, STOP, POWER, DESTROY)
+_FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, DESTROY))
+_RETURNS = frozenset((BACK, REPLACED))
+# The controller hears of nothing else.
+_HEARD = _FALLS | _RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
     **dict.fromkeys((CRASH, POWER), (*_RUNNING, DOWN_CLEAN)),
@@ -46,13 +49,6 @@ _STRUCK = {
 # Ways to lose acknowledged records, as bits.
 MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
 
-
-# The controller's decisions are pure, and the same ones are asked for thousands of times.
-_REMEMBERED = 2**16
-_broker_back = lru_cache(maxsize=_REMEMBERED)(controller.broker_back)
-_broker_stopping = lru_cache(maxsize=_REMEMBERED)(controller.broker_stopping)
-_broker_gone = lru_cache(maxsize=_REMEMBERED)(controller.broker_gone)
-_isr_proposed = lru_cache(maxsize=_REMEMBERED)(controller.isr_proposed)
 
 # What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
 _AFTER = {
@@ -185,26 +181,15 @@ def apply(
         return state, Outcome(gap_map=tuple(range(state.gaps)))
     work = _Work(state, setup)
     work.strike(event, struck)
-    work.decide(event, struck)
+    if event in _HEARD:
+        work.decide(event, struck)
     work.settle()
     return work.finish()
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=2**16)
 def _active(condition: tuple[int, ...]) -> frozenset[int]:
     return frozenset(s for s, c in enumerate(condition) if c in _RUNNING)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _quiet(registration: Registration, ordered: bool) -> Registration:
-    """The registration without what is over once the partition is quiet."""
-    return Registration(
-        replicas=registration.replicas,
-        isr=registration.isr if ordered else tuple(sorted(registration.isr)),
-        leader=registration.leader,
-        elr=registration.elr,
-        last_known_elr=registration.last_known_elr,
-    )
 
 
 class _Work:
@@ -217,8 +202,8 @@ class _Work:
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
         self.holds = list(state.level)
-        self.written = is_writable(state, setup)
         self.pushed: frozenset[int] | None = None
+        self.returned_unclean: frozenset[int] = frozenset()
         self.losses = 0
         self.total = False
         self.failed = False
@@ -226,6 +211,7 @@ class _Work:
         # Slots whose brokers the controller believes alive; only a strike changes them.
         self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
+        self.written = self.led_before != NO_LEADER and not _refused(self.registration, setup)
 
     def leader(self) -> int:
         """Who serves: the leader on record, if it is up."""
@@ -234,15 +220,17 @@ class _Work:
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
         """Change the conditions and what the disks hold."""
-        self.returned_unclean = {s: self.condition[s] != DOWN_CLEAN for s in slots}
-        after = _AFTER.get(event)
-        for slot in slots:
-            back = after is None and self._must_copy(slot)
-            self.condition[slot] = (COPYING if back else UP) if after is None else after
-            if event == DESTROY:
-                self.holds[slot] = EMPTY
+        if event in _RETURNS:
+            self.returned_unclean = frozenset([s for s in slots if self.condition[s] != DOWN_CLEAN])
+            for slot in slots:
+                self.condition[slot] = COPYING if self._must_copy(slot) else UP
+        else:
+            for slot in slots:
+                self.condition[slot] = _AFTER[event]
         self.active = _active(tuple(self.condition))
         if event == DESTROY:
+            for slot in slots:
+                self.holds[slot] = EMPTY
             self._count_media_loss()
         if event == POWER and self.written and self.setup.page_cache:
             self._lose_page_cache(frozenset(slots))
@@ -256,13 +244,16 @@ class _Work:
         Brokers that fall or return together are noticed one after the other, the leader first.
         """
         final = self.active
-        order = sorted(slots, key=lambda slot: slot != self.led_before)
-        for position, slot in enumerate(order):
-            later = frozenset(order[position + 1 :])
-            active = (final - later) | (later & self.were_active) if later else final
-            self.registration = self._decision(event, slot, active)
+        if len(slots) == 1:
+            self.registration = self._decision(event, slots[0], final)
+        else:
+            order = sorted(slots, key=lambda slot: slot != self.led_before)
+            for position, slot in enumerate(order):
+                later = frozenset(order[position + 1 :])
+                active = (final - later) | (later & self.were_active) if later else final
+                self.registration = self._decision(event, slot, active)
         before, leader = self.led_before, self.leader()
-        self._follow(before)
+        self._follow(before, leader)
         if before in slots and leader != before:
             self.moved = event == STOP
             self.failed = not self.moved
@@ -274,15 +265,15 @@ class _Work:
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
         registration, policy = self.registration, self.setup.policy
-        if event in (BACK, REPLACED):
-            unclean = event == REPLACED or self.returned_unclean[slot]
-            return _broker_back(registration, slot, active, unclean, policy)
-        if event not in _FALLS or slot not in self.were_active:
+        if event in _RETURNS:
+            unclean = slot in self.returned_unclean
+            return decisions.broker_back(registration, slot, active, unclean, policy)
+        if slot not in self.were_active:
             return registration
         if event == STOP:
             # It ends as others do if nobody could take over.
-            registration = _broker_stopping(registration, slot, active, policy)
-        return _broker_gone(registration, slot, active, policy)
+            registration = decisions.broker_stopping(registration, slot, active, policy)
+        return decisions.broker_gone(registration, slot, active, policy)
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
@@ -312,7 +303,9 @@ class _Work:
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's new ISR."""
-        self.registration = _isr_proposed(self.registration, isr, self.active, self.setup.policy)
+        self.registration = decisions.isr_proposed(
+            self.registration, isr, self.active, self.setup.policy
+        )
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
@@ -321,7 +314,7 @@ class _Work:
         ranks, gap_map = ranked(tuple(self.holds), self.before.gaps, self.pushed)
         registration = self.registration
         if registration is not self.before.registration:
-            registration = _quiet(registration, self.setup.policy.rules.elect_in_isr_order)
+            registration = decisions.quiet(registration, self.setup.policy.rules.elect_in_isr_order)
         state = PartitionState(registration, self._remembered_conditions(), ranks)
         return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved)
 
@@ -334,10 +327,11 @@ class _Work:
             on_record = self.registration.isr + self.registration.elr
             if not self.setup.policy.rules.last_known_leader_must_be_active:
                 on_record += self.registration.last_known_elr
-        return tuple(
-            DOWN_CLEAN if condition == DOWN_UNCLEAN and slot not in on_record else condition
-            for slot, condition in enumerate(self.condition)
-        )
+        remembered = list(self.condition)
+        for slot, condition in enumerate(remembered):
+            if condition == DOWN_UNCLEAN and slot not in on_record:
+                remembered[slot] = DOWN_CLEAN
+        return tuple(remembered)
 
     def _must_copy(self, slot: int) -> bool:
         """It is empty, and another replica has something to copy."""
@@ -359,9 +353,8 @@ class _Work:
         elif isr & dark:
             self.pushed = isr - dark
 
-    def _follow(self, previous: int) -> None:
+    def _follow(self, previous: int, leader: int) -> None:
         """A new leader's log becomes the history; what is beyond it is lost."""
-        leader = self.leader()
         if leader in (NO_LEADER, previous):
             return
         kept = self.holds[leader]
@@ -379,8 +372,9 @@ class _Work:
         """
         registration = self.registration
         electable = registration.isr or registration.elr or registration.last_known_elr
-        if any(self.condition[slot] in _DOWN for slot in electable):
-            return
+        for slot in electable:
+            if self.condition[slot] in _DOWN:
+                return
         best = min(
             self.active,
             key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
@@ -392,4 +386,4 @@ class _Work:
         self.registration = controller.elected_by_operator(
             registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
         )
-        self._follow(NO_LEADER)
+        self._follow(NO_LEADER, self.leader())

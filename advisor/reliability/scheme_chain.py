@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
+from advisor.reliability.histories import INTO_BASE, gaps_between
 from advisor.reliability.quorums import RUNNING, Levels, Quorums, Step, View, follow, settle
 
 Key = tuple[tuple[int, ...], Levels]
@@ -37,6 +38,15 @@ class SchemeChain:
     losses, failed, moved : arrays of float, shape (transitions,)
         Chances that acknowledged records are lost for certain, and that the leader failed or
         handed over.
+    total : array of bool, shape (transitions,)
+        No log is left.
+    gaps : array of int, shape (states,)
+        How many gaps there are between logs; see :mod:`advisor.reliability.histories`.
+    gap_map : array of int, shape (transitions, most gaps)
+        Old gap to new gap, or LOST or INTO_BASE.
+    unflushed : array of int, shape (transitions,)
+        The new gap that begins with what was in the page caches of some members only, or LOST or
+        INTO_BASE.
     writes, reads : arrays of bool, shape (transitions,)
         Whether the partition serves when the transition is over. The state it leads to is one of
         those alike, and serves in the same way.
@@ -53,6 +63,10 @@ class SchemeChain:
     losses: NDArray[np.float64]
     failed: NDArray[np.float64]
     moved: NDArray[np.float64]
+    total: NDArray[np.bool_]
+    gaps: NDArray[np.int64]
+    gap_map: NDArray[np.int64]
+    unflushed: NDArray[np.int64]
     writes: NDArray[np.bool_]
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
@@ -102,6 +116,10 @@ def explored(
 def _arrays(keys: tuple[Key, ...], views: list[View], found: list[_Move]) -> SchemeChain:
     names = tuple(dict.fromkeys(move.rate for move in found))
     place = {name: number for number, name in enumerate(names)}
+    width = max(len(keys[0][0]) - 1, 1)
+    gap_map = np.full((len(found), width), INTO_BASE, dtype=np.int64)
+    for row, move in enumerate(found):
+        gap_map[row, : len(move.step.gap_map)] = move.step.gap_map
     return SchemeChain(
         keys=keys,
         writable=np.array([view.writable for view in views]),
@@ -113,6 +131,10 @@ def _arrays(keys: tuple[Key, ...], views: list[View], found: list[_Move]) -> Sch
         losses=np.array([move.step.losses for move in found]),
         failed=np.array([move.step.failed for move in found]),
         moved=np.array([move.step.moved for move in found]),
+        total=np.array([move.step.total for move in found], dtype=np.bool_),
+        gaps=np.array([gaps_between(view.levels) for view in views], dtype=np.int64),
+        gap_map=gap_map,
+        unflushed=np.array([move.step.unflushed for move in found], dtype=np.int64),
         writes=np.array([move.step.view.writable for move in found], dtype=np.bool_),
         reads=np.array([move.step.view.readable for move in found], dtype=np.bool_),
         rate_names=names,
@@ -152,7 +174,8 @@ def _moves(
     for slot, level in enumerate(before.levels):
         if level == red.EMPTY and own[slot] in RUNNING and sources and most != red.EMPTY:
             held = tuple(most if s == slot else value for s, value in enumerate(before.levels))
-            yield "copy", 1.0, Step(settle(scheme, own, held, copying), 0.0, 0.0, 0.0), own
+            view = settle(scheme, own, held, copying)
+            yield "copy", 1.0, Step(view, gap_map=view.gap_map), own
 
 
 def _alike(racks: tuple[int, ...], own: tuple[int, ...], levels: Levels) -> Key:

@@ -7,26 +7,22 @@ Their rules are in :mod:`advisor.reliability.quorums`. Every row carries the mea
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
-from scipy import sparse
 
 from advisor.errors import NotComputedError
 from advisor.protocol.config import Config
 from advisor.protocol.schemes import ASYNCHRONOUS
-from advisor.reliability import ranges, rates, solve
-from advisor.reliability.anyloss import SetLosses, Tails, any_loss
+from advisor.reliability import ranges, rates
+from advisor.reliability.anyloss import Tails, any_loss
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.measures import setting_for
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Brokers, Replicas, place
 from advisor.reliability.quorums import FLUSHED_MAJORITY, SCHEMES, Quorums
-from advisor.reliability.result import Reliability
-from advisor.reliability.scheme_chain import SchemeChain, explored
-from advisor.reliability.solve import EXACT, ROUGH, Vector
+from advisor.reliability.result import MEASURES, UNITS, Reliability
+from advisor.reliability.scheme_solution import measures
+from advisor.reliability.solve import EXACT, ROUGH
+from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 __all__ = [
@@ -41,13 +37,6 @@ __all__ = [
 ]
 
 KAFKA = "isr"
-MEASURES = (
-    "loss_probability_per_year",
-    "loss_events_per_year",
-    "mean_years_to_loss",
-    "write_unavailability",
-    "read_unavailability",
-)
 MOST_REPLICAS = 3
 """Beyond that there are too many states to go through them all."""
 
@@ -60,6 +49,7 @@ _STAYS = (
     "The new leader stays. Kafka with acks=1 moves it back and loses what only a leader had twice "
     "as often."
 )
+_SHARES = ("probability", "fraction of time")
 
 
 @dataclass(frozen=True)
@@ -78,8 +68,18 @@ class SchemeRow:
         Over all partitions.
     mean_years_to_loss : float
         Infinite if no modelled event loses anything.
+    acked_records_lost_per_year : float
+        Over all partitions; nothing older than the retention counts.
     write_unavailability, read_unavailability : float
         Fractions of time, mean over partitions.
+    write_stalled : float
+        Time in which writes wait for replicas that are then given up; Kafka's alone. A
+        synchronous scheme gives nobody up, so that its waits are in ``write_unavailability``; a
+        majority waits for whoever answers first, and an asynchronous leader for nobody.
+    records_refused_per_year : float
+        Of producers that are as patient as the configuration's, over all partitions.
+    records_dropped_per_year : float
+        Of Kafka with acks=0 alone: in the other schemes every record is acknowledged.
     note : str
         What to know before the row is set beside another; "" if nothing.
     """
@@ -89,8 +89,12 @@ class SchemeRow:
     loss_probability_per_year: float
     loss_events_per_year: float
     mean_years_to_loss: float
+    acked_records_lost_per_year: float
     write_unavailability: float
     read_unavailability: float
+    write_stalled: float
+    records_refused_per_year: float
+    records_dropped_per_year: float
     note: str = ""
 
 
@@ -126,13 +130,26 @@ def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
     kafka = SchemeRow(
         name=KAFKA,
         rule=_RULES[int(config.acks)] if alone and config.acks is not None else words,
-        note=_MOVES_BACK if alone else "",
+        note=_own_note(result),
         **{measure: getattr(result, measure) for measure in MEASURES},
     )
     others = (
         scheme_row(name, result.cluster, config, result.model, result.load) for name in SCHEMES
     )
     return (kafka, *others)
+
+
+def _own_note(result: Reliability) -> str:
+    """What to know of Kafka's row before it is set beside another."""
+    if result.config.acks == "all":
+        return ""
+    if result.config.acks == 1:
+        return _MOVES_BACK
+    dropped = significant(result.records_dropped_per_year)
+    return (
+        f"Nothing is acknowledged, so that no acknowledged record is lost: {dropped} records a "
+        f"year are dropped instead. {_MOVES_BACK}"
+    )
 
 
 def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, ranges.Interval]:
@@ -152,7 +169,7 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, ranges.In
     for measure in MEASURES:
         value = getattr(row, measure)
         low, high = ranges.spread([getattr(one, measure) for one in drawn])
-        most = math.inf if measure in ("loss_events_per_year", "mean_years_to_loss") else 1.0
+        most = 1.0 if UNITS[measure] in _SHARES else math.inf
         found[measure] = (min(low, value), min(max(high, value), most))
     return found
 
@@ -172,7 +189,8 @@ def scheme_row(
     name : str
         One of `SCHEMES`.
     cluster, config, model, load
-        Of the configuration only the replication factor and what places replicas count.
+        Of the configuration only the replication factor, what places replicas and how long
+        producers retry count.
     precision : float
         Relative accuracy asked of the solver.
     """
@@ -192,7 +210,7 @@ def scheme_row(
         counts[pattern] += count
         patterns[replicas if scheme.tail else tuple(sorted(replicas))] = pattern
     found = {
-        pattern: _measures(scheme, pattern, config, model, load, where.brokers, precision)
+        pattern: measures(scheme, pattern, config, model, load, where.brokers, precision)
         for pattern in counts
     }
     first = any_loss(
@@ -201,88 +219,22 @@ def scheme_row(
         where,
         tails=Tails(each_change=1, leaders=factor) if scheme.tail else None,
     )
-    events, refused, unread = (
-        math.fsum(found[pattern].sums[column] * count for pattern, count in counts.items())
-        for column in range(3)
-    )
+
+    def over_all(measure: str) -> float:
+        return math.fsum(found[pattern].amounts[measure] * n for pattern, n in counts.items())
+
     partitions = counts.total()
     return SchemeRow(
         name=name,
         rule=scheme.rule,
         loss_probability_per_year=first.probability,
-        loss_events_per_year=events,
+        loss_events_per_year=over_all("loss_events_per_year"),
         mean_years_to_loss=first.mean_years,
-        write_unavailability=refused / partitions,
-        read_unavailability=unread / partitions,
+        acked_records_lost_per_year=over_all("acked_records_lost_per_year"),
+        write_unavailability=over_all("write_unavailability") / partitions,
+        read_unavailability=over_all("read_unavailability") / partitions,
+        write_stalled=0.0,
+        records_refused_per_year=over_all("records_refused_per_year"),
+        records_dropped_per_year=0.0,
         note=_STAYS if name == ASYNCHRONOUS else "",
     )
-
-
-class _Measures(NamedTuple):
-    """What one partition loses and refuses.
-
-    Attributes
-    ----------
-    losses : SetLosses
-    sums : (float, float, float)
-        Loss events a year, and the shares of time without writes and without reads.
-    """
-
-    losses: SetLosses
-    sums: tuple[float, float, float]
-
-
-def _measures(
-    scheme: Quorums,
-    pattern: tuple[int, ...],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    brokers: int,
-    precision: float,
-) -> _Measures:
-    copying = rates.copy_hours(config, model, load, brokers) > 0
-    page_cache = model.get("flush.seconds", 0.0) > 0 and not scheme.flushed
-    chain = explored(scheme, setting_for(pattern, model), copying, page_cache)
-    per_hour = np.array(
-        [rates.rate_per_hour(name, config, model, load, brokers) for name in chain.rate_names]
-    )
-    rate = per_hour[chain.rate] * chain.weight
-    share = solve.stationary(_flow(chain, rate, np.zeros(len(chain.keys))), precision)
-    flux = share[chain.source] * rate
-    # What only the leader had is lost once another leads.
-    tail = load.records_per_second / load.partitions * load.replication_delay_ms / 1000.0
-    some = -math.expm1(-tail) if scheme.tail else 0.0
-    going = np.minimum(chain.failed + chain.moved, 1.0)
-    dropped = some * going * (chain.writable[chain.source] & chain.reads)
-    outage = rates.failover_hours(model, load, brokers)
-    change = flux * (chain.failed * outage[0] + chain.moved * outage[1])
-    losing = chain.losses + (1.0 - chain.losses) * dropped
-    absorbed = np.bincount(chain.source, rate * losing, len(chain.keys)).astype(np.float64)
-    until_loss = _flow(chain, rate * (1.0 - losing), absorbed)
-    first = solve.first_loss(until_loss, HOURS_PER_YEAR, precision)
-    return _Measures(
-        SetLosses(first, _by_mechanism(chain, flux * losing * HOURS_PER_YEAR)),
-        (
-            math.fsum((flux * losing).tolist()) * HOURS_PER_YEAR,
-            math.fsum(share[~chain.writable].tolist())
-            + math.fsum(change[chain.writable[chain.source] & chain.writes].tolist()),
-            math.fsum(share[~chain.readable].tolist())
-            + math.fsum(change[chain.readable[chain.source] & chain.reads].tolist()),
-        ),
-    )
-
-
-def _by_mechanism(chain: SchemeChain, amounts: Vector) -> dict[str, float]:
-    sums: dict[str, float] = defaultdict(float)
-    by_rate = np.bincount(chain.rate, amounts, len(chain.rate_names))
-    for name, amount in zip(chain.rate_names, by_rate.tolist(), strict=True):
-        sums[rates.mechanism_of(name)] += amount
-    return {mechanism: amount for mechanism, amount in sums.items() if amount > 0}
-
-
-def _flow(chain: SchemeChain, rate: Vector, absorbed: Vector) -> solve.Flow:
-    size = (len(chain.keys), len(chain.keys))
-    moving = (chain.source != chain.target) & (rate > 0)
-    where = (chain.source[moving], chain.target[moving])
-    return solve.Flow(sparse.csr_array((rate[moving], where), shape=size), absorbed)

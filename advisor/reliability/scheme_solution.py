@@ -1,0 +1,263 @@
+"""A scheme's chain filled with a card's numbers: what one partition loses and refuses.
+
+Each measure has the meaning that it has for Kafka (:mod:`advisor.reliability.solution`), and what
+is lost is followed in the same way: gaps along the chain while the retention's clock runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from advisor.protocol.config import Config
+from advisor.protocol.producer import retry_budget_ms
+from advisor.reliability import rates, retention, solve
+from advisor.reliability.anyloss import SetLosses
+from advisor.reliability.histories import LOST
+from advisor.reliability.measures import setting_for
+from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.quorums import Quorums
+from advisor.reliability.scheme_chain import SchemeChain, explored
+from advisor.reliability.solve import Vector
+from advisor.reliability.workload import Workload
+
+
+class SchemeMeasures(NamedTuple):
+    """What one partition loses and refuses.
+
+    Attributes
+    ----------
+    losses : SetLosses
+    amounts : dict of measure to float
+        Events and records a year, and shares of time.
+    """
+
+    losses: SetLosses
+    amounts: dict[str, float]
+
+
+class Filled(NamedTuple):
+    """A chain with numbers in it.
+
+    Attributes
+    ----------
+    chain : SchemeChain
+    rate : array, shape (transitions,)
+        Per hour.
+    share : array, shape (states,)
+        Long-run fraction of time.
+    rough : bool
+        A few digits are enough.
+    """
+
+    chain: SchemeChain
+    rate: Vector
+    share: Vector
+    rough: bool
+
+    @property
+    def flux(self) -> Vector:
+        """How often each transition happens, per hour."""
+        flux: Vector = self.share[self.chain.source] * self.rate
+        return flux
+
+    def flow(self, kept: Vector | float = 1.0, absorbed: Vector | None = None) -> solve.Flow:
+        """The moves between states, or the part of them that is kept."""
+        chain, rate = self.chain, self.rate * kept
+        moving = (chain.source != chain.target) & (rate > 0)
+        ends = np.zeros(len(chain.keys)) if absorbed is None else absorbed
+        return solve.Flow.of(chain.source[moving], chain.target[moving], rate[moving], ends)
+
+
+def measures(
+    scheme: Quorums,
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float,
+) -> SchemeMeasures:
+    """Solve the chain of one replica set.
+
+    Parameters
+    ----------
+    scheme : Quorums
+    pattern : tuple of int
+        Rack number of each replica.
+    config : Config
+        Only its replication factor and how long its producers retry count.
+    model, load
+    brokers : int
+        Of the whole cluster.
+    precision : float
+        Relative accuracy asked of the solver.
+    """
+    filled = _filled(scheme, pattern, config, model, load, brokers, precision)
+    chain, flux = filled.chain, filled.flux
+    dropping = _dropping(filled, scheme)
+    some = -math.expm1(-_tail_records(load))
+    losing = chain.losses + (1.0 - chain.losses) * some * dropping
+    absorbed = solve.sums(chain.source, filled.rate * losing, len(chain.keys))
+    first = solve.first_loss(filled.flow(1.0 - losing, absorbed), HOURS_PER_YEAR, precision)
+    outage = rates.failover_hours(model, load, brokers)
+    records = load.records_per_hour_per_partition * HOURS_PER_YEAR
+    lost = _lost_hours(filled, scheme, model, load) * records
+    tail = min(_tail_records(load), load.retained_records_per_partition)
+    amounts = {
+        "loss_events_per_year": math.fsum((flux * losing).tolist()) * HOURS_PER_YEAR,
+        "acked_records_lost_per_year": lost + float(flux @ dropping) * tail * HOURS_PER_YEAR,
+        "write_unavailability": math.fsum(filled.share[~chain.writable].tolist())
+        + _reactions(filled, outage, writing=True),
+        "read_unavailability": math.fsum(filled.share[~chain.readable].tolist())
+        + _reactions(filled, outage, writing=False),
+        "records_refused_per_year": _refused_share(filled, config, outage) * records,
+    }
+    return SchemeMeasures(
+        SetLosses(first, _by_mechanism(chain, flux * losing * HOURS_PER_YEAR)), amounts
+    )
+
+
+def _filled(
+    scheme: Quorums,
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float,
+) -> Filled:
+    copying = rates.copy_hours(config, model, load, brokers) > 0
+    page_cache = model.get("flush.seconds", 0.0) > 0 and not scheme.flushed
+    chain = explored(scheme, setting_for(pattern, model), copying, page_cache)
+    per_hour = np.array(
+        [rates.rate_per_hour(name, config, model, load, brokers) for name in chain.rate_names]
+    )
+    rate = per_hour[chain.rate] * chain.weight
+    unsolved = Filled(chain, rate, np.zeros(len(chain.keys)), precision > solve.EXACT)
+    return unsolved._replace(share=solve.stationary(unsolved.flow(), precision))
+
+
+def _tail_records(load: Workload) -> float:
+    """How many records only the leader has, on average."""
+    return load.records_per_second / load.partitions * load.replication_delay_ms / 1000.0
+
+
+def _dropping(filled: Filled, scheme: Quorums) -> Vector:
+    """Chance of each transition that what only the leader had is lost: once another leads."""
+    chain = filled.chain
+    going = np.minimum(chain.failed + chain.moved, 1.0)
+    return scheme.tail * going * (chain.writable[chain.source] & chain.reads)
+
+
+def _reactions(filled: Filled, hours: tuple[float, float], writing: bool) -> float:
+    """Share of time until a new leader serves, where service goes on.
+
+    Parameters
+    ----------
+    filled : Filled
+    hours : (float, float)
+        For each failure of a leader, and for each that hands over.
+    writing : bool
+        Of writes rather than of reads.
+    """
+    chain, flux = filled.chain, filled.flux
+    before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)
+    changes = flux * (chain.failed * hours[0] + chain.moved * hours[1])
+    return math.fsum(changes[before[chain.source] & after].tolist())
+
+
+def _refused_share(filled: Filled, config: Config, outage: tuple[float, float]) -> float:
+    """Share of the records whose producer gives up, by the distribution of outages."""
+    # A scheme answers its producers, and one that asks for answers tries again.
+    answered = config if config.acks != 0 else config.changed(acks=1)
+    budget_hours = retry_budget_ms(answered) / 3_600_000.0
+    if math.isinf(budget_hours):
+        return 0.0
+    waits = solve.survival_in(filled.flow(), ~filled.chain.writable, budget_hours)
+    failed, moved = (max(hours - budget_hours, 0.0) for hours in outage)
+    return float(filled.share @ waits) + _reactions(filled, (failed, moved), writing=True)
+
+
+def _lost_hours(filled: Filled, scheme: Quorums, model: FailureModel, load: Workload) -> float:
+    """Hours of writing lost per hour, but for what only a leader had; none twice.
+
+    Nothing older than the retention counts. A partition that loses all loses its whole log.
+    """
+    chain, flux, most = filled.chain, filled.flux, load.retention_hours
+    flush_hours = 0.0 if scheme.flushed else model.get("flush.seconds", 0.0) / 3600.0
+    flush_hours = min(flush_hours, most)
+    gone = (chain.gap_map == LOST) & ~chain.total[:, None]
+    gaps = _mean_gaps(filled, flush_hours, most)
+    in_gaps = (gaps[chain.source] * gone).sum(axis=1) * filled.rate
+    cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
+    return math.fsum(
+        [
+            *in_gaps.tolist(),
+            float(flux[chain.total].sum()) * _whole_log_hours(filled, most),
+            float(flux[cached].sum()) * flush_hours,
+        ]
+    )
+
+
+def _mean_gaps(filled: Filled, flush_hours: float, retention_hours: float) -> Vector:
+    """Hours of writing in each gap that are still kept, times the probability of the state.
+
+    As `retention.mean_gaps` for Kafka. A gap grows while the partition is written without the
+    replicas that lack it. One that power leaves, taking some members' page caches, begins with
+    what was in them; that they may have been part of an older gap is neglected.
+
+    Returns
+    -------
+    array, shape (states, most gaps)
+    """
+    chain, rate = filled.chain, filled.rate
+    states, width = len(chain.keys), chain.gap_map.shape[1]
+    there = np.arange(width) < chain.gaps[:, None]
+    count = int(np.count_nonzero(there))
+    gaps = np.zeros(there.shape)
+    if count == 0:
+        return gaps
+    place = np.full(there.shape, -1)
+    place[there] = np.arange(count)
+    moves, gap = np.nonzero(there[chain.source] & (chain.gap_map >= 0))
+    rows = place[chain.target[moves], chain.gap_map[moves, gap]]
+    where = (rows, place[chain.source[moves], gap])
+    into = sparse.csr_array((rate[moves], where), shape=(count, count))
+    growing = chain.writable & (chain.gaps > 0)
+    source = np.zeros(count)
+    source[place[growing, 0]] = filled.share[growing]
+    begins = chain.unflushed >= 0
+    first = place[chain.target[begins], chain.unflushed[begins]]
+    source += solve.sums(first, filled.flux[begins] * flush_hours, count)
+    state, _ = np.nonzero(there)
+    leaving = solve.sums(chain.source, rate, states)[state]
+    gaps[there] = retention.hours_within(
+        into, leaving, growing[state], source, retention_hours, filled.rough
+    )
+    return gaps
+
+
+def _whole_log_hours(filled: Filled, retention_hours: float) -> float:
+    """Mean hours of writing that a log holds when all of it is lost.
+
+    Such losses come as a Poisson process, as far as the chain starts anew after each.
+    """
+    chain = filled.chain
+    written = float(filled.share @ chain.writable)
+    losses = float(filled.flux[chain.total].sum()) / written if written else 0.0
+    if losses * retention_hours == 0.0:
+        return retention_hours
+    return -math.expm1(-losses * retention_hours) / losses
+
+
+def _by_mechanism(chain: SchemeChain, amounts: Vector) -> dict[str, float]:
+    sums: dict[str, float] = defaultdict(float)
+    by_rate = solve.sums(chain.rate, amounts, len(chain.rate_names))
+    for name, amount in zip(chain.rate_names, by_rate.tolist(), strict=True):
+        sums[rates.mechanism_of(name)] += amount
+    return {mechanism: amount for mechanism, amount in sums.items() if amount > 0}
