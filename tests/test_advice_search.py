@@ -159,6 +159,28 @@ def test_where_nothing_helps_the_fewest_replicas_do(replicas: int, worse: float)
     assert replicas == 5 or best.config.min_insync_replicas == 2
 
 
+def test_where_nothing_helps_a_broker_may_still_go() -> None:
+    """Two replicas that lose as often as three are not advised: with them no broker may go."""
+
+    def site(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        return replace(
+            found,
+            loss_probability_per_year=0.1,
+            mean_years_to_loss=10.0,
+            write_unavailability=1e-6,
+            tolerates=tolerance(config),
+        )
+
+    answer = search(site, SIX, CARD, LOAD)
+    assert answer.best.name == "RF 3, min.insync.replicas 2, acks=all"
+    flat = replace(SIX, brokers=dict.fromkeys(SIX.brokers))
+    assert (
+        "RF 2 with min.insync.replicas 1 misses the same goals: an acknowledged record is lost as "
+        "often, and 0 instead of 1 may go without a loss."
+    ) in search(site, flat, CARD, LOAD).why
+
+
 def test_candidates_follow_the_version() -> None:
     """Every min ISR is tried from 0.8.2, a producer that retries everywhere, unclean off."""
     assert [(c.min_insync_replicas, c.acks) for c in candidates("4.1", 3)] == [
@@ -224,6 +246,19 @@ def test_neighbours_are_spoken_of() -> None:
     assert "With acks=1 an acknowledged record would be lost" in why
 
 
+def test_what_is_rare_either_way_is_still_compared() -> None:
+    """Less than once in a million years both: the reason for min ISR 2 is how much rarer it is."""
+
+    def rare(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        return replace(found, mean_years_to_loss=1e8 * 1000.0 ** (config.min_insync_replicas or 0))
+
+    why = " ".join(search(rare, SIX, CARD, LOAD).why)
+    assert "With min.insync.replicas 1 losses would come 1,000 times as often" in why
+    assert "With min.insync.replicas 3 losses would come more seldom" in why
+    assert why.count("in both cases less than once in a million years") == 2
+
+
 def test_topics_and_load_come_from_the_description() -> None:
     """Partitions of the users' topics are added up, and what most of them have is the current."""
     replicas = (1, 2, 3)
@@ -254,6 +289,8 @@ def test_the_version_is_what_the_columns_allow() -> None:
         return Cluster({1: None}, (topic,), source="describe.txt")
 
     assert version_of(described(), "3.1") == ("3.1", "")
+    assert "newer than" in version_of(described(), "99.0")[1]
+    assert version_of(described(), NEWEST_KNOWN) == (NEWEST_KNOWN, "")
     assert version_of(replace(described(), kafka_version="2.2"))[0] == "2.2"
     assert version_of(described(elr=(), topic_id="x"))[0] == NEWEST_KNOWN
     assert version_of(described(topic_id="x"))[0] == "3.7"
