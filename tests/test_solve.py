@@ -12,6 +12,7 @@ from scipy import sparse
 from advisor.errors import AdvisorError
 from advisor.reliability import solve
 from advisor.reliability.solve import Flow
+from advisor.reliability.staying import Stays
 
 YEAR = 8760.0
 
@@ -88,7 +89,7 @@ def test_stationary_agrees_with_linear_algebra(data, size):
 def test_staying_in_a_set_is_exponential_for_one_state():
     """One unwritable state that ends at rate 2 an hour lasts over 3 hours with exp(-6)."""
     flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
-    stays = solve.survival_in(flow, np.array([False, True]), 3.0)
+    stays = Stays(flow, np.array([False, True])).after(3.0)
     assert stays == pytest.approx([0.0, np.exp(-6.0)], rel=1e-12)
 
 
@@ -165,7 +166,7 @@ def test_staying_in_states_that_are_left_alike_is_exponential(hours):
     """However often they change places; the series is cut where nothing is left of it."""
     rates = np.array([[0.0, 0.1, 0.0], [0.25, 0.0, 4.0], [0.25, 1.0, 0.0]])
     flow = Flow(sparse.csr_array(rates), np.zeros(3))
-    stays = solve.survival_in(flow, np.array([False, True, True]), hours)
+    stays = Stays(flow, np.array([False, True, True])).after(hours)
     assert stays.tolist() == pytest.approx([0.0, *[math.exp(-0.25 * hours)] * 2], rel=1e-12)
 
 

@@ -6,7 +6,7 @@
 - All that can happen: `graph`, `happenings`, `numbering`, `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
   `limits`, `bounds`; as arrays `chain`.
-- Its solution: `solve`, `retention`, `solution`; for one replica set `measures`.
+- Its solution: `solve`, `staying`, `retention`, `solution`; for one replica set `measures`.
 - The answer: `evaluate`, `anyloss` (for all sets), `result`, `ranges`, `tornado`, `cost`,
   `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
 - Other schemes: `quorums`, `scheme_chain`, `schemes`.

@@ -18,6 +18,7 @@ from advisor.reliability import reduction as red
 from advisor.reliability.bounds import missing
 from advisor.reliability.chain import Structure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.staying import Stays
 from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
@@ -128,11 +129,10 @@ class Solution:
         errors["records_dropped_per_year"] = 0.0
         if config.acks == 0:
             _drop_what_nobody_acknowledged(causes, errors)
-        beyond = self.chain.flags[:, chain.BEYOND]
         return SetMeasures(
             first_loss=self._first_loss,
             causes=causes,
-            neglected_per_year=float(self.flux[beyond].sum()) * HOURS_PER_YEAR,
+            neglected_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
             states=self.chain.states,
             errors=errors,
         )
@@ -149,38 +149,47 @@ class Solution:
         }
 
     @cached_property
-    def _missed(self) -> Vector:
-        """What is left out, per healthy hour; see `bounds.missing`."""
+    def _missed(self) -> list[float]:
+        """What is left out, as a share of all time; see `bounds.missing`."""
         gain = self._gain()
-        return missing(self.chain, self.rates, self.rate, gain, max(self.outage_hours))
+        found = missing(self.chain, self.rates, self.rate, gain, max(self.outage_hours))
+        share: list[float] = (found * self.pi[0]).tolist()
+        return share
+
+    @cached_property
+    def _flux_beyond(self) -> tuple[float, float]:
+        """Into left-out states per hour, from states that are written and from the others."""
+        beyond = self.chain.flags[:, chain.BEYOND]
+        written = self.chain.writable[self.chain.source]
+        return float(self.flux[beyond & written].sum()), float(self.flux[beyond & ~written].sum())
+
+    @cached_property
+    def _widest_gap_hours(self) -> float:
+        """Writing in a gap, on average in the state where that is longest."""
+        gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
+        widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
+        return min(widest, self.load.retention_hours)
 
     def _errors(
         self, causes: dict[str, Causes], budget_hours: float, longest_stall: float
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
-        # Per healthy hour; as a share of all time, and of what is measured in it.
-        missed = (self._missed * self.pi[0]).tolist()
-        events, totals, unwritable, unreadable, hours, stalls = missed
+        events, totals, unwritable, unreadable, hours, stalls = self._missed
         year, load = HOURS_PER_YEAR, self.load
         records = load.records_per_hour_per_partition
-        gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
-        widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
-        widest = min(widest, load.retention_hours)
         lost = totals * load.retained_records_per_partition + events * (
-            records * widest + 2.0 * self.tail_records
+            records * self._widest_gap_hours + 2.0 * self.tail_records
         )
-        leaving = self.chain.flags[:, chain.BEYOND] & ~self.chain.writable[self.chain.source]
         # Nobody who waits for ever is refused.
         patience = budget_hours if math.isfinite(budget_hours) else 0.0
-        waiting = float(self.flux[leaving].sum()) * patience
+        waiting = self._flux_beyond[1] * patience
         added = {
             "loss_events_per_year": events * year,
             "acked_records_lost_per_year": lost * year,
             "write_unavailability": unwritable,
             "read_unavailability": unreadable,
             "records_refused_per_year": (unwritable + waiting) * records * year,
-            "write_stalled": (stalls + float(self.flux[self.chain.flags[:, chain.BEYOND]].sum()))
-            * longest_stall,
+            "write_stalled": (stalls + sum(self._flux_beyond)) * longest_stall,
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
         rough = self.precision > solve.EXACT
@@ -223,7 +232,14 @@ class Solution:
 
     def _by_trigger(self, amounts: Vector) -> Causes:
         """Sum what transitions do by the mechanism that set them off."""
-        sums = solve.sums(self.chain.rate, amounts, len(self.mechanism))
+        return self._by_mechanism(self._by_name(amounts))
+
+    def _by_name(self, amounts: Vector) -> Vector:
+        """Sum what transitions do by the names of their rates."""
+        return solve.sums(self.chain.rate, amounts, len(self.mechanism))
+
+    def _by_mechanism(self, sums: Vector) -> Causes:
+        """The sums of a mechanism's names in one."""
         causes: Causes = defaultdict(float)
         for mechanism, amount in zip(self.mechanism, sums, strict=True):
             if amount > 0:
@@ -249,7 +265,7 @@ class Solution:
         """Time in states without service, and the moments until a new leader serves."""
         return _added(
             self._by_blame(self.pi * ~available),
-            self._by_trigger(self._leader_changes(available) @ np.array(self.outage_hours)),
+            self._by_mechanism(self._leader_changes(available) @ np.array(self.outage_hours)),
         )
 
     @cached_property
@@ -272,28 +288,39 @@ class Solution:
         """Time in which acks=all waits for followers that have not left the ISR yet."""
         dead, hung = stall_hours
         waits = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
-        return self._by_trigger(self.flux * self._stalls * waits[self.chain.rate])
+        return self._by_mechanism(self._stalls_per_hour * waits)
+
+    @cached_property
+    def _stalls_per_hour(self) -> Vector:
+        """By the names of rates."""
+        return self._by_name(self.flux * self._stalls)
 
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
-        """Per hour and transition: failures and moves of the leader that end in service."""
-        served = available[self.chain.source] & available[self.chain.target]
+        """Failures and moves of the leader that end in service, per hour; by names of rates."""
+        served = self.flux * (available[self.chain.source] & available[self.chain.target])
         flags = self.chain.flags
-        both = np.stack([flags[:, chain.FAILOVER], flags[:, chain.HANDOVER]], axis=1)
-        changes: Vector = (self.flux * served)[:, None] * both
-        return changes
+        both = (chain.FAILOVER, chain.HANDOVER)
+        return np.stack([self._by_name(served * flags[:, change]) for change in both], axis=1)
+
+    @cached_property
+    def _unwritable(self) -> Stays:
+        return Stays(self.flow, ~self.chain.writable)
 
     def _refused(self, budget_hours: float) -> Causes:
         """Records whose producer gives up: created with more outage ahead than it waits."""
         per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
-        unwritable = ~self.chain.writable
         if math.isinf(budget_hours):
             return {}
-        waits = solve.survival_in(self.flow, unwritable, budget_hours)
+        waits = self._unwritable.after(budget_hours)
         beyond = np.maximum(np.array(self.outage_hours) - budget_hours, 0.0)
-        changes = self._leader_changes(self.chain.writable) @ beyond
+        changes = self._write_changes @ beyond
         return _added(
-            self._by_blame(self.pi * waits * per_year), self._by_trigger(changes * per_year)
+            self._by_blame(self.pi * waits * per_year), self._by_mechanism(changes * per_year)
         )
+
+    @cached_property
+    def _write_changes(self) -> Vector:
+        return self._leader_changes(self.chain.writable)
 
     def _records_lost(self) -> Vector:
         """Expected acknowledged records lost, per hour and transition; none twice.

@@ -36,8 +36,6 @@ _LARGEST_ELIMINATED = 1500
 _SWEEPS = 2000
 # Looking whether a sum has settled takes about as long as a sweep.
 _SWEEPS_BETWEEN_LOOKS = 4
-# Below the rounding of what it is added to.
-_ROUNDING = 1e-17
 # By this factor less than the precision asked for, when the start is taken as forgotten.
 _FORGOTTEN = math.exp(3.0)
 
@@ -353,40 +351,3 @@ def _uniformised(flow: Flow, out: Vector, horizon_hours: float) -> float:
         lost += float(there @ leave) * (1.0 if step < first else float(tail[step - first]))
         there = jumps @ there + stay * there
     return lost
-
-
-def survival_in(flow: Flow, members: NDArray[np.bool_], hours_in: float) -> Vector:
-    """For each state of a set: probability of staying in the set for ``hours_in`` more.
-
-    Parameters
-    ----------
-    flow : Flow
-    members : array of bool
-    hours_in : float
-
-    Returns
-    -------
-    array, shape (states,)
-        0 outside the set.
-    """
-    stays = np.zeros(len(members))
-    index = np.flatnonzero(members)
-    if not len(index) or hours_in == 0:
-        stays[index] = 1.0
-        return stays
-    inner = sparse.csr_array(flow.rates[index][:, index])
-    out = flow.out[index]
-    pace = max(float(out.max()), 1e-300)
-    mean = pace * hours_in
-    if mean > 5_000_000:
-        raise AdvisorError("the producer's budget is too long against the shortest outage")
-    weights = stats.poisson.pmf(np.arange(int(mean + 9.0 * math.sqrt(mean) + 60.0)), mean)
-    # Terms do not grow, so that the weights that are left bound what is cut off.
-    steps = int(np.argmax(np.cumsum(weights[::-1])[::-1] < _ROUNDING))
-    term = np.ones(len(index))
-    total = weights[0] * term
-    for step in range(1, steps + 1):
-        term = (inner @ term) / pace + (1.0 - out / pace) * term
-        total = total + weights[step] * term
-    stays[index] = total
-    return stays

@@ -1,0 +1,66 @@
+"""How long a chain stays in some of its states: the lengths of outages, not their mean."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from advisor.errors import AdvisorError
+from advisor.reliability.solve import Flow, Vector
+
+# Below the rounding of what it is added to.
+_ROUNDING = 1e-17
+# Numbers that a series may keep for the next question (2 MB).
+_REMEMBERED = 2**18
+
+
+class Stays:
+    """How long a chain stays in a set of states, for any number of hours.
+
+    The terms of Jensen's series do not depend on the hours, so they are kept for the next question.
+
+    Parameters
+    ----------
+    flow : Flow
+    members : array of bool, shape (states,)
+    """
+
+    def __init__(self, flow: Flow, members: NDArray[np.bool_]) -> None:
+        self._size = len(members)
+        self._index = np.flatnonzero(members)
+        inner = sparse.csr_array(flow.rates[self._index][:, self._index])
+        out = flow.out[self._index]
+        self._pace = max(float(out.max(initial=0.0)), 1e-300)
+        stay = sparse.diags_array(1.0 - out / self._pace)
+        self._jumps = sparse.csr_array(inner / self._pace + stay)
+        self._terms = [np.ones(len(self._index))]
+
+    def after(self, hours_in: float) -> Vector:
+        """For each state of the set: probability of staying in it for ``hours_in`` more.
+
+        Returns
+        -------
+        array, shape (states,)
+            0 outside the set.
+        """
+        stays = np.zeros(self._size)
+        mean = self._pace * hours_in
+        if mean > 5_000_000:
+            raise AdvisorError("the producer's budget is too long against the shortest outage")
+        weights = stats.poisson.pmf(np.arange(int(mean + 9.0 * math.sqrt(mean) + 60.0)), mean)
+        # Terms do not grow, so that the weights that are left bound what is cut off.
+        steps = int(np.argmax(np.cumsum(weights[::-1])[::-1] < _ROUNDING))
+        most = 1 + _REMEMBERED // max(len(self._index), 1)
+        while len(self._terms) < min(steps + 1, most):
+            self._terms.append(self._jumps @ self._terms[-1])
+        known = self._terms[: steps + 1]
+        total = (weights[: len(known), None] * known).sum(axis=0)
+        term = known[-1]
+        for step in range(len(known), steps + 1):
+            term = self._jumps @ term
+            total += weights[step] * term
+        stays[self._index] = total
+        return stays
