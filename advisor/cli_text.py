@@ -22,6 +22,7 @@ def recommendation(answer: Recommendation) -> str:
     blocks = [
         [answer.verdict, answer.tolerances],
         [] if answer.rack_rule in answer.verdict else [answer.rack_rule],
+        [answer.goals.sentence],
         ["Why:", *(f"  {reason}" for reason in answer.why)],
         findings(answer.findings),
         ["Assumed:", *(f"  {note}" for note in answer.notes)] if answer.notes else [],
@@ -51,19 +52,25 @@ def audit(found: Audit) -> str:
                 str(config.min_insync_replicas),
                 every(r.mean_years_to_loss),
                 time_per_year(r.write_unavailability),
-                "met" if topic.ok else "missed",
+                "met" if topic.ok else f"missed: {topic.missed}",
             )
         )
     notes = ["Assumed:", *(f"  {note}" for note in found.notes)] if found.notes else []
-    blocks = [[found.verdict], table(rows), [found.spread], findings(found.findings), notes]
+    goals = [found.goals.sentence]
+    told = findings(found.findings)
+    blocks = [[found.verdict], table(rows), goals, [found.spread], told, notes]
     return _joined(blocks)
 
 
 def findings(found: Sequence[Finding]) -> list[str]:
     """Return each finding, and below the last of a code what to do."""
+    from advisor.advice.findings import grouped
+
     lines = ["Findings:"] if found else []
     for rule in dict.fromkeys(finding.rule for finding in found):
-        lines += [f"  {finding}" for finding in found if finding.rule is rule]
+        same = [finding for finding in found if finding.rule is rule]
+        for first, topics in grouped(same):
+            lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
         lines.append(f"         {rule.remedy}")
     return lines
 

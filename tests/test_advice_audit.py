@@ -7,8 +7,17 @@ import pytest
 
 from advisor.advice import Goals, audit
 from advisor.advice.auditing import config_of, load_of
+from advisor.advice.findings import grouped
 from advisor.advice.spread import spread_numbers, spread_words
-from advisor.advice.wording import count, dominant, how_often, listed, significant
+from advisor.advice.wording import (
+    count,
+    dominant,
+    first_of,
+    how_often,
+    listed,
+    sentence,
+    significant,
+)
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.reliability.copysets import copysets
 from advisor.reliability.evaluate import evaluate
@@ -73,6 +82,12 @@ def test_ok_is_about_goals_and_the_present() -> None:
     found = audit(Cluster(SIX, (dead,)), CARD, goals=EASY)
     assert found.topics[0].choice.meets_all
     assert not found.ok
+    assert found.verdict.startswith(
+        "Not working when this was described: dead (1 of 1 partition without a leader). "
+    )
+    assert found.topics[0].missed == "1 of 1 partition without a leader"
+    assert "now 1 of 1 partition without a leader" in found.topics[0].sentence
+    assert "missed: 1 of 1 partition" in found._repr_html_()
 
 
 def test_a_topic_half_way_between_two_factors_is_judged_in_parts() -> None:
@@ -138,6 +153,32 @@ def test_what_is_printed() -> None:
     )
 
 
+def test_what_is_broken_comes_first_and_what_is_alike_once() -> None:
+    """Findings stand by weight; those that differ in the topic alone are one line."""
+    dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
+    alike = [topic(f"t{i}", (1, 2), min_insync_replicas="1") for i in range(8)]
+    found = audit(Cluster(SIX, (dead, *alike)), CARD).findings
+    weights = [finding.rule.weight for finding in found]
+    assert found[0].code == "KRA104"
+    assert weights == sorted(weights, key=("broken", "risk", "note").index)
+    lines = {f.code: topics for f, topics in grouped(found)}
+    assert lines["KRA104"] == "dead"
+    assert lines["KRA101"] == "t0, t1, t2, t3, t4 and 3 more"
+
+
+def test_goals_are_said() -> None:
+    """Every goal that is set is in the sentence; without one it says so."""
+    assert Goals().sentence == (
+        "Goals: an acknowledged record is lost at most once in 1 million years and writes are "
+        "refused for at most 53 minutes a year."
+    )
+    told = Goals(read_unavailability=1e-3, records_refused_per_year=7, survive="rack").sentence
+    for words in ("reads fail for at most", "at most 7 records a year", "losing one rack costs no"):
+        assert words in told
+    nothing = Goals(loss_probability_per_year=None, write_unavailability=None)
+    assert nothing.sentence == "Goals: none."
+
+
 def test_words() -> None:
     """Small parts of sentences read as they should at their edges."""
     assert [count(1, "broker"), count(6, "broker"), count(12, "rack")] == [
@@ -151,6 +192,9 @@ def test_words() -> None:
         "a and b",
         "a, b and c",
     ]
+    assert first_of(list("abcdef")) == "a, b, c, d, e and f"
+    assert first_of(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert [sentence(text) for text in ("a b", "A b.", "")] == ["A b.", "A b.", "."]
     assert how_often(0.0) == "never"
     assert how_often(1e-6) == "once in 1 million years"
     assert how_often(1.0) == "all the time"
@@ -193,6 +237,9 @@ def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
     assert chances["5"]["low"] < chances["5"]["value"] < chances["5"]["high"]
     low = f"{100 * chances['5']['low']:.2g}%"
     assert f"{low} to 100% if five brokers are" in spread_words(found)
+    assert "on 1 set of brokers (copysets); a broker shares partitions with 1 other on" in (
+        spread_words(copysets([(1, 2)], 2))
+    )
     assert spread_words(copysets([], 3)) == "No partition stands anywhere."
 
 

@@ -14,14 +14,14 @@ from advisor.advice.checks import (
     check_replacement,
     check_topic,
 )
-from advisor.advice.choice import GOAL_WORDS, Choice, choose, measures_of
+from advisor.advice.choice import BRIEF_GOALS, GOAL_WORDS, Choice, choose, measures_of
 from advisor.advice.era import controller_of, version_of
-from advisor.advice.findings import BROKEN, Finding
+from advisor.advice.findings import BROKEN, Finding, by_weight
 from advisor.advice.goals import Goals
 from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
-from advisor.advice.wording import every, listed
+from advisor.advice.wording import every, first_of, listed, sentence
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
 from advisor.reliability.copysets import Copysets, copysets
@@ -60,8 +60,18 @@ class TopicAudit:
     @property
     def ok(self) -> bool:
         """Whether it meets every goal and nothing of it is broken now."""
-        broken = any(finding.rule.weight == BROKEN for finding in self.findings)
-        return self.choice.meets_all and not broken
+        return self.choice.meets_all and not self.broken
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """What of it does not work at the moment: "2 of 3 partitions without a leader"."""
+        found = [f for f in self.findings if f.rule.weight == BROKEN]
+        return tuple(f.detail.rstrip(".") for f in found)
+
+    @property
+    def missed(self) -> str:
+        """What it falls short of, in few words: "losses, writes"; "" when it is well."""
+        return ", ".join([*self.broken, *(BRIEF_GOALS[goal] for goal in self.choice.unmet)])
 
     @property
     def sentence(self) -> str:
@@ -72,6 +82,8 @@ class TopicAudit:
             f"{every(r.mean_years_to_loss)}, writes are refused "
             f"{time_per_year(r.write_unavailability)}"
         )
+        if self.broken:
+            text += f"; now {listed(self.broken)}"
         if self.choice.unmet:
             text += f"; misses {listed([GOAL_WORDS[goal] for goal in self.choice.unmet])}"
         return f"{text}."
@@ -117,20 +129,27 @@ class Audit:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything found: first about the cluster, then topic by topic, worst first."""
-        found = [*self.general, *(f for topic in self.topics for f in topic.findings)]
-        return tuple(dict.fromkeys(found))
+        """Everything found: what is broken now, then risks, then notes; worst topics first."""
+        return by_weight([*self.general, *(f for topic in self.topics for f in topic.findings)])
 
     @property
     def verdict(self) -> str:
-        """The answer in one or two sentences."""
+        """The answer in one or two sentences: what is broken now before what is to be feared."""
+        broken = [f"{t.topic.name} ({listed(t.broken)})" for t in self.topics if t.broken]
+        broken = list(dict.fromkeys(broken))
+        if not broken:
+            return self._outlook
+        return f"Not working when this was described: {first_of(broken)}. {self._outlook}"
+
+    @property
+    def _outlook(self) -> str:
         short = list(dict.fromkeys(t.topic.name for t in self.topics if not t.ok))
         total = len({t.topic.name for t in self.topics})
         topics = "the only topic" if total == 1 else f"{total:,} topics"
         if not short:
             text = f"{'' if total == 1 else 'all '}{topics} meet{'s' if total == 1 else ''}"
             return f"{text[0].upper()}{text[1:]} the goals."
-        names = listed(short[:5]) + (f" and {len(short) - 5} more" if len(short) > 5 else "")
+        names = first_of(short)
         if total == 1:
             return f"The only topic falls short of the goals: {names}."
         falls = "falls" if len(short) == 1 else "fall"
@@ -187,7 +206,7 @@ class Audit:
         """Return the verdict, every topic's sentence and every finding as text."""
         lines = [self.verdict, *(topic.sentence for topic in self.topics)]
         lines += [str(finding) for finding in self.findings]
-        return "\n".join([*lines, self.spread, *self.notes])
+        return "\n".join([*lines, self.spread, self.goals.sentence, *self.notes])
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {topic.sentence}" for topic in self.topics)])
@@ -200,7 +219,7 @@ class Audit:
                 "setting": t.choice.name,
                 "a record is lost": every(t.choice.reliability.mean_years_to_loss),
                 "refused a year": time_per_year(t.choice.reliability.write_unavailability),
-                "goals": "met" if t.choice.meets_all else f"{len(t.choice.unmet)} missed",
+                "goals": "met" if t.ok else f"missed: {t.missed}",
                 "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
             }
             for t in self.topics
@@ -281,7 +300,7 @@ def audit(
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
         ),
-        notes=(*notes, *assumed, *cluster.notes),
+        notes=(*notes, *map(sentence, assumed), *cluster.notes),
     )
 
 

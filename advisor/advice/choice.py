@@ -173,3 +173,12 @@ GOAL_WORDS = {
     SURVIVE_WITHOUT_LOSS: "losing no acknowledged record in one event",
     SURVIVE_WRITABLE: "writing on after one event",
 }
+
+BRIEF_GOALS = {
+    "loss_probability_per_year": "losses",
+    "write_unavailability": "writes",
+    "read_unavailability": "reads",
+    "records_refused_per_year": "refused records",
+    SURVIVE_WITHOUT_LOSS: "losses in one event",
+    SURVIVE_WRITABLE: "writes after one event",
+}

@@ -6,9 +6,11 @@ make. KRA3xx: the cluster and where replicas stand. KRA4xx: producers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from advisor.advice.wording import first_of
 
 BROKEN, RISK, NOTE = "broken", "risk", "note"
 
@@ -224,9 +226,10 @@ _RULES = (
         "KRA306",
         NOTE,
         "There are more replicas than racks",
-        "Some rack holds two replicas of each partition, so that one event takes both: an even "
-        "number of replicas over three racks is worse than three.",
-        "Use as many replicas as racks, or see the tolerance table for what still survives.",
+        "Some rack holds several replicas of each partition, so that one event takes them "
+        "together: four replicas over three racks are worse for it than three.",
+        "With three racks or more use as many replicas as racks; with two, losing one costs "
+        "records or writes whatever the number.",
     ),
     Rule(
         "KRA307",
@@ -316,6 +319,8 @@ _RULES = (
     ),
 )
 
+_WEIGHTS = (BROKEN, RISK, NOTE)
+
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _RULES})
 """Every rule by its code."""
 
@@ -323,3 +328,25 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _RULES
 def finding(code: str, detail: str, topic: str = "", partitions: tuple[int, ...] = ()) -> Finding:
     """Return a finding of the rule with that code."""
     return Finding(RULES[code], topic, detail, partitions)
+
+
+def by_weight(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return each finding once: what is broken now, then what is a risk, then the notes."""
+    return tuple(sorted(dict.fromkeys(found), key=lambda f: _WEIGHTS.index(f.rule.weight)))
+
+
+def grouped(found: Sequence[Finding]) -> list[tuple[Finding, str]]:
+    """Return one finding for all that differ in their topic alone, and which topics these are.
+
+    Returns
+    -------
+    list of (Finding, str)
+        In the order of the first of each; five topics by name, the others as a number, "" where
+        a finding is about no topic.
+    """
+    topics: dict[tuple[str, str], list[str]] = {}
+    firsts: dict[tuple[str, str], Finding] = {}
+    for one in found:
+        firsts.setdefault((one.code, one.detail), one)
+        topics.setdefault((one.code, one.detail), []).append(one.topic)
+    return [(first, first_of(topics[key])) for key, first in firsts.items()]

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from advisor.advice.tolerance import Survival
+from advisor.advice.wording import how_often, listed
 from advisor.errors import InputError
+from advisor.reliability.wording import significant, time_per_year
 
 MEASURES = (
     "loss_probability_per_year",
@@ -66,6 +68,24 @@ class Goals:
     def limits(self) -> dict[str, float]:
         """The measures that have a limit."""
         return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
+
+    @property
+    def sentence(self) -> str:
+        """What is asked for: "Goals: writes are refused for at most 53 minutes a year."."""
+        said = []
+        if self.loss_probability_per_year is not None:
+            often = how_often(self.loss_probability_per_year)
+            said.append(f"an acknowledged record is lost at most {often}")
+        for name, what in (("write", "writes are refused"), ("read", "reads fail")):
+            share = getattr(self, f"{name}_unavailability")
+            if share is not None:
+                said.append(f"{what} for at most {time_per_year(share)}")
+        if self.records_refused_per_year is not None:
+            limit = significant(self.records_refused_per_year)
+            said.append(f"at most {limit} records a year are refused")
+        if self.survive is not None:
+            said.append(f"losing one {self.survive} costs no acknowledged record and no writes")
+        return f"Goals: {listed(said) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
         """Every goal by name."""

@@ -11,6 +11,7 @@ from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
 from advisor.advice.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
+from advisor.advice.wording import sentence
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError
 from advisor.protocol.config import Config
@@ -105,7 +106,7 @@ def search(
         choices=tuple(ranked(choices, goals)),
         current=tried(current) if current is not None else None,
         topics=tuple(topic.name for topic in chosen),
-        notes=(*notes, *choices[0].reliability.assumptions, *cluster.notes),
+        notes=(*notes, *map(sentence, choices[0].reliability.assumptions), *cluster.notes),
     )
 
 

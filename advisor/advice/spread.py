@@ -31,10 +31,11 @@ def spread_words(found: Copysets) -> str:
     if not found.sets:
         return "No partition stands anywhere."
     sets = len(found.sets)
+    shared = f"{found.mean_scatter_width:.3g}"
     text = (
-        f"The partitions stand on {sets:,} different set{'s' if sets > 1 else ''} of brokers "
+        f"The partitions stand on {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
         "(copysets); a broker shares partitions with "
-        f"{found.mean_scatter_width:.3g} others on average (scatter width)."
+        f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
     )
     parts = [
         f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}"

@@ -44,6 +44,22 @@ def listed(items: Sequence[str]) -> str:
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
+def first_of(names: Sequence[str], most: int = 5) -> str:
+    """Return names as a list, the first of them and a number where they are many.
+
+    >>> first_of(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    if len(names) <= most + 1:
+        return listed(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def sentence(text: str) -> str:
+    """Return the text with a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def dominant(causes: Mapping[str, float]) -> str:
     """Return what a measure is mostly made of: "most of them come from planned restarts"."""
     total = math.fsum(causes.values())
