@@ -23,6 +23,7 @@ from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.quorums import Quorums
 from advisor.reliability.scheme_chain import SchemeChain, explored
 from advisor.reliability.solve import Vector
+from advisor.reliability.staying import Stays
 from advisor.reliability.workload import Workload
 
 
@@ -178,7 +179,7 @@ def _refused_share(filled: Filled, config: Config, outage: tuple[float, float]) 
     budget_hours = retry_budget_ms(answered) / 3_600_000.0
     if math.isinf(budget_hours):
         return 0.0
-    waits = solve.survival_in(filled.flow(), ~filled.chain.writable, budget_hours)
+    waits = Stays(filled.flow(), ~filled.chain.writable).after(budget_hours)
     failed, moved = (max(hours - budget_hours, 0.0) for hours in outage)
     return float(filled.share @ waits) + _reactions(filled, (failed, moved), writing=True)
 
