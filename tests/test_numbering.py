@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from advisor.reliability.numbering import Numbering, place_values, spread
+from advisor.reliability import numbering
+from advisor.reliability.numbering import Numbering, Pairs, met_in_order, place_values, spread
 
 
 def test_numbers_are_given_in_the_order_of_asking_and_stay():
@@ -34,3 +35,26 @@ def test_rows_of_a_ragged_table():
     owner, row = spread(np.array([4, 0, 9]), np.array([2, 0, 3]))
     assert owner.tolist() == [0, 0, 2, 2, 2]
     assert row.tolist() == [4, 5, 9, 10, 11]
+
+
+@pytest.mark.parametrize("largest_table", [0, 2**10, 2**22])
+def test_pairs_are_numbered_like_their_codes(monkeypatch, largest_table):
+    """However many rows and columns there are, and when the table is given up on the way."""
+    monkeypatch.setattr(numbering, "_LARGEST_TABLE", largest_table)
+    rng = np.random.default_rng(3)
+    pairs, codes = Pairs(), Numbering()
+    for most in (5, 20, 90, 400, 60):
+        one, other = rng.integers(0, most, (2, 300))
+        found, new = pairs.of(one, other)
+        expected, newer = codes.of(one << 32 | other)
+        assert found.tolist() == expected.tolist()
+        assert new.tolist() == newer.tolist()
+
+
+def test_numbers_in_the_order_in_which_they_are_met():
+    """Each once, and where each of them went."""
+    distinct, place = met_in_order(np.array([4, 2, 4, 0, 2]), 6)
+    assert distinct.tolist() == [4, 2, 0]
+    assert place.tolist() == [0, 1, 0, 2, 1]
+    nothing, nowhere = met_in_order(np.zeros(0, dtype=np.int64), 0)
+    assert (nothing.tolist(), nowhere.tolist()) == ([], [])

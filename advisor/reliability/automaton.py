@@ -36,6 +36,7 @@ class Automaton:
         self.writable: list[bool] = []
         self.readable: list[bool] = []
         self.gaps: list[int] = []
+        self.in_sync: list[int] = []
         self.growing: list[bool] = []
         self.copying: list[tuple[int, ...]] = []
         self.copies: list[int] = []
@@ -77,6 +78,7 @@ class Automaton:
             self.writable.append(writable)
             self.readable.append(is_readable(state))
             self.gaps.append(state.gaps)
+            self.in_sync.append(len(state.registration.isr))
             self.growing.append(writable and state.gaps > 0)
             self.copies.append(state.condition.count(COPYING))
             # A copy runs only while there is a leader to copy from.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from advisor.reliability import faults
 from advisor.reliability import graph as moves
 from advisor.reliability.graph import Graph, IntArray, graph
+from advisor.reliability.numbering import met_in_order
 from advisor.reliability.reduction import Setup
 from advisor.reliability.selection import Guide, chosen, left_states, part_of
 
@@ -103,10 +104,7 @@ def _arrays(whole: Graph, kept: IntArray) -> Structure:
     left, place = left_states(part)
     beyond = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
-    met, first, number = np.unique(part.rate, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(met), dtype=np.int64)
-    rank[order] = np.arange(len(met))
+    met, rate = met_in_order(part.rate, len(whole.rate_names))
     flags = [part.flags & bit > 0 for bit in _BITS]
     table = whole.table
     partitions = whole.partition[kept]
@@ -117,16 +115,16 @@ def _arrays(whole: Graph, kept: IntArray) -> Structure:
         states=len(kept),
         source=part.source,
         target=np.where(beyond, 0, part.target),
-        rate=rank[number.ravel()],
+        rate=rate,
         weight=part.times,
         flags=np.stack([*flags, beyond], axis=1),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1))[part.gaps],
-        rate_names=tuple(whole.rate_names[met[i]] for i in order),
+        rate_names=tuple(whole.rate_names[number] for number in met.tolist()),
         writable=np.array(table.writable)[partitions],
         readable=np.array(table.readable)[partitions],
         growing=np.array(table.growing)[partitions],
         gaps=np.array(table.gaps)[partitions],
-        in_sync=np.array([len(table.states[p].registration.isr) for p in partitions.tolist()]),
+        in_sync=np.array(table.in_sync)[partitions],
         blame=_blame(waits[: len(kept)]),
         setup=table.setup,
         setting=whole.setting,

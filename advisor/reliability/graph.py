@@ -25,7 +25,7 @@ from advisor.reliability.happenings import (
     Passages,
     changes,
 )
-from advisor.reliability.numbering import IntArray, Numbering, spread
+from advisor.reliability.numbering import IntArray, Pairs, spread
 from advisor.reliability.peril import copies_ahead, peril
 from advisor.reliability.reduction import Setup
 from advisor.reliability.symmetry import Symmetry
@@ -63,7 +63,7 @@ class Graph:
         self._passages = Passages(self.table, self._changes.told)
         self._copies = Copies(self.table, self._changes.told)
         self._alike = Symmetry(self.table, setting)
-        self._numbers = Numbering()
+        self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
@@ -165,7 +165,7 @@ class Graph:
         machines, new = self._changes.numbers.of(code)
         if len(new):
             self._changes.add(*self._alike.machines(code[new]))
-        numbers, new = self._numbers.of(machines << 32 | partition)
+        numbers, new = self._numbers.of(machines, partition)
         unknown = np.full(len(new), -1)
         self.machines = np.concatenate([self.machines, machines[new]])
         self.partition = np.concatenate([self.partition, partition[new]])

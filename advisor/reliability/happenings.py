@@ -14,7 +14,7 @@ import numpy as np
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
-from advisor.reliability.numbering import IntArray, Numbering, spread
+from advisor.reliability.numbering import IntArray, Numbering, Pairs, spread
 
 # What a move does, as bits.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = 1, 2, 4, 8, 16
@@ -138,14 +138,14 @@ class Passages:
     def __init__(self, table: Automaton, events: Events) -> None:
         self._table, self._events = table, events
         self._width = max(table.replicas - 1, 1)
-        self._asked = Numbering()
+        self._asked = Pairs()
         self._maps: dict[tuple[int, ...], int] = {}
         self.gap_maps: list[tuple[int, ...]] = []
         self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
 
     def of(self, partition: IntArray, events: IntArray) -> IntArray:
         """The passage of each partition and sequence of events."""
-        rows, new = self._asked.of(partition << 32 | events)
+        rows, new = self._asked.of(partition, events)
         if len(new):
             listed = self._events.listed
             found = [

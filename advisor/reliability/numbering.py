@@ -11,6 +11,8 @@ IntArray = NDArray[np.int64]
 
 # Codes below this fit into 64 bits, with room to add.
 _FITS = 2**62
+# Entries of a table of pairs (16 MB).
+_LARGEST_TABLE = 2**22
 
 
 class Numbering:
@@ -44,6 +46,96 @@ class Numbering:
         numbers[new] = np.arange(len(known), len(known) + len(new))
         known.update((keys[place], len(known)) for place in new.tolist())
         return numbers[inverse.ravel()], first[new]
+
+
+class Pairs:
+    """Numbers pairs of numbers in the order in which they are first asked about.
+
+    A table answers while it is small; dictionaries answer for the rest.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.full((16, 16), -1, dtype=np.int32)
+        self._beyond: Numbering | None = None
+        self._count = 0
+
+    def of(self, one: IntArray, other: IntArray) -> tuple[IntArray, IntArray]:
+        """The number of every pair.
+
+        Parameters
+        ----------
+        one, other : arrays of int, shape (asked,)
+            Not negative, below 2^31.
+
+        Returns
+        -------
+        numbers : array of int, shape (asked,)
+        new : array of int
+            Where a pair is asked about for the first time, in the order of their numbers.
+        """
+        if self._beyond is None:
+            self._grow(int(one.max(initial=0)), int(other.max(initial=0)))
+        if self._beyond is not None:
+            return self._beyond.of(one << 32 | other)
+        numbers = self._table[one, other].astype(np.int64)
+        unknown = np.flatnonzero(numbers < 0)
+        if not len(unknown):
+            return numbers, unknown
+        codes = one[unknown] << 32 | other[unknown]
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(self._count, self._count + len(order))
+        numbers[unknown] = rank[inverse.ravel()]
+        new = unknown[first[order]]
+        self._table[one[new], other[new]] = numbers[new]
+        self._count += len(order)
+        return numbers, new
+
+    def _grow(self, row: int, column: int) -> None:
+        """Have a place for these; give up the table if it would be too large."""
+        rows, columns = self._table.shape
+        if row < rows and column < columns:
+            return
+        while rows <= row:
+            rows *= 2
+        while columns <= column:
+            columns *= 2
+        if rows * columns <= _LARGEST_TABLE:
+            grown = np.full((rows, columns), -1, dtype=np.int32)
+            grown[: self._table.shape[0], : self._table.shape[1]] = self._table
+            self._table = grown
+            return
+        one, other = np.nonzero(self._table >= 0)
+        order = np.argsort(self._table[one, other])
+        self._beyond = Numbering()
+        self._beyond.of(one[order] << 32 | other[order])
+        self._table = self._table[:0]
+
+
+def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """Distinct numbers in the order in which they are met.
+
+    Parameters
+    ----------
+    numbers : array of int, shape (met,)
+        Below ``size``.
+    size : int
+
+    Returns
+    -------
+    distinct : array of int
+    place : array of int, shape (met,)
+        Of each number among the distinct ones.
+    """
+    first = np.full(size, len(numbers))
+    # Of several writes to one place the last stays.
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)
+    met = np.flatnonzero(first < len(numbers))
+    distinct = met[np.argsort(first[met])]
+    place = np.empty(size, dtype=np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[numbers]
 
 
 def place_values(base: int, digits: int) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from advisor.reliability import graph as moves
 from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
 from advisor.reliability.limits import Limits
+from advisor.reliability.numbering import met_in_order
 from advisor.reliability.solve import Excursions, Flow
 
 Vector = NDArray[np.float64]
@@ -105,12 +106,8 @@ def part_of(graph: Graph, kept: IntArray) -> Part:
 
 def left_states(part: Part) -> tuple[IntArray, IntArray]:
     """Graph numbers of the left-out states in the order in which moves meet them; move to place."""
-    out = part.target < 0
-    states, first, inverse = np.unique(part.into[out], return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return states[order], rank[inverse.ravel()]
+    into = part.into[part.target < 0]
+    return met_in_order(into, int(into.max(initial=-1)) + 1)
 
 
 def chosen(graph: Graph, guide: Guide) -> IntArray:

@@ -50,8 +50,8 @@ class Symmetry:
         self._places = place_values((self._alone + 1) * _CONDITIONS, table.replicas)
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
-        self._looks: dict[int, int] = {}
-        self._roles: dict[int, Order] = {}
+        self._look = np.zeros(0, dtype=np.int64)
+        self._roles = np.zeros((0, table.replicas), dtype=np.int64)
         self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
         well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
@@ -103,31 +103,33 @@ class Symmetry:
 
         In any order, if the order decides nothing.
         """
-        distinct, inverse = np.unique(partition, return_inverse=True)
-        return np.array([self._look(number) for number in distinct.tolist()])[inverse.ravel()]
+        self._look_at(partition)
+        return self._look[partition]
 
     def roles(self, partition: IntArray) -> IntArray:
         """Equal numbers for slots that a partition knows the same of, shape (asked, replicas).
 
         Partitions with one look have the same roles, in any order if the order decides nothing.
         """
-        distinct, inverse = np.unique(partition, return_inverse=True)
-        for number in distinct.tolist():
-            self._look(number)
-        return np.array([self._roles[number] for number in distinct.tolist()])[inverse.ravel()]
+        self._look_at(partition)
+        return self._roles[partition]
 
-    def _look(self, partition: int) -> int:
-        number = self._looks.get(partition)
-        if number is None:
-            state = self._table.states[partition]
+    def _look_at(self, partition: IntArray) -> None:
+        """Have the looks and roles of these partitions ready."""
+        more = len(self._table.states) - len(self._look)
+        if more > 0:
+            self._look = np.concatenate([self._look, np.full(more, -1)])
+            # Where the order decides, every slot has a role of its own.
+            roles = np.tile(np.arange(self._table.replicas), (more, 1))
+            self._roles = np.concatenate([self._roles, roles])
+        for number in np.unique(partition[self._look[partition] < 0]).tolist():
+            state = self._table.states[number]
             known = [_known(state, slot, False) for slot in range(len(state.condition))]
             key = tuple(sorted(known) if self._alike else known)
-            number = self._look_numbers.setdefault(key, len(self._look_numbers))
-            self._looks[partition] = number
-            ranks = {mine: rank for rank, mine in enumerate(sorted(set(known)))}
-            roles = tuple([ranks[mine] for mine in known])
-            self._roles[partition] = roles if self._alike else tuple(range(len(known)))
-        return number
+            self._look[number] = self._look_numbers.setdefault(key, len(self._look_numbers))
+            if self._alike:
+                ranks = {mine: rank for rank, mine in enumerate(sorted(set(known)))}
+                self._roles[number] = [ranks[mine] for mine in known]
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
         return racks * _CONDITIONS + own
