@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,11 +12,11 @@ import pytest
 from advised import MODEL, described
 
 from advisor.advice import Audit, Goals, Recommendation, audit, recommend
-from advisor.cluster import Cluster
+from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
 from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
-from advisor.present.outcome import compared_outcomes, outcomes, shares
+from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import notes
@@ -96,19 +97,50 @@ def test_the_report_can_be_read_by_everyone(text: str) -> None:
 
 
 def test_the_verdict_comes_first_and_everything_is_there(text: str, advice: Recommendation) -> None:
-    """Verdict, tolerances, charts, reasons, commands, evidence and topics, in that order."""
+    """Verdict, today, tolerances, charts, reasons, commands, topics, evidence, in that order."""
     wanted = [
         "min.insync.replicas 2, acks=all",
+        "As described today:",
+        advice.goals.sentence,
         "without losing acknowledged records",
         'id="curves-wide"',
         "Mostly from",
         "kafka-topics.sh",
-        "broker.crash.per_year",
         "Every topic, worst first",
+        "the producers",
+        "broker.crash.per_year",
     ]
     places = [text.index(words) for words in wanted]
     assert places == sorted(places)
     assert advice.plan.rollback[-1].split()[0] in text
+
+
+def test_a_topic_that_does_not_work_is_not_called_well() -> None:
+    """Without a leader no topic meets the goals, however rare its losses; it stands at the top."""
+    lines = "Topic: t\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
+    lines += "\tTopic: t\tPartition: 0\tLeader: none\tReplicas: 1,2,3\tIsr: 2\n"
+    cluster = load_cluster(lines)
+    text = render_report(recommend(cluster, MODEL), audit(cluster, MODEL))
+    words = "1 of 1 partition without a leader"
+    assert text.index(words) < text.index("How many brokers may be lost")
+    assert f"missed:</span> {words}" in text
+
+
+def test_patience_changes_what_is_given_up(text: str, advice: Recommendation) -> None:
+    """Settings that differ in delivery.timeout.ms differ in what the reader is shown of them."""
+    best = advice.best.config
+    same = [c for c in advice.choices if c.config.changed(delivery_timeout_ms=None) == best]
+    shown = {o.brief for c in same for o in outcomes(c.reliability) if o.measure == GIVEN_UP}
+    assert len(shown) == len(same) > 1
+    assert all(text.count(brief) > 1 for brief in shown)
+
+
+def test_losing_a_rack_is_a_table(text: str, advice: Recommendation) -> None:
+    """A row for each RF that the brokers allow; with three racks only 3/2 keeps both."""
+    page = text[text.index("When one rack is lost") :]
+    page = page[: page.index("</table>")]
+    assert page.count("K + W") == 1
+    assert page.count('scope="row"') == len(advice.cluster.brokers)
 
 
 def test_the_grid_answers_every_combination_compared(text: str, advice: Recommendation) -> None:
@@ -301,3 +333,13 @@ def test_a_sample_that_disagrees_is_said():
     sampled = simulate(cluster, Config(replication_factor=1), MODEL, years=500, engine="local")
     check = sampled_check(evaluate(cluster, Config(replication_factor=3), MODEL), sampled)
     assert not any(row["agrees"] for row in check["rows"])
+    assert all(row["words"].startswith("no") for row in check["rows"])
+    # Between two and four standard errors off is no proof, and is said as what it is.
+    found = sampled.estimate("read_unavailability")
+    near = replace(
+        evaluate(cluster, Config(replication_factor=1), MODEL),
+        read_unavailability=found.high * (found.high / found.value) ** 0.5,
+    )
+    row = sampled_check(near, sampled)["rows"][-1]
+    assert row["words"].startswith("just outside: the sample has ")
+    assert row["words"].endswith("% less")

@@ -13,6 +13,7 @@ from advisor.present.wording import availability, interval, once_in, per_year, t
 from advisor.reliability import wording as words_of
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
+from advisor.reliability.wording import significant
 
 _MOST_CAUSES = 4
 
@@ -65,16 +66,22 @@ def stalled_in_words(value: float) -> str:
     return f"{time_per_year(value)} in which acks=all waits" if value else "none modelled"
 
 
+def given_up_in_words(value: float) -> str:
+    """Return how many records producers give up: "1,500 a year"."""
+    return f"{significant(value)} a year" if value else "none modelled"
+
+
 MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
     ("loss_probability_per_year", "Acknowledged records lost", lost_in_words, once_in),
     ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
     ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
     ("write_stalled", "Writes stalled", stalled_in_words, time_per_year),
+    ("records_refused_per_year", "Records given up", given_up_in_words, given_up_in_words),
 )
 """Field of a result, its title, words for the value, words for the ends of the interval."""
 
-STALLED = "write_stalled"
-COMPARED = tuple(measure for measure, *_ in MEASURES if measure != STALLED)
+STALLED, GIVEN_UP = "write_stalled", "records_refused_per_year"
+COMPARED = tuple(measure for measure, *_ in MEASURES if measure not in (STALLED, GIVEN_UP))
 """What settings are compared by, in tables with a column for each."""
 
 _COLOURS = {
@@ -82,6 +89,7 @@ _COLOURS = {
     "write_unavailability": style.AVAILABILITY,
     "read_unavailability": style.GREY,
     STALLED: style.AVAILABILITY,
+    GIVEN_UP: style.AVAILABILITY,
 }
 
 
@@ -104,9 +112,11 @@ def outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcom
     )
 
 
-def compared_outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcome, ...]:
+def compared_outcomes(
+    result: Reliability | Sampled, ranged: bool = True, measures: Sequence[str] = COMPARED
+) -> tuple[Outcome, ...]:
     """Return those of `outcomes` that settings are compared by."""
-    return tuple(_outcome(result, measure, ranged) for measure in COMPARED)
+    return tuple(_outcome(result, measure, ranged) for measure in measures)
 
 
 def brief_in_words(measure: str, value: float, low: float, high: float) -> tuple[str, str]:

@@ -16,12 +16,13 @@ from markupsafe import Markup
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.findings import grouped
 from advisor.errors import InputError
 from advisor.present import style
 from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
 from advisor.present.dependents import dependents_in_words
 from advisor.present.grid import chart_places, grid
-from advisor.present.outcome import compared_outcomes, outcomes, percent
+from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes, percent
 from advisor.present.pareto import plot_pareto
 from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
@@ -111,6 +112,8 @@ def _context(
     return {
         "title": f"Replication advice for {_subject(recommendation)}",
         "verdict": recommendation.verdict,
+        "today": "" if audit is None else audit.verdict,
+        "goals": recommendation.goals.sentence,
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
@@ -137,6 +140,7 @@ def _context(
         ],
         "dependents": dependents_in_words(best.reliability),
         "rule": recommendation.rack_rule,
+        "rack_table": _rack_table(recommendation),
         "blocks": _blocks(recommendation),
         "sure": _sure(recommendation),
         "swings": largest_swings(best.reliability),
@@ -178,7 +182,8 @@ def _subject(recommendation: Recommendation) -> str:
 
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
     ranged = has_interval(recommendation, choice)
-    told = compared_outcomes(choice.reliability, ranged)
+    # The producer's patience changes nothing but what it gives up.
+    told = compared_outcomes(choice.reliability, ranged, (*COMPARED, GIVEN_UP))
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
@@ -275,7 +280,7 @@ def _evidence(name: str) -> str:
 
 def _audited(audit: Audit) -> dict[str, Any]:
     return {
-        "caption": str(audit).splitlines()[0],
+        "caption": audit.verdict,
         "rows": [_topic_row(topic) for topic in audit.topics],
     }
 
@@ -284,11 +289,29 @@ def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
     return [
         {
             "code": finding.code,
-            "topic": finding.topic or "the cluster",
+            "topic": topics or _whose(finding),
             "what": finding.detail,
             "why": f"{finding.rule.why} {finding.rule.remedy}",
         }
-        for finding in findings
+        for finding, topics in grouped(findings)
+    ]
+
+
+def _whose(finding: Finding) -> str:
+    """Return what a finding about no topic is about; KRA4 is the producers' part of the codes."""
+    return "the producers" if finding.code.startswith("KRA4") else "the cluster"
+
+
+def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
+    """What losing one rack does to each RF and min ISR, a row for each RF."""
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for row in recommendation.tolerance_table():
+        after = row.survival
+        cells = rows.setdefault(row.replication_factor, [])
+        cells.append({"kept": after.without_loss, "writes": after.writable, "share": after.share})
+    return [
+        {"factor": factor, "share": cells[0]["share"], "cells": cells}
+        for factor, cells in rows.items()
     ]
 
 
@@ -299,7 +322,7 @@ def _topic_row(topic: TopicAudit) -> dict[str, Any]:
         "topic": topic.topic.name,
         "name": topic.choice.name,
         "measures": [outcome.brief for outcome in told],
-        "unmet": _unmet(topic.choice),
+        "unmet": "; ".join([*topic.broken, *filter(None, [_unmet(topic.choice)])]),
         "codes": " ".join(dict.fromkeys(finding.code for finding in topic.findings)),
     }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from advisor.present.wording import interval, once_in, per_year, time_per_year
 from advisor.reliability.result import Reliability
-from advisor.reliability.sampled import Sampled
+from advisor.reliability.sampled import Estimate, Sampled
+from advisor.reliability.wording import significant
 
 _MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
     ("loss_probability_per_year", "Acknowledged records lost", per_year, once_in),
@@ -29,8 +31,8 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
     Returns
     -------
     dict
-        "caption", and "rows" with "title", "exact", "sampled" and "agrees": whether the exact
-        value lies in the sample's 95 % interval.
+        "caption", and "rows" with "title", "exact", "sampled", "agrees": whether the exact value
+        lies in the sample's 95 % interval, and "words": the same, with what is but just outside.
     """
     rows = []
     for measure, title, say, say_end in _MEASURES:
@@ -40,9 +42,32 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         else:
             said = f"not seen; at most {say(found.high)}"
         agrees = found.low <= value <= found.high
-        rows.append({"title": title, "exact": say(value), "sampled": said, "agrees": agrees})
+        rows.append(
+            {
+                "title": title,
+                "exact": say(value),
+                "sampled": said,
+                "agrees": agrees,
+                "words": "yes" if agrees else _how_far(value, found),
+            }
+        )
     caption = (
         f"The same setting sampled: {sampled.years:,} years of faults on the whole cluster, seed "
         f"{sampled.seed}, replayed through the same rules. One interval in twenty misses by chance."
     )
     return {"caption": caption, "rows": rows}
+
+
+def _how_far(value: float, found: Estimate) -> str:
+    """Say how a value lies outside a sample's interval: at most twice as wide is chance enough.
+
+    Half an interval is two standard errors, on the logarithm; four of them are not chance.
+    """
+    if not found.seen or value <= 0:
+        return "no"
+    end = found.low if value < found.value else found.high
+    steps = abs(math.log(value / found.value)) / abs(math.log(end / found.value))
+    share = abs(found.value / value - 1.0)
+    where = "more" if found.value > value else "less"
+    off = f"the sample has {significant(100 * share)} % {where}"
+    return f"just outside: {off}" if steps <= 2.0 else f"no: {off}"
