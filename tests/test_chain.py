@@ -152,3 +152,29 @@ def test_no_more_is_missing_than_the_selection_allows():
     allowed = dict(zip(MEASURES, selection._SHARE_OF_MANY * 4.0, strict=False))
     for name, share in allowed.items():
         assert found.errors[name] <= share * sum(found.causes[name].values()), name
+
+
+@pytest.mark.usefixtures("_fresh")
+@pytest.mark.parametrize("version", ["3.9", "4.2"])
+@pytest.mark.parametrize("unclean", [False, True])
+@pytest.mark.parametrize(("min_isr", "shared"), [(1, True), (2, False)])
+def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shared, monkeypatch):
+    """With min ISR 1 acks=all has the graph of acks=1, and the numbers of a graph of its own."""
+    config = Config(
+        kafka_version=version,
+        replication_factor=3,
+        min_insync_replicas=min_isr,
+        acks="all",
+        unclean_leader_election_enable=unclean,
+    )
+    setup = measures.setup_for(config, CARD, LOAD, 3)
+    assert (graph.served_by(setup).acks == 1) == shared
+    lone, _ = whole((0, 1, 2), config.changed(acks=1), CARD)
+    served, states = whole((0, 1, 2), config, CARD)
+    monkeypatch.setattr(chain, "served_by", lambda setup: setup)
+    forget()
+    apart, as_many = whole((0, 1, 2), config, CARD)
+    assert states == as_many
+    assert served == pytest.approx(apart, rel=1e-12)
+    # Tails are what only acks=1 loses.
+    assert served[0] < lone[0]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import graph as moves
-from advisor.reliability.graph import Graph, IntArray, graph
+from advisor.reliability.graph import Graph, IntArray, graph, served_by
 from advisor.reliability.numbering import met_in_order
 from advisor.reliability.reduction import Setup
 from advisor.reliability.selection import Guide, chosen, left_states, part_of
@@ -84,23 +84,23 @@ class Structure:
 @lru_cache(maxsize=256)
 def structure(setup: Setup, setting: faults.Setting, guide: Guide) -> Structure:
     """The chain of the states that matter where rates are about as the guide says."""
-    whole = graph(setup, setting)
-    return _arrays(whole, chosen(whole, guide))
+    whole = graph(served_by(setup), setting)
+    return _arrays(whole, chosen(whole, guide, setup), setup)
 
 
 def whole_structure(setup: Setup, setting: faults.Setting) -> Structure:
     """The chain of all states; only for small settings."""
-    whole = graph(setup, setting)
+    whole = graph(served_by(setup), setting)
     kept = fresh = np.zeros(1, dtype=np.int64)
     while len(fresh):
         _, rows = whole.moves(fresh)
         fresh = np.setdiff1d(rows[:, moves.TARGET], kept)
         kept = np.concatenate([kept, fresh])
-    return _arrays(whole, kept)
+    return _arrays(whole, kept, setup)
 
 
-def _arrays(whole: Graph, kept: IntArray) -> Structure:
-    part = part_of(whole, kept)
+def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
+    part = part_of(whole, kept, setup)
     left, place = left_states(part)
     beyond = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
@@ -126,7 +126,7 @@ def _arrays(whole: Graph, kept: IntArray) -> Structure:
         gaps=np.array(table.gaps)[partitions],
         in_sync=np.array(table.in_sync)[partitions],
         blame=_blame(waits[: len(kept)]),
-        setup=table.setup,
+        setup=setup,
         setting=whole.setting,
         beyond=place,
         waits=waits,

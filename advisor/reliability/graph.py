@@ -8,6 +8,7 @@ numbered depends on who asked first; no number that is computed depends on that.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -30,7 +31,17 @@ from advisor.reliability.peril import copies_ahead, peril
 from advisor.reliability.reduction import Setup
 from advisor.reliability.symmetry import Symmetry
 
-__all__ = ["FAILOVER", "HANDOVER", "LOSS", "TAIL", "TOTAL", "Graph", "IntArray", "graph"]
+__all__ = [
+    "FAILOVER",
+    "HANDOVER",
+    "LOSS",
+    "TAIL",
+    "TOTAL",
+    "Graph",
+    "IntArray",
+    "graph",
+    "served_by",
+]
 
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, FLAGS, GAPS, TIMES = range(5)
@@ -172,6 +183,16 @@ class Graph:
         self._first = np.concatenate([self._first, unknown])
         self._count = np.concatenate([self._count, unknown])
         return numbers
+
+
+def served_by(setup: Setup) -> Setup:
+    """The setup whose graph serves this one.
+
+    Where every ISR is large enough, acks=all is answered as acks=1 is, and differs only in what
+    an answer is worth: what a leader alone has is not lost, whatever moves are flagged TAIL.
+    """
+    never_refused = setup.acks != "all" or setup.policy.min_isr <= 1
+    return replace(setup, acks=1) if never_refused else setup
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
 from advisor.reliability.limits import Limits
 from advisor.reliability.numbering import met_in_order
+from advisor.reliability.reduction import Setup
 from advisor.reliability.solve import Excursions, Flow
 
 Vector = NDArray[np.float64]
@@ -88,9 +89,17 @@ class Part:
     times: Vector
 
 
-def part_of(graph: Graph, kept: IntArray) -> Part:
-    """Put the moves of some states in order, by the place of the states in ``kept``."""
+def part_of(graph: Graph, kept: IntArray, setup: Setup) -> Part:
+    """Put the moves of some states in order, by the place of the states in ``kept``.
+
+    Without tails where nothing is acknowledged by a leader alone.
+    """
     source, rows = graph.moves(kept)
+    if setup.acks == "all":
+        rows[:, moves.FLAGS] &= ~moves.TAIL
+        matters = (rows[:, moves.TARGET] != kept[source]) | (rows[:, moves.FLAGS] > 0)
+        if not matters.all():
+            source, rows = source[matters], rows[matters]
     place = np.full(len(graph), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return Part(
@@ -110,19 +119,21 @@ def left_states(part: Part) -> tuple[IntArray, IntArray]:
     return met_in_order(into, int(into.max(initial=-1)) + 1)
 
 
-def chosen(graph: Graph, guide: Guide) -> IntArray:
+def chosen(graph: Graph, guide: Guide, setup: Setup) -> IntArray:
     """States to keep, the healthy one first.
 
     Parameters
     ----------
     graph : Graph
     guide : Guide
+    setup : Setup
+        One of those that the graph serves.
     """
     collecting = gc.isenabled()
     # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
     gc.disable()
     try:
-        return _Search(graph, guide).kept()
+        return _Search(graph, guide, setup).kept()
     finally:
         if collecting:
             gc.enable()
@@ -131,10 +142,10 @@ def chosen(graph: Graph, guide: Guide) -> IntArray:
 class _Search:
     """Adds states round by round."""
 
-    def __init__(self, graph: Graph, guide: Guide) -> None:
-        self._graph, self._guide = graph, guide
+    def __init__(self, graph: Graph, guide: Guide, setup: Setup) -> None:
+        self._graph, self._guide, self._setup = graph, guide, setup
         self._rates = dict(guide.rates)
-        self._limits = Limits(self._rates, graph.setting.racks, graph.table.setup, _SLACK)
+        self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK)
         self._alike = alike(self._rates)
         few = len(graph.setting.racks) <= _FEW
         beyond = max(len(graph.setting.racks) - _FEW - 1, 0)
@@ -147,7 +158,7 @@ class _Search:
         """States to keep."""
         kept = np.zeros(1, dtype=np.int64)
         while True:
-            part = part_of(self._graph, kept)
+            part = part_of(self._graph, kept, self._setup)
             table = np.array([self._rates[name] for name in self._graph.rate_names])
             rate = table[part.rate] * part.times
             states, place = left_states(part)
