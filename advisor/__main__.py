@@ -70,7 +70,8 @@ def _fail(sentence: str) -> int:
     if error is not None and os.environ.get("ADVISOR_DEBUG") == "1":
         raise error
     one_line = " ".join(sentence.split())
-    click.echo(f"advisor: {one_line.rstrip('.')}.", err=True)
+    ended = one_line if one_line.endswith("?") else f"{one_line.rstrip('.')}."
+    click.echo(f"advisor: {ended}", err=True)
     return FAILED
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 SHORT_OF_GOALS = 1
 LONGEST_TIMEOUT_S = 86_400
+_STDIN = "/dev/stdin"
 
 _CLUSTER = (
     click.argument("cluster"),
@@ -73,8 +74,8 @@ def advisor() -> None:
     """Choose and defend Kafka replication settings.
 
     CLUSTER is what you have at hand: the output of kafka-topics.sh --describe in a file, or TOML,
-    JSON or Strimzi YAML; or host:port of a running cluster, which is read and not changed. A
-    failure-model card says what breaks and how often: see advisor cards.
+    JSON or Strimzi YAML; or - for standard input; or host:port of a running cluster, which is
+    read and not changed. A failure-model card says what breaks and how often: see advisor cards.
     """
 
 
@@ -91,11 +92,12 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
     described, model = _cluster_and_model(cluster, given)
     config = _config(described, given)
     _say_what_is_missing(described)
-    result = compute(described, config, model, _workload(given))
+    load, notes = _load_and_notes(given, described)
+    result = compute(described, config, model, load)
     if as_json:
         _print_json({**result.to_dict(), "dependents": result.dependents().to_dict()})
     else:
-        click.echo(cli_text.evaluation(result))
+        click.echo(cli_text.evaluation(result, notes))
 
 
 @advisor.command()
@@ -112,9 +114,12 @@ def simulate(
     described, model = _cluster_and_model(cluster, given)
     config = _config(described, given)
     _say_what_is_missing(described)
-    load = _workload(given)
+    load, notes = _load_and_notes(given, described)
     result = sample(described, config, model, load, years=years, seed=seed, engine=engine)
-    _print_json(result.to_dict()) if as_json else click.echo(repr(result))
+    if as_json:
+        _print_json(result.to_dict())
+    else:
+        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in notes)]))
 
 
 @advisor.command()
@@ -232,7 +237,7 @@ def _cluster_and_model(cluster: str, given: dict[str, Any]) -> tuple[Cluster, Fa
     if timeout is not None and not 0.001 <= timeout <= LONGEST_TIMEOUT_S:
         raise InputError(f"--timeout {timeout:g}: give seconds, at most {LONGEST_TIMEOUT_S}.")
     described = load_cluster(
-        cluster,
+        _STDIN if cluster == "-" else cluster,
         racks=given["racks"],
         kafka_version=given["kafka_version"],
         client_properties=given["command_config"],
@@ -287,6 +292,20 @@ def _workload(given: dict[str, Any], described: Cluster | None = None) -> Worklo
     if stated and ours:
         stated.setdefault("partitions", sum(len(topic.partitions) for topic in ours))
     return Workload(**stated) if stated else None
+
+
+def _load_and_notes(given: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
+    """Return the load over the described partitions, and what was assumed of it and of Kafka."""
+    from advisor.advice.era import version_of
+    from advisor.advice.search import assumed_load
+
+    _, note = version_of(described, given["kafka_version"])
+    load, assumed = _workload(given, described), ""
+    if load is None:
+        load, assumed = assumed_load(described.topics)
+    # What a running cluster did not tell has been said on stderr already.
+    seen = described.notes if described.observed is None else ()
+    return load, [text for text in (note, assumed, *seen) if text]
 
 
 def _goals(given: dict[str, Any]) -> Goals:

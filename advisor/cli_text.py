@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from advisor.reliability.result import Reliability
 
 
-def evaluation(result: Reliability) -> str:
-    """Return what a configuration does, and who else stops with Kafka's own topics."""
-    return f"{result.explain()}\n\n{result.dependents().explain()}".rstrip()
+def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
+    """Return what a configuration does, who else stops with Kafka's own topics, and the notes."""
+    told = f"{result.explain()}\n\n{result.dependents().explain()}".rstrip()
+    return "\n".join([told, *(f"Assumed: {note}" for note in notes)])
 
 
 def recommendation(answer: Recommendation) -> str:

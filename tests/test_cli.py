@@ -56,6 +56,8 @@ def test_evaluate_prints_the_verdict(
     said = capsys.readouterr().out
     assert said.startswith("RF 3, min.insync.replicas 2, acks=all: ")
     assert "\nA consumer group stops " in said
+    assert "Assumed: Kafka's version is not stated" in said
+    assert "Assumed: No load was given" in said
     assert main(["evaluate", cluster, "--model", card, "--rf", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["config"]["replication_factor"] == 2
@@ -92,6 +94,27 @@ def test_audit_says_by_its_exit_code(
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is False
     assert data["topics"][0]["topic"] == "t"
+
+
+def test_every_described_partition_is_evaluated(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Evaluate and recommend mean the same partitions: all of the users', unless told."""
+    values = {"rf": 3, "m": 2, "leader": 1, "replicas": "1,2,3", "isr": "1,2,3"}
+    lines = [LINE.replace("Partition: 0", f"Partition: {p}").format(**values) for p in range(4)]
+    cluster = describe(tmp_path, TOPIC.format(n=4, **values) + "".join(lines))
+    for extra, partitions in (([], 4), (["--record-bytes", "9"], 4), (["--partitions", "2"], 2)):
+        assert main(["evaluate", cluster, "--model", card, "--json", *extra]) == 0
+        assert json.loads(capsys.readouterr().out)["load"]["partitions"] == partitions
+
+
+def test_a_description_may_come_through_a_pipe(tmp_path: Path, card: str) -> None:
+    """`-` is standard input, so that kafka-topics.sh can be piped in."""
+    line = [sys.executable, "-m", "advisor", "audit", "-", "--model", card]
+    text = Path(good(tmp_path)).read_text()
+    done = subprocess.run(line, input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("The only topic falls short of the goals: t.")
 
 
 def test_simulate_samples_here_too(
@@ -175,7 +198,8 @@ def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
     assert said.out == ""
     assert said.err.startswith("advisor: ")
     assert said.err.count("\n") == 1
-    assert said.err.endswith(".\n")
+    assert said.err.endswith((".\n", "?\n"))
+    assert not said.err.endswith("?.\n")
     assert "Traceback" not in said.err
     assert "mistake in advisor itself" not in said.err
     return said.err

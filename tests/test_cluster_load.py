@@ -225,6 +225,15 @@ def test_racks_that_cannot_be_are_refused(racks, said):
 def test_racks_for_some_brokers_leave_the_rest_unknown():
     """Half-known racks are what many have."""
     assert load_cluster(LINE, racks={1: "a"}).brokers == {1: "a", 2: None}
+    assert load_cluster(LINE, racks={1: "a"}).notes == ()
+
+
+def test_a_broker_that_only_the_racks_name_is_said():
+    """It may be a spare, or a slip of the pen: it is counted, and a note names it."""
+    cluster = load_cluster(LINE, racks="1=a,2=b,7=c,9=c")
+    assert set(cluster.brokers) == {1, 2, 7, 9}
+    (note,) = cluster.notes
+    assert note.startswith("Brokers 7, 9 stood in the racks alone: ")
 
 
 @pytest.mark.parametrize(

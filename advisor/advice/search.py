@@ -85,7 +85,7 @@ def search(
     version, note = version_of(cluster, kafka_version)
     notes = [note] if note else []
     if load is None:
-        load, assumed = _assumed_load(chosen)
+        load, assumed = assumed_load(chosen)
         notes.append(assumed)
     current = current or usual_config(chosen, version)
 
@@ -160,7 +160,8 @@ def _patient(config: Config) -> Iterator[Config]:
         yield from (config.changed(delivery_timeout_ms=ms) for ms in PATIENT_MS if ms > usual)
 
 
-def _assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
+def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
+    """Return the load where none was given, over the users' partitions, and a sentence on it."""
     ours = [topic for topic in topics if not topic.internal]
     partitions = sum(len(topic.partitions) for topic in ours) or 1
     load = replace(Workload(), partitions=partitions)

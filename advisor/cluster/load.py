@@ -83,8 +83,19 @@ def load_cluster(
         cluster = _PLACING[kind](text, name, given)  # racks decide where replicas are put
     else:
         read = parse_json if kind == "json" else _from_describe
-        cluster = read(text, name).with_racks(given or {})
+        cluster = _with_racks(read(text, name), given or {})
     return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
+
+
+def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
+    """Put brokers into racks, and say which of them nothing was described on: a slip or a spare."""
+    spare = sorted(set(racks) - set(cluster.brokers))
+    found = cluster.with_racks(racks)
+    if not spare:
+        return found
+    who = f"Broker{'s' if len(spare) > 1 else ''} {', '.join(map(str, spare))}"
+    note = f"{who} stood in the racks alone: counted as running, without a replica as yet."
+    return replace(found, notes=(*found.notes, note))
 
 
 def _is_address(source: object) -> bool:
