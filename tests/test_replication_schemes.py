@@ -119,7 +119,13 @@ def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
     result = evaluate(CLUSTER, config, model)
     row = next(row for row in rows_beside(result) if row.name == "synchronous")
     intervals = scheme_intervals(row, result)
-    for measure in ("loss_probability_per_year", "mean_years_to_loss", "write_unavailability"):
+    for measure in (
+        "loss_probability_per_year",
+        "mean_years_to_loss",
+        "acked_records_lost_per_year",
+        "write_unavailability",
+        "records_refused_per_year",
+    ):
         low, high = intervals[measure]
         assert low < getattr(row, measure) < high
         assert (low, high) == pytest.approx(result.interval(measure), rel=6 * ROUGH)

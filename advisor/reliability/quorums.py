@@ -130,6 +130,9 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool)
     members: frozenset[int] = frozenset()
     if leads:
         held = [max(level, best) for level in held]
+        if not copying:
+            for slot in running:
+                held[slot] = best if held[slot] == red.EMPTY else held[slot]
         well = [slot for slot in running if own[slot] == faults.WELL]
         ready = frozenset(slot for slot in well if held[slot] != red.EMPTY)
         members = ready or frozenset([min(voters, key=lambda slot: held[slot])])
