@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from advisor.reliability.chain import BEYOND, Structure
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
 from advisor.reliability.limits import Limits
-from advisor.reliability.solve import Excursions, Flow
+from advisor.reliability.solve import Excursions, Flow, sums
 
 Vector = NDArray[np.float64]
 
@@ -62,11 +61,8 @@ def missing(
         limit=np.stack([most.losses, most.totals, away, away, most.hours, most.events], axis=1),
     )
     inner = ~beyond & (chain.source != chain.target)
-    where = (chain.source[inner], chain.target[inner])
-    flow = Flow(
-        sparse.csr_array((rate[inner], where), shape=(chain.states, chain.states)),
-        np.bincount(left.source, left.rate, chain.states).astype(np.float64),
-    )
+    out = sums(left.source, left.rate, chain.states)
+    flow = Flow.of(chain.source[inner], chain.target[inner], rate[inner], out)
     excursions = Excursions(flow, _PRECISION)
     visits = excursions.forward(excursions.start)
     visits[0] = 1.0

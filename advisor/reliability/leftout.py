@@ -41,6 +41,8 @@ _CONDITION = {mechanism: condition for condition, mechanism in faults.SPELLS.ite
 _ALIKE = 2.5
 # A left-out state is worth no more than this many times the dearest kept state of its group.
 _MARGIN = 4.0
+# Worths that shrink no further in a round are left at that; they bound as they are.
+_SETTLED = 0.99
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 
 
@@ -272,5 +274,7 @@ def settled_worth(
     worth = left.limit
     for _ in range(rounds):
         kept = hours.backward(gain + left.gain(len(gain), worth))
-        worth = np.minimum(worth, left.worth(group, kept))
+        before, worth = worth, np.minimum(worth, left.worth(group, kept))
+        if bool(np.all(worth >= _SETTLED * before)):
+            break
     return worth
