@@ -9,7 +9,7 @@ from markupsafe import escape
 
 from advisor.advice import Goals, Recommendation, recommend
 from advisor.present import plot_reliability
-from advisor.present.comparison import schemes_compared
+from advisor.present.comparison import records_in_words, schemes_compared
 from advisor.present.dependents import dependents_in_words
 from advisor.present.outcome import compared_outcomes, outcomes
 from advisor.present.report import render_report
@@ -17,6 +17,7 @@ from advisor.present.tornado import largest_swings
 from advisor.present.wording import time_per_year
 from advisor.reliability.cost import in_bytes
 from advisor.reliability.evaluate import evaluate
+from advisor.reliability.schemes import rows_beside
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +54,32 @@ def test_other_schemes_stand_beside_the_recommended_setting(
         "Majority vote",
         "Asynchronous",
     ]
-    own = compared_outcomes(advice.best.reliability)
-    assert rows[0]["measures"] == [(outcome.brief, outcome.interval) for outcome in own]
+    own = [(one.brief, one.interval) for one in compared_outcomes(advice.best.reliability)]
+    low, high = advice.best.reliability.interval("acked_records_lost_per_year")
+    records = rows[0]["measures"].pop(1)
+    assert rows[0]["measures"] == own
+    for value, words in (
+        (advice.best.reliability.acked_records_lost_per_year, records[0]),
+        (low, records[1].removeprefix("95 %: ").split(" to ")[0]),
+        (high, records[1].split(" to ")[1]),
+    ):
+        # Two digits are shown.
+        assert float(words.removesuffix(" a year").replace(",", "")) == pytest.approx(value, 0.05)
+    assert all(words in text for words in records)
     assert all(words in text for row in rows for cell in row["measures"] for words in cell)
     assert rows[-1]["note"] in text
     assert "Kafka with acks=1 drops what only a leader had twice" in text
+
+
+def test_how_many_records_a_scheme_loses_is_told_in_words(advice: Recommendation) -> None:
+    """Nothing lost, small means without needless zeros, and nothing acknowledged at all."""
+    row = rows_beside(advice.best.reliability)[1]
+    for mean, words in ((0.0, "none modelled"), (8.8e-6, "8.8e-6 a year"), (1.2e6, "1,200,000")):
+        told = records_in_words(dataclasses.replace(row, acked_records_lost_per_year=mean), 1, 1)
+        assert told[0].startswith(words)
+        assert told[1] == ""
+    dropping = dataclasses.replace(row, records_dropped_per_year=5.0)
+    assert records_in_words(dropping, 1.0, 2.0) == ("none is acknowledged", "")
 
 
 def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation) -> None:

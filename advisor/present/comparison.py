@@ -15,6 +15,7 @@ from advisor.present.outcome import COMPARED, brief_in_words, draw_outcomes, out
 from advisor.present.pareto import draw_pareto
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
+from advisor.present.wording import interval
 from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
@@ -25,8 +26,13 @@ from advisor.reliability.schemes import (
     rows_beside,
     scheme_intervals,
 )
+from advisor.reliability.wording import significant
 
 MOST_REPLICAS_WITH_INTERVALS = 3
+RECORDS_LOST = "acked_records_lost_per_year"
+SCHEMES_COMPARED_BY = (COMPARED[0], RECORDS_LOST, *COMPARED[1:])
+"""Columns of the table of schemes: how often records are lost, how many, and the time without."""
+
 _SCHEME_WORDS = {
     KAFKA: "Kafka, as recommended",
     SYNCHRONOUS: "Synchronous",
@@ -82,8 +88,8 @@ def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        "name", "rule", "note" and "measures": value and interval of each of `COMPARED`; empty for
-        more replicas than are compared.
+        "name", "rule", "note" and "measures": value and interval of each of
+        `SCHEMES_COMPARED_BY`; empty for more replicas than are compared.
     """
     try:
         rows = rows_beside(result)
@@ -99,9 +105,26 @@ def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
         "rule": row.rule,
         "note": row.note,
         "measures": [
-            brief_in_words(measure, getattr(row, measure), *ranges[measure]) for measure in COMPARED
+            records_in_words(row, *ranges[measure])
+            if measure == RECORDS_LOST
+            else brief_in_words(measure, getattr(row, measure), *ranges[measure])
+            for measure in SCHEMES_COMPARED_BY
         ],
     }
+
+
+def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]:
+    """Return how many records a scheme loses in a mean year, and the interval of that mean."""
+    if row.records_dropped_per_year:
+        return "none is acknowledged", ""
+    mean = row.acked_records_lost_per_year
+    return _records(mean), interval(low, high, _records) if low < high else ""
+
+
+def _records(mean_per_year: float) -> str:
+    if mean_per_year == 0:
+        return "none modelled"
+    return f"{significant(mean_per_year).replace('e-0', 'e-')} a year"
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:

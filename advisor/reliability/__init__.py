@@ -9,6 +9,6 @@
 - Its solution: `solve`, `staying`, `retention`, `solution`; for one replica set `measures`.
 - The answer: `evaluate`, `anyloss` (for all sets), `result`, `ranges`, `tornado`, `cost`,
   `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
-- Other schemes: `quorums`, `scheme_chain`, `schemes`.
+- Other schemes: `quorums`, `scheme_chain`, `scheme_solution`, `schemes`.
 - The sampler: `sampler`, `sampler_*`; its answer `sampled`, beside the exact one `crosscheck`.
 """
