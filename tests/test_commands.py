@@ -118,6 +118,20 @@ def test_replicas_are_copied_before_min_isr_is_raised() -> None:
             assert not word.endswith(".json") or word in made.files
 
 
+def test_how_much_is_copied_and_how_long_is_said() -> None:
+    """One copy of each of two partitions, on two brokers: the bytes of both, the time of one."""
+    load = Workload(partitions=2, records_per_second=2.0, record_bytes=1000, retention_hours=100.0)
+    grown = topic("t", (1, 2), (4, 5), min_insync_replicas="2")
+    inner = topic("__consumer_offsets", (1, 2), min_insync_replicas="2")
+    for throttle, time in ((50_000, "2 hours"), (60_000, "100 minutes")):
+        made = make_plan(Cluster(SIX, (grown, inner)), WANTED, load, throttle)
+        (line,) = [line for line in made.steps if "takes at least" in line]
+        assert "is 720 MB, Kafka's own topics aside" in line
+        assert line.endswith(f"takes at least {time}.")
+    alone = make_plan(Cluster(SIX, (inner,)), WANTED, load)
+    assert not any("takes at least" in line for line in alone.steps)
+
+
 def test_no_copy_is_ever_thrown_away() -> None:
     """A topic with more replicas than recommended keeps them and its settings, and is named."""
     made = plan(topic("rich", (1, 2, 3, 4), min_insync_replicas="3"))

@@ -10,6 +10,7 @@ has no value of its own: it stands in a comment.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +20,11 @@ from advisor.advice.properties import broker_properties, producer_files, strimzi
 from advisor.advice.tools import Tools
 from advisor.advice.wording import listed
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.model import INTERNAL_TOPICS
 from advisor.protocol.config import Config
 from advisor.protocol.versions import default
+from advisor.reliability.cost import in_bytes
+from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 MIN_ISR = "min.insync.replicas"
@@ -122,7 +126,7 @@ def make_plan(
     return Plan(
         preflight=(*tools.variables, *_preflight(tools, config)),
         steps=(
-            *_steps(tools, changes, growing, moves, bytes_per_second),
+            *_steps(tools, changes, growing, moves, bytes_per_second, load),
             *_default_for_new(tools, config, fewer),
             *_kept(kept, factor),
         ),
@@ -194,6 +198,7 @@ def _steps(
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
+    load: Workload,
 ) -> Iterator[str]:
     at_once = [c for c in changes if c.topic.name not in growing]
     afterwards = [c for c in changes if c.topic.name in growing]
@@ -206,6 +211,7 @@ def _steps(
             f"# Copy {copies} replicas; {bytes_per_second} bytes/s a broker is the throttle, "
             "set it to what your network can spare."
         )
+        yield from _duration(moves, load, bytes_per_second)
         yield tools.reassign(MOVES_FILE, bytes_per_second)
         yield "# Wait until every partition is complete; that also removes the throttle:"
         yield tools.await_reassignment(MOVES_FILE, len(moves))
@@ -213,6 +219,28 @@ def _steps(
     if afterwards:
         yield "# Once the copies are in sync:"
     yield from _alterations(tools, afterwards)
+
+
+def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
+    """How much is copied at the load given or assumed, and how long that takes at least.
+
+    Kafka's own topics are small beside the others and not in the load. The broker that receives
+    most is the last to be done; new records are copied on top.
+    """
+    copied: Counter[int] = Counter()
+    for move in moves:
+        if move.topic not in INTERNAL_TOPICS:
+            copied.update(set(move.after) - set(move.before))
+    each = load.retained_bytes / load.partitions
+    if not copied or not each or not bytes_per_second:
+        return
+    minutes = max(copied.values()) * each / bytes_per_second / 60.0
+    long = minutes >= 120.0
+    time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
+    yield (
+        f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
+        f"topics aside, and takes at least {time}."
+    )
 
 
 def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
