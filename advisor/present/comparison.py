@@ -118,13 +118,15 @@ def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]
     if row.records_dropped_per_year:
         return "none is acknowledged", ""
     mean = row.acked_records_lost_per_year
-    return _records(mean), interval(low, high, _records) if low < high else ""
+    if mean == 0:
+        return "none modelled", ""
+    ends = interval(low, high, _short)
+    return f"{_short(mean)} a year", f"{ends} a year" if low < high else ""
 
 
-def _records(mean_per_year: float) -> str:
-    if mean_per_year == 0:
-        return "none modelled"
-    return f"{significant(mean_per_year).replace('e-0', 'e-')} a year"
+def _short(value: float) -> str:
+    """Return a number with two digits: "8.8e-6", "0.0034", "1,200"."""
+    return significant(value).replace(".0e", "e").replace("e-0", "e-")
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
