@@ -54,9 +54,13 @@ class Automaton:
         key = (state, event, slots)
         known = self._steps.get(key)
         if known is None:
-            following, outcome = apply(self.states[state], event, slots, self.setup)
-            known = self._steps[key] = (self.number(self._rebalanced(following)), outcome)
+            known = self._steps[key] = self.asked(state, event, slots)
         return known
+
+    def asked(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """A step that the caller remembers."""
+        following, outcome = apply(self.states[state], event, slots, self.setup)
+        return self.number(self._rebalanced(following)), outcome
 
     def _rebalanced(self, state: PartitionState) -> PartitionState:
         """Give a partition that is whole again back to its preferred leader.
@@ -65,8 +69,9 @@ class Automaton:
         move costs is charged to the change of leader that made it necessary. A partition that
         lost everything and was not written since counts as whole too.
         """
-        whole = state.condition == self._all_up and len(set(state.level)) == 1
-        return self.states[0] if whole and is_readable(state) else state
+        if state.condition != self._all_up or len(set(state.level)) > 1:
+            return state
+        return self.states[0] if is_readable(state) else state
 
     def number(self, state: PartitionState) -> int:
         """The number of a state, given to it when it is first met."""

@@ -161,22 +161,26 @@ class Passages:
     def _lived_through(self, partition: int, events: faults.Events) -> tuple[int, int, int]:
         """The partition's next state, what happened, and the number of the gap map."""
         table, now = self._table, partition
+        # A step by itself is asked for once; those in longer sequences are shared.
+        step = table.asked if len(events) == 1 else table.step
         losses = 0
         total = failed = moved = False
-        gaps = tuple(range(table.gaps[partition]))
+        gaps: tuple[int, ...] | None = None
         for event, slots in events:
-            now, outcome = table.step(now, event, slots)
+            now, outcome = step(now, event, slots)
             losses |= outcome.losses
             total |= outcome.total
             failed |= outcome.leader_failed
             moved |= outcome.leader_moved
             onto = outcome.gap_map
-            gaps = tuple([onto[gap] if gap >= 0 else gap for gap in gaps])
+            gaps = onto if gaps is None else tuple([onto[g] if g >= 0 else g for g in gaps])
         flags = TOTAL if total else 0
         if losses:
             flags |= LOSS if losses & ~red.TAIL else TAIL
         if (failed or moved) and table.readable[partition] and table.readable[now]:
             flags |= FAILOVER if failed else HANDOVER
+        if gaps is None:
+            gaps = tuple(range(table.gaps[partition]))
         return now, flags, self._map_number(gaps)
 
     def _map_number(self, gaps: tuple[int, ...]) -> int:
