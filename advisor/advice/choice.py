@@ -127,13 +127,13 @@ def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
 
     Those that meet every goal come first: fewest replicas, then the producer's default patience,
     then furthest inside the goal that it meets most narrowly. Of the others, those that miss
-    fewest goals, then those that miss them by fewest powers of ten, durability before the rest.
-    The nearest of these are alike where they differ by a few hundredths: then what may lose a
-    broker without loss and with writes, with fewest replicas, and of these the min ISR with which
-    most brokers may go so.
+    fewest goals; where losses are among these, what a broker may leave without loss and with
+    writes; then those that miss them by fewest powers of ten, durability before the rest.
+    The nearest of these are alike where they differ by a few hundredths: then again fewest
+    replicas, and the min ISR with which most brokers may go without loss and with writes.
     """
-    fewest = min(len(choice.unmet) for choice in choices)
-    least = min(_short(choice, goals) for choice in choices if len(choice.unmet) == fewest)
+    nearest = min(map(_missed, choices))
+    least = min(_short(choice, goals) for choice in choices if _missed(choice) == nearest)
     return sorted(choices, key=lambda choice: _rank(choice, goals, least + _ALIKE_DECADES))
 
 
@@ -144,12 +144,26 @@ def _rank(choice: Choice, goals: Goals, alike: float) -> tuple[object, ...]:
     rest = (-margin, config.acks != "all")
     if choice.meets_all:
         return (0, 0.0, 0, *settings, *rest)
-    durable = choice.meets.get("loss_probability_per_year", True)
-    durable = durable and choice.meets.get(SURVIVE_WITHOUT_LOSS, True)
-    brokers = choice.reliability.tolerates
-    both = min(brokers.without_loss, brokers.while_writable)
+    durable, both = _durable(choice), _may_go(choice)
     short = max(_short(choice, goals), alike)
-    return (len(choice.unmet), short, not durable, both < 1, *settings, -both, *rest)
+    return (*_missed(choice), short, not durable, *settings, -both, *rest)
+
+
+def _missed(choice: Choice) -> tuple[int, bool]:
+    """Return how many goals are missed, and whether losses are and no broker may go either."""
+    return (len(choice.unmet), not _durable(choice) and _may_go(choice) < 1)
+
+
+def _durable(choice: Choice) -> bool:
+    """Whether it meets what is asked of losses."""
+    kept = choice.meets.get(SURVIVE_WITHOUT_LOSS, True)
+    return kept and choice.meets.get("loss_probability_per_year", True)
+
+
+def _may_go(choice: Choice) -> int:
+    """Return how many brokers may go without a loss and with writes going on."""
+    brokers = choice.reliability.tolerates
+    return min(brokers.without_loss, brokers.while_writable)
 
 
 def _short(choice: Choice, goals: Goals) -> float:
