@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +43,8 @@ class SchemeMeasures(NamedTuple):
     amounts: dict[str, float]
 
 
-class Filled(NamedTuple):
+@dataclass(frozen=True)
+class Filled:
     """A chain with numbers in it.
 
     Attributes
@@ -60,7 +63,7 @@ class Filled(NamedTuple):
     share: Vector
     rough: bool
 
-    @property
+    @cached_property
     def flux(self) -> Vector:
         """How often each transition happens, per hour."""
         flux: Vector = self.share[self.chain.source] * self.rate
@@ -140,7 +143,7 @@ def _filled(
     )
     rate = per_hour[chain.rate] * chain.weight
     unsolved = Filled(chain, rate, np.zeros(len(chain.keys)), precision > solve.EXACT)
-    return unsolved._replace(share=solve.stationary(unsolved.flow(), precision))
+    return replace(unsolved, share=solve.stationary(unsolved.flow(), precision))
 
 
 def _tail_records(load: Workload) -> float:
@@ -196,13 +199,8 @@ def _lost_hours(filled: Filled, scheme: Quorums, model: FailureModel, load: Work
     gaps = _mean_gaps(filled, flush_hours, most)
     in_gaps = (gaps[chain.source] * gone).sum(axis=1) * filled.rate
     cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
-    return math.fsum(
-        [
-            *in_gaps.tolist(),
-            float(flux[chain.total].sum()) * _whole_log_hours(filled, most),
-            float(flux[cached].sum()) * flush_hours,
-        ]
-    )
+    whole = float(flux[chain.total].sum()) * _whole_log_hours(filled, most)
+    return float(in_gaps.sum()) + whole + float(flux[cached].sum()) * flush_hours
 
 
 def _mean_gaps(filled: Filled, flush_hours: float, retention_hours: float) -> Vector:
