@@ -64,7 +64,8 @@ def missing(
     out = sums(left.source, left.rate, chain.states)
     flow = Flow.of(chain.source[inner], chain.target[inner], rate[inner], out)
     excursions = Excursions(flow, _PRECISION)
-    visits = excursions.forward(excursions.start)
+    # A sum that stopped may lack that much.
+    visits = excursions.forward(excursions.start) / (1.0 - _PRECISION)
     visits[0] = 1.0
     worth = settled_worth(excursions, gain, group[: chain.states], left, _ROUNDS)
     entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))

@@ -273,7 +273,8 @@ def settled_worth(
     """
     worth = left.limit
     for _ in range(rounds):
-        kept = hours.backward(gain + left.gain(len(gain), worth))
+        # A sum that stopped may lack that much.
+        kept = hours.backward(gain + left.gain(len(gain), worth)) / (1.0 - hours.precision)
         before, worth = worth, np.minimum(worth, left.worth(group, kept))
         if bool(np.all(worth >= _SETTLED * before)):
             break
