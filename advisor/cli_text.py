@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
     """Return what a configuration does, who else stops with Kafka's own topics, and the notes."""
     told = f"{result.explain()}\n\n{result.dependents().explain()}".rstrip()
-    return "\n".join([told, *(f"Assumed: {note}" for note in notes)])
+    return "\n".join([told, _given_up(result), *(f"Assumed: {note}" for note in notes)])
+
+
+def _given_up(result: Reliability) -> str:
+    """Return how many records producers give up, which is what their patience decides."""
+    from advisor.reliability.wording import significant
+
+    low, high = map(significant, result.interval("records_refused_per_year"))
+    ends = f" (95 %: {low} to {high})" if low != high else ""
+    patience = result.config.delivery_timeout_ms
+    waiting = "" if patience is None else f" with delivery.timeout.ms {patience}"
+    number = significant(result.records_refused_per_year)
+    return f"Producers give up {number} records a year{ends}{waiting}."
 
 
 def recommendation(answer: Recommendation) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,9 @@ def test_evaluate_prints_the_verdict(
     assert "\nA consumer group stops " in said
     assert "Assumed: Kafka's version is not stated" in said
     assert "Assumed: No load was given" in said
+    assert re.search(
+        r"Producers give up [\d.,]+ records a year .*delivery.timeout.ms 120000\.", said
+    )
     assert main(["evaluate", cluster, "--model", card, "--rf", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["config"]["replication_factor"] == 2
