@@ -7,6 +7,7 @@ grows while the partition is written with a replica away.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 EMPTY = 99
@@ -21,6 +22,11 @@ _REMEMBERED = 2**16
 def gaps_between(levels: Levels) -> int:
     """How many gaps there are between the finite levels."""
     return max(len(set(levels) - {EMPTY}) - 1, 0)
+
+
+def newest(levels: Sequence[int]) -> frozenset[int]:
+    """Slots that hold all there is."""
+    return frozenset([slot for slot, level in enumerate(levels) if level == 0])
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -20,7 +20,7 @@ from advisor.protocol.controller import Policy
 from advisor.protocol.isr import refusal_before_append
 from advisor.protocol.partition import NO_LEADER, Registration
 from advisor.reliability import decisions, histories
-from advisor.reliability.histories import gaps_between, ranked
+from advisor.reliability.histories import gaps_between, newest, ranked
 
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
 
@@ -28,15 +28,17 @@ EMPTY, LOST, INTO_BASE = histories.EMPTY, histories.LOST, histories.INTO_BASE
 
 # Events; each strikes several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
+# Power goes so soon after the last write that not everything is on disk yet.
+EARLY_POWER = 10
 _RUNNING = (UP, COPYING, LAGGING)
 _DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
-_FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, DESTROY))
+_FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 _RETURNS = frozenset((BACK, REPLACED))
 # The controller hears of nothing else.
 _HEARD = _FALLS | _RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
-    **dict.fromkeys((CRASH, POWER), (*_RUNNING, DOWN_CLEAN)),
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*_RUNNING, DOWN_CLEAN)),
     **dict.fromkeys((ISOLATE, STOP), _RUNNING),
     DESTROY: (*_RUNNING, *_DOWN),
     BACK: _DOWN,
@@ -52,14 +54,11 @@ MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
 
 # What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
 _AFTER = {
-    CRASH: DOWN_UNCLEAN,
-    POWER: DOWN_UNCLEAN,
-    ISOLATE: DOWN_CLEAN,
-    STOP: DOWN_CLEAN,
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
+    **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
+    **dict.fromkeys((CAUGHT_UP, COPIED), UP),
     DESTROY: GONE,
     LAG: LAGGING,
-    CAUGHT_UP: UP,
-    COPIED: UP,
 }
 
 
@@ -126,6 +125,8 @@ class Outcome(NamedTuple):
         For each old gap its new number, LOST, or INTO_BASE when every replica with a log has it.
     leader_failed, leader_moved : bool
         The leader went without notice (detection and election follow), or handed over.
+    unflushed : bool
+        Gap 0 is new: it begins with what those who lost power had not flushed.
     """
 
     losses: int = 0
@@ -133,6 +134,7 @@ class Outcome(NamedTuple):
     gap_map: tuple[int, ...] = ()
     leader_failed: bool = False
     leader_moved: bool = False
+    unflushed: bool = False
 
 
 def healthy(replicas: int) -> PartitionState:
@@ -203,6 +205,7 @@ class _Work:
         # holds[s] = j: slot s holds gap j and every older one.
         self.holds = list(state.level)
         self.pushed: frozenset[int] | None = None
+        self.spared: frozenset[int] = frozenset()
         self.returned_unclean: frozenset[int] = frozenset()
         self.losses = 0
         self.total = False
@@ -232,8 +235,8 @@ class _Work:
             for slot in slots:
                 self.holds[slot] = EMPTY
             self._count_media_loss()
-        if event == POWER and self.written and self.setup.page_cache:
-            self._lose_page_cache(frozenset(slots))
+        if event in (POWER, EARLY_POWER) and self.setup.page_cache:
+            self._lose_page_cache(frozenset(slots), event == EARLY_POWER)
         if event == COPIED:
             for slot in slots:
                 self.holds[slot] = self.holds[self.registration.leader]
@@ -316,7 +319,8 @@ class _Work:
         if registration is not self.before.registration:
             registration = decisions.quiet(registration, self.setup.policy.rules.elect_in_isr_order)
         state = PartitionState(registration, self._remembered_conditions(), ranks)
-        return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved)
+        unflushed = bool(self.spared) and state.gaps > 0 and self.spared == newest(ranks)
+        return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved, unflushed)
 
     def _remembered_conditions(self) -> tuple[int, ...]:
         """How a broker went down matters only while an ELR could hold it against it."""
@@ -345,13 +349,18 @@ class _Work:
         if most > 0:
             self.losses |= MEDIA
 
-    def _lose_page_cache(self, dark: frozenset[int]) -> None:
-        """What was written last is in no log whose whole ISR lost power; else only in the rest."""
-        isr = frozenset(self.registration.isr)
-        if isr <= dark:
-            self.losses |= PAGE_CACHE
-        elif isr & dark:
-            self.pushed = isr - dark
+    def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
+        """What was written last is in no log if all who have it lost power; else in the rest's."""
+        if self.written:
+            holders = frozenset(self.registration.isr)
+        elif early:
+            holders = newest(self.holds)
+        else:
+            return
+        if holders <= dark:
+            self.losses |= PAGE_CACHE if holders else 0
+        elif holders & dark:
+            self.pushed = self.spared = holders - dark
 
     def _follow(self, previous: int, leader: int) -> None:
         """A new leader's log becomes the history; what is beyond it is lost."""
