@@ -122,7 +122,8 @@ def make_plan(
     files["kafka-topics.yaml"] = strimzi_topics(
         [(t.name, len(t.partitions)) for t in targets], config, settings
     )
-    fewer = [t.name for t in cluster.topics if t not in chosen and _refuses(t, config)]
+    named = {t.name for t in chosen}
+    fewer = [t.name for t in cluster.topics if t.name not in named and _refuses(t, config)]
     return Plan(
         preflight=(*tools.variables, *_preflight(tools, config)),
         steps=(

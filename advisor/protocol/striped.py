@@ -8,7 +8,6 @@ after rack. After as many partitions as there are unfenced brokers, everything i
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from itertools import chain, cycle
 
 from advisor.errors import InputError
 from advisor.protocol.java_hash import hash_map_order, optional_string_hash, utf16_units
@@ -73,17 +72,24 @@ def _sorting_key(rack: _Rack) -> tuple[bool, tuple[int, ...]]:
 
 def _replicas(racks: list[_Rack], replication_factor: int, epoch: int) -> list[int]:
     """Take one partition's replicas, walking `racks` in the order given."""
-    leader, home = next(
-        (broker, rack) for rack in racks if (broker := rack.unfenced.take(epoch)) is not None
-    )
+    leader = home = None
+    for home in racks:
+        leader = home.unfenced.take(epoch)
+        if leader is not None:
+            break
+    assert leader is not None
     replicas = [leader]
     # The leader's rack is passed over once, so that every other rack has its turn before it.
     # The walk ends: the rings that served the last partition are full again in a new epoch.
-    walk = chain((rack for rack in racks if rack is not home), cycle(racks))
+    others = [rack for rack in racks if rack is not home]
     while len(replicas) < replication_factor:
-        broker = next(walk).take(epoch)
-        if broker is not None:
-            replicas.append(broker)
+        for rack in others:
+            broker = rack.take(epoch)
+            if broker is not None:
+                replicas.append(broker)
+                if len(replicas) == replication_factor:
+                    break
+        others = racks
     return replicas
 
 

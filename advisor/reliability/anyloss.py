@@ -17,11 +17,9 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple
 
 from advisor.reliability.model import HOURS_PER_YEAR
-from advisor.reliability.placement import Placement, Replicas
+from advisor.reliability.placement import Alike
 from advisor.reliability.ranges import Interval
 from advisor.reliability.solve import FirstLoss
-
-Sites = tuple[Hashable, ...]
 
 
 class SetLosses(NamedTuple):
@@ -78,84 +76,83 @@ class AnyLoss(NamedTuple):
 
 
 def any_loss(
-    sets: Mapping[Replicas, SetLosses],
+    losses: Mapping[tuple[int, ...], SetLosses],
     strikes_per_year: Callable[[str], float],
-    where: Placement,
+    sets: Mapping[tuple[int, ...], Alike],
     tails: Tails | None,
 ) -> AnyLoss:
     """Chance in a year and mean years until at least one partition loses something.
 
     Parameters
     ----------
-    sets : mapping of replicas to SetLosses
-        Every distinct set. With ``tails`` the replicas are in the order of the assignment.
+    losses : mapping of pattern to SetLosses
+        What one partition on sets of a rack pattern loses.
     strikes_per_year : callable
         How often a mechanism strikes one broker, one rack or the cluster.
-    where : Placement
+    sets : mapping of pattern to Alike
+        Which sets there are, by `Placement.alike`; with ``tails`` for their ``leaders``.
     tails : Tails, optional
         None if no record is acknowledged by a leader alone.
     """
     # Partitions on the same replicas lose together, but for their tails.
-    counts = dict(where.sets) if tails else dict.fromkeys(sets, 1)
+    counts = {pattern: alike.partitions if tails else alike.sets for pattern, alike in sets.items()}
     if sum(counts.values()) == 1:
-        only = next(iter(sets.values())).first
+        only = next(iter(losses.values())).first
         mean_years = only.mean_hours / HOURS_PER_YEAR
         return AnyLoss(only.probability, mean_years, (only.probability,) * 2)
-    total = math.fsum(flux for found in sets.values() for flux in found.per_year.values())
+    total = math.fsum(
+        alike.sets * flux
+        for pattern, alike in sets.items()
+        for flux in losses[pattern].per_year.values()
+    )
     if total == 0:
         return AnyLoss(0.0, math.inf, (0.0, 0.0))
-    rate = _rate_of_any_loss(sets, strikes_per_year, where, tails, counts)
+    rate = _rate_of_any_loss(losses, strikes_per_year, sets, tails)
+    firsts = {pattern: losses[pattern].first for pattern in sets}
     if not tails:
         # Losses come in clumps; the chains know how much rarer the first of them is.
-        firsts = math.fsum(HOURS_PER_YEAR / found.first.mean_hours for found in sets.values())
-        rate *= min(firsts / total, 1.0)
-    chances = [(found.first.probability, counts[replicas]) for replicas, found in sets.items()]
-    least = max(chance for chance, _ in chances)
-    most = min(math.fsum(chance * count for chance, count in chances), 1.0)
+        known = math.fsum(
+            alike.sets * HOURS_PER_YEAR / firsts[pattern].mean_hours
+            for pattern, alike in sets.items()
+        )
+        rate *= min(known / total, 1.0)
+    least = max(first.probability for first in firsts.values())
+    most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
+    most = min(most, 1.0)
     return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
 
 
 def _rate_of_any_loss(
-    sets: Mapping[Replicas, SetLosses],
+    losses: Mapping[tuple[int, ...], SetLosses],
     strikes_per_year: Callable[[str], float],
-    where: Placement,
+    sets: Mapping[tuple[int, ...], Alike],
     tails: Tails | None,
-    counts: Mapping[Replicas, int],
 ) -> float:
     """How often, per year, at least one set loses something.
 
     Between the largest set's rate and the sum of all.
     """
-    mechanisms = {mechanism for found in sets.values() for mechanism in found.per_year}
+    mechanisms = {mechanism for found in losses.values() for mechanism in found.per_year}
     struck_per_year = {mechanism: strikes_per_year(mechanism) for mechanism in mechanisms}
     chances = tails.each_change if tails else 1
     nobody: dict[tuple[str, Hashable], float] = defaultdict(float)
     alone = 0.0
-    for replicas, found in sets.items():
-        # A tail is lost with its leader.
-        struck = replicas[: tails.leaders] if tails else replicas
-        for mechanism, flux in found.per_year.items():
+    for pattern, alike in sets.items():
+        for mechanism, flux in losses[pattern].per_year.items():
             strikes = struck_per_year[mechanism]
             if strikes == 0:
                 # Set off by the end of a spell that something else began: nothing is shared.
-                alone += flux
+                alone += flux * alike.sets
                 continue
-            sites = _sites(mechanism, struck, where)
-            share = flux / len(sites) / strikes / chances
-            unhurt = chances * counts[replicas] * math.log1p(-min(share, 1.0 - 1e-12))
-            for site in sites:
-                nobody[mechanism, site] += unhurt
+            scope = mechanism.split(".")[0]
+            for (struck, sites), partitions in alike.struck.items():
+                if struck != (scope if scope in ("broker", "rack") else "cluster"):
+                    continue
+                share = flux / sites / strikes / chances
+                unhurt = chances * math.log1p(-min(share, 1.0 - 1e-12))
+                for site, count in partitions.items():
+                    nobody[mechanism, site] += unhurt * count
     return alone + math.fsum(
         -math.expm1(logarithm) * struck_per_year[mechanism]
         for (mechanism, _), logarithm in nobody.items()
     )
-
-
-def _sites(mechanism: str, replicas: Replicas, where: Placement) -> Sites:
-    """The brokers or racks whose failures can strike a set; one site if all fail together."""
-    scope = mechanism.split(".")[0]
-    if scope == "broker":
-        return replicas
-    if scope == "rack":
-        return tuple(dict.fromkeys(where.rack_of[broker] for broker in replicas))
-    return ("cluster",)

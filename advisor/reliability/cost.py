@@ -81,26 +81,27 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes
-    abroad = [
-        (count, [where.rack_of[follower] != where.rack_of[leader] for follower in followers])
-        for (leader, *followers), count in where.sets
-    ]
+    followers, abroad = config.replication_factor - 1, where.followers_away
+    partitions = sum(abroad.values())
     known = all(rack is not None for rack in cluster.brokers.values())
-    away = sum(count * sum(others) for count, others in abroad) / where.partitions
-    waits = (count * _wait_ms(others, config, load) for count, others in abroad)
+    away = sum(number * count for number, count in abroad.items()) / partitions
+    waits = (
+        count * _wait_ms(followers - number, number, config, load)
+        for number, count in abroad.items()
+    )
     return Cost(
         bytes_stored=load.retained_bytes * config.replication_factor,
         bytes_per_second_between_brokers=sent * (config.replication_factor - 1),
         bytes_per_second_between_racks=sent * away if known else None,
-        acknowledgement_ms=math.fsum(waits) / where.partitions,
+        acknowledgement_ms=math.fsum(waits) / partitions,
     )
 
 
-def _wait_ms(others: list[bool], config: Config, load: Workload) -> float:
-    """Round trip to the slowest follower; `others` says which of them stand in another rack."""
+def _wait_ms(near: int, away: int, config: Config, load: Workload) -> float:
+    """Round trip to the slowest of the followers in the leader's rack and in others."""
     if config.acks != "all":
         return 0.0
-    trips = (load.between_racks_ms if other else load.within_rack_ms for other in others)
+    trips = [load.within_rack_ms] * (near > 0) + [load.between_racks_ms] * (away > 0)
     return max(trips, default=0.0)
 
 

@@ -9,7 +9,6 @@ others are away leads with an empty log then, and those that come back throw the
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -84,12 +83,12 @@ def empty_leader_share(
     if not applies or config.replication_factor == 1 or not result.loss_events_per_year:
         return None
     where = place(result.cluster, config, result.load.partitions, placement)
-    counts: Counter[tuple[int, ...]] = Counter()
-    for replicas, count in where.sets:
-        counts[where.pattern(replicas, ordered=False)] += count
     found = [
-        (losses_by_start(pattern, config, result.model, result.load, where.brokers), count)
-        for pattern, count in counts.items()
+        (
+            losses_by_start(pattern, config, result.model, result.load, where.brokers),
+            sets.partitions,
+        )
+        for pattern, sets in where.alike(ordered=False, apart=False).items()
     ]
     starts = math.fsum(losses.starts * count for losses, count in found)
     return starts / (starts + math.fsum(losses.failures * count for losses, count in found))

@@ -79,26 +79,23 @@ def _evaluate(
     like: FailureModel | None = None,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
-    solved: dict[tuple[int, ...], SetMeasures] = {}
-    counts: dict[tuple[int, ...], int] = defaultdict(int)
-    patterns: dict[Replicas, tuple[int, ...]] = {}
-    for replicas, count in where.sets:
-        pattern = where.pattern(replicas, ordered)
-        if pattern not in solved:
-            solved[pattern] = measure(pattern, config, model, load, where.brokers, precision, like)
-        counts[pattern] += count
-        # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
-        alone = config.acks != "all" or ordered
-        patterns[replicas if alone else tuple(sorted(replicas))] = pattern
-    sets = {replicas: solved[pattern] for replicas, pattern in patterns.items()}
+    tails = None if config.acks == "all" else KAFKA_TAILS
+    # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
+    alike = where.alike(ordered, ordered or tails is not None, tails.leaders if tails else None)
+    counts = {pattern: found.partitions for pattern, found in alike.items()}
+    sets = sum(found.sets for found in alike.values())
+    solved = {
+        pattern: measure(pattern, config, model, load, where.brokers, precision, like)
+        for pattern in alike
+    }
     probability, mean_years, bounds = any_loss(
         {
-            replicas: SetLosses(found.first_loss, found.causes["loss_events_per_year"])
-            for replicas, found in sets.items()
+            pattern: SetLosses(found.first_loss, found.causes["loss_events_per_year"])
+            for pattern, found in solved.items()
         },
         lambda name: rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,
-        where,
-        tails=None if config.acks == "all" else KAFKA_TAILS,
+        alike,
+        tails,
     )
     causes = _causes(solved, counts)
     _split_probability(causes, probability)
@@ -116,10 +113,10 @@ def _evaluate(
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=bounds,
-        error_bounds=MappingProxyType(_error_bounds(solved, counts, len(sets), mean_years)),
+        error_bounds=MappingProxyType(_error_bounds(solved, counts, sets, mean_years)),
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
-        method=_method(solved, len(sets)),
+        method=_method(solved, sets),
         assumptions=_assumptions(cluster, model),
         config=config,
         model=model,

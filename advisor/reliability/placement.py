@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from advisor.errors import InputError
 from advisor.protocol.assignment import assign
@@ -21,6 +21,25 @@ class Brokers(Protocol):
     @property
     def brokers(self) -> Mapping[int, str | None]:
         """Broker id to rack, None where it is not known."""
+
+
+class Alike(NamedTuple):
+    """Replica sets of one rack pattern, which lose alike, and where they meet others.
+
+    Attributes
+    ----------
+    partitions : int
+        On all of these sets.
+    sets : int
+        Distinct sets.
+    struck : mapping of (scope, int) to mapping of site to int
+        Of the sets that stand at so many sites of a scope (the brokers, the racks, the cluster),
+        how many stand at each site; partitions where each is counted by itself.
+    """
+
+    partitions: int
+    sets: int
+    struck: Mapping[tuple[str, int], Mapping[Hashable, int]]
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,75 @@ class Placement:
     sets: tuple[tuple[Replicas, int], ...]
     brokers: int
     rack_of: Mapping[int, str]
+    # A card is drawn many times for one placement, which has ten thousands of sets.
+    _known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def partitions(self) -> int:
         """How many partitions there are."""
         return sum(count for _, count in self.sets)
+
+    @property
+    def followers_away(self) -> Mapping[int, int]:
+        """How many partitions have so many followers in another rack than the first replica."""
+        if "away" not in self._known:
+            found: Counter[int] = Counter()
+            for (leader, *followers), count in self.sets:
+                home = self.rack_of[leader]
+                found[sum(self.rack_of[follower] != home for follower in followers)] += count
+            self._known["away"] = found
+        known: Mapping[int, int] = self._known["away"]
+        return known
+
+    def alike(
+        self, ordered: bool, apart: bool, leaders: int | None = None
+    ) -> Mapping[tuple[int, ...], Alike]:
+        """Put the sets of each rack pattern together; the same question is answered once.
+
+        Parameters
+        ----------
+        ordered : bool
+            As for `pattern`.
+        apart : bool
+            Sets that differ only in their order are told apart.
+        leaders : int, optional
+            What is lost is lost with one of so many of a set's replicas, from the first, and by
+            each partition by itself; None: with any of them, by all partitions there together.
+        """
+        key = (ordered, apart, leaders)
+        if key not in self._known:
+            self._known[key] = self._put_together(*key)
+        known: Mapping[tuple[int, ...], Alike] = self._known[key]
+        return known
+
+    def _put_together(
+        self, ordered: bool, apart: bool, leaders: int | None
+    ) -> dict[tuple[int, ...], Alike]:
+        partitions: Counter[tuple[int, ...]] = Counter()
+        members: dict[tuple[int, ...], Counter[Replicas]] = defaultdict(Counter)
+        for replicas, count in self.sets:
+            pattern = self.pattern(replicas, ordered)
+            partitions[pattern] += count
+            members[pattern][replicas if apart else tuple(sorted(replicas))] += count
+        return {
+            pattern: Alike(partitions[pattern], len(sets), self._struck(sets, leaders))
+            for pattern, sets in members.items()
+        }
+
+    def _struck(
+        self, sets: Mapping[Replicas, int], leaders: int | None
+    ) -> dict[tuple[str, int], Counter[Hashable]]:
+        found: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
+        for replicas, partitions in sets.items():
+            struck = replicas[:leaders]
+            racks = {self.rack_of[broker] for broker in struck}
+            for scope, sites in (("broker", struck), ("rack", racks)):
+                counter = found[scope, len(sites)]
+                for site in sites:
+                    counter[site] += 1 if leaders is None else partitions
+        times = len(sets) if leaders is None else sum(sets.values())
+        found["cluster", 1]["cluster"] = times
+        return dict(found)
 
     def pattern(self, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
         """Rack numbers of a replica list.
@@ -57,6 +140,8 @@ class Placement:
             fullest rack comes first, so that like sets share one chain.
         """
         racks = [self.rack_of[broker] for broker in replicas]
+        if len(set(racks)) == len(racks):
+            return tuple(range(len(racks)))
         if ordered:
             names = list(dict.fromkeys(racks))
             return tuple(names.index(rack) for rack in racks)
@@ -87,20 +172,22 @@ def place(
     InputError
         If Kafka would refuse: more replicas than brokers; or a replica on an unknown broker.
     """
-    racks = {
-        broker: f"rack {rack}" if rack is not None else f"broker {broker}"
-        for broker, rack in cluster.brokers.items()
-    }
     if placement is None:
         assert config.replication_factor is not None
         brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
-        sets = _as_kafka_would(brokers, partitions, config.replication_factor, striped)
-    else:
-        lists = Counter(tuple(replicas) for replicas in placement)
-        for replicas in lists:
-            _check(replicas, config, racks)
-        sets = tuple(lists.items())
-    return Placement(sets, len(racks), racks)
+        return _as_kafka_would(brokers, partitions, config.replication_factor, striped)
+    racks = _racks(cluster.brokers)
+    lists = Counter(tuple(replicas) for replicas in placement)
+    for replicas in lists:
+        _check(replicas, config, racks)
+    return Placement(tuple(lists.items()), len(racks), racks)
+
+
+def _racks(brokers: Mapping[int, str | None]) -> dict[int, str]:
+    return {
+        broker: f"rack {rack}" if rack is not None else f"broker {broker}"
+        for broker, rack in brokers.items()
+    }
 
 
 @lru_cache(maxsize=64)
@@ -109,7 +196,7 @@ def _as_kafka_would(
     partitions: int,
     replication_factor: int,
     striped: bool,
-) -> tuple[tuple[Replicas, int], ...]:
+) -> Placement:
     """Many settings are asked about on one cluster; its placement stays."""
     known = all(rack is not None for _, rack in brokers)
     table = assign(
@@ -118,7 +205,8 @@ def _as_kafka_would(
         replication_factor=replication_factor,
         algorithm="striped" if striped else "rack_alternated",
     )
-    return tuple(Counter(tuple(replicas) for replicas in table.values()).items())
+    sets = Counter(tuple(replicas) for replicas in table.values())
+    return Placement(tuple(sets.items()), len(brokers), _racks(dict(brokers)))
 
 
 def _check(replicas: Replicas, config: Config, racks: Mapping[int, str]) -> None:

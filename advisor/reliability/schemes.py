@@ -7,7 +7,6 @@ Their rules are in :mod:`advisor.reliability.quorums`. Every row carries the mea
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 from advisor.errors import NotComputedError
@@ -17,7 +16,7 @@ from advisor.reliability import ranges, rates
 from advisor.reliability.anyloss import Tails, any_loss
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.placement import Brokers, Replicas, place
+from advisor.reliability.placement import Brokers, place
 from advisor.reliability.quorums import FLUSHED_MAJORITY, SCHEMES, Quorums
 from advisor.reliability.result import MEASURES, UNITS, Reliability
 from advisor.reliability.scheme_solution import measures
@@ -203,27 +202,24 @@ def scheme_row(
         )
     scheme = Quorums.of(name, factor)
     where = place(cluster, config, load.partitions)
-    counts: Counter[tuple[int, ...]] = Counter()
-    patterns: dict[Replicas, tuple[int, ...]] = {}
-    for replicas, count in where.sets:
-        pattern = where.pattern(replicas, ordered=False)
-        counts[pattern] += count
-        patterns[replicas if scheme.tail else tuple(sorted(replicas))] = pattern
+    tails = Tails(each_change=1, leaders=factor) if scheme.tail else None
+    alike = where.alike(ordered=False, apart=bool(tails), leaders=factor if tails else None)
+    counts = {pattern: sets.partitions for pattern, sets in alike.items()}
     found = {
         pattern: measures(scheme, pattern, config, model, load, where.brokers, precision)
-        for pattern in counts
+        for pattern in alike
     }
     first = any_loss(
-        {replicas: found[pattern].losses for replicas, pattern in patterns.items()},
+        {pattern: measured.losses for pattern, measured in found.items()},
         lambda name: rates.rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,
-        where,
-        tails=Tails(each_change=1, leaders=factor) if scheme.tail else None,
+        alike,
+        tails,
     )
 
     def over_all(measure: str) -> float:
         return math.fsum(found[pattern].amounts[measure] * n for pattern, n in counts.items())
 
-    partitions = counts.total()
+    partitions = where.partitions
     return SchemeRow(
         name=name,
         rule=scheme.rule,

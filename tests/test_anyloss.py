@@ -1,0 +1,117 @@
+"""The chance that any of many sets loses, against the same worked out set by set."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+import advisor
+from advisor.reliability.anyloss import SetLosses, Tails, any_loss
+from advisor.reliability.model import FailureModel
+from advisor.reliability.placement import Placement, Replicas, place
+from advisor.reliability.solve import FirstLoss
+from advisor.reliability.workload import Workload
+
+HOURS = 8760.0
+CLUSTER = advisor.Cluster(brokers=dict(enumerate(["a", "a", "b", "b", "b", None, "c", "c"])))
+STRIKES = {"broker.power": 2.0, "rack.power": 0.3, "cluster.power": 0.05, "broker.restart": 0.0}
+CARD = FailureModel.from_dict(
+    {
+        "broker": {"destroyed": {"per_year": {"value": 1, "low": 0.5, "high": 2}, "hours": 12}},
+        "rack": {"power": {"per_year": 1, "minutes": 20}},
+        "flush": {"seconds": 60},
+    }
+)
+
+
+def some_sets(number: int) -> Placement:
+    """So many partitions on three random brokers each, some of them on the same."""
+    draw = random.Random(number)
+    lists = tuple(tuple(draw.sample(range(8), 3)) for _ in range(number))
+    config = advisor.Config(replication_factor=3, min_insync_replicas=2)
+    return place(CLUSTER, config, number, lists)
+
+
+def losses_of(pattern: tuple[int, ...]) -> SetLosses:
+    """Some amounts, another for each pattern and mechanism."""
+    per_year = {name: 1e-4 * (1 + sum(pattern)) / (3 + i) for i, name in enumerate(STRIKES)}
+    total = sum(per_year.values())
+    return SetLosses(FirstLoss(1.1 * HOURS / total, -math.expm1(-total), ""), per_year)
+
+
+def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object]:
+    """What a mechanism strikes."""
+    if mechanism.startswith("broker"):
+        return set(replicas)
+    return {where.rack_of[b] for b in replicas} if mechanism.startswith("rack") else {"all"}
+
+
+def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None) -> float:
+    """The probability of any loss in a year: each set counted at its sites, one by one."""
+    lists = {replicas if apart else tuple(sorted(replicas)) for replicas, _ in where.sets}
+    counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
+    chances = tails.each_change if tails else 1
+    nobody: dict[object, float] = {}
+    alone = total = first = 0.0
+    for replicas in lists:
+        losses = losses_of(where.pattern(replicas, ordered))
+        total += sum(losses.per_year.values())
+        first += HOURS / losses.first.mean_hours
+        for mechanism, flux in losses.per_year.items():
+            sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
+            if not STRIKES[mechanism]:
+                alone += flux
+                continue
+            share = flux / len(sites) / STRIKES[mechanism] / chances
+            for site in sites:
+                unhurt = (1 - share) ** (chances * counts[replicas])
+                nobody[mechanism, site] = nobody.get((mechanism, site), 1.0) * unhurt
+    rate = alone + sum((1 - left) * STRIKES[key[0]] for key, left in nobody.items())
+    return -math.expm1(-rate if tails else -rate * first / total)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("tails", [None, Tails(2, 1), Tails(1, 3)])
+def test_sets_put_together_lose_as_they_do_one_by_one(ordered: bool, tails: Tails | None) -> None:
+    """Sixty partitions on random brokers; only the order of the sums differs.
+
+    Chances of about 1e-4 that are taken from one lose four of a float's sixteen digits.
+    """
+    where = some_sets(60)
+    apart = ordered or tails is not None
+    alike = where.alike(ordered, apart, tails.leaders if tails else None)
+    losses = {pattern: losses_of(pattern) for pattern in alike}
+    found = any_loss(losses, STRIKES.__getitem__, alike, tails)
+    assert len(alike) > 1
+    assert sum(sets.partitions for sets in alike.values()) == 60
+    assert found.probability == pytest.approx(set_by_set(where, ordered, apart, tails), rel=1e-11)
+
+
+def test_a_card_drawn_anew_goes_through_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on the placement alone is worked out once, however many cards are drawn."""
+    asked: list[Replicas] = []
+    pattern = Placement.pattern
+
+    def counted(self: Placement, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
+        asked.append(replicas)
+        return pattern(self, replicas, ordered)
+
+    monkeypatch.setattr(Placement, "pattern", counted)
+    config = advisor.Config(replication_factor=3, min_insync_replicas=1, acks="all")
+    lists = tuple(replicas for replicas, _ in some_sets(40).sets)
+    result = advisor.evaluate(CLUSTER, config, CARD, Workload(), placement=lists)
+    once = len(asked)
+    assert result.interval("loss_events_per_year")[1] > result.loss_events_per_year
+    assert once == len(lists)
+    assert len(asked) == once
+
+
+def test_a_placement_is_made_once() -> None:
+    """Settings that differ only in what they ask of producers stand on the same placement."""
+    one, two = (
+        place(CLUSTER, advisor.Config(replication_factor=3, min_insync_replicas=least), 50)
+        for least in (1, 2)
+    )
+    assert one is two
