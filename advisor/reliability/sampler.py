@@ -190,7 +190,7 @@ def _set_desk(plan: Plan, board: Board) -> None:
         "copies_per_hour": plan.copies_per_hour,
         "records_per_hour": plan.records_per_hour,
         "retained": plan.retained_records,
-        "unflushed": plan.unflushed_hours * plan.records_per_hour,
+        "flush_hours": plan.unflushed_hours,
         "tail": tail,
         "tail_chance": -math.expm1(-tail),
         "failover_hours": plan.failover_hours,

@@ -27,7 +27,7 @@ from advisor.reliability.sampler_compiler import called, inlined
 from advisor.reliability.sampler_tables import UNKNOWN, Table
 
 _WELL, _GONE = faults.WELL, faults.GONE
-_LAG, _STOP = red.LAG, red.STOP
+_LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
 _PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
 
 
@@ -39,9 +39,10 @@ def all_known(table: Table, board: Board) -> bool:
         one = board.sets[board.touched[i]]
         state = one.state
         if one.mask != 0:
-            row = table.entry[state, desk.event, one.mask]
+            event = _event(table, board, board.touched[i])
+            row = table.entry[state, event, one.mask]
             if row == UNKNOWN:
-                desk.miss_state, desk.miss_event, desk.miss_mask = state, desk.event, one.mask
+                desk.miss_state, desk.miss_event, desk.miss_mask = state, event, one.mask
                 return False
             state = table.steps[row].target
         if one.mask_after != 0:
@@ -54,13 +55,22 @@ def all_known(table: Table, board: Board) -> bool:
 
 
 @inlined
+def _event(table: Table, board: Board, s: int) -> int:
+    """What strikes a set; power may go so soon after the last write that not all is on disk."""
+    desk, one = board.desk[0], board.sets[s]
+    early = desk.event == _POWER and desk.now < one.flushed
+    return _EARLY_POWER if early and not table.states[one.state].writable else desk.event
+
+
+@inlined
 def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     """Take one set through the event, and the one after it if there is one."""
     desk, one = board.desk[0], board.sets[s]
     mask, mask_after = one.mask, one.mask_after
     one.mask = 0
     one.mask_after = 0
-    row = table.entry[one.state, desk.event, mask]
+    event = _event(table, board, s)
+    row = table.entry[one.state, event, mask]
     if mask_after == 0 and table.steps[row].quiet:
         if not table.states[one.state].writable:
             account(table, board, s)
@@ -72,13 +82,15 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
         struck = mask_after if turn else mask
         if struck == 0:
             continue
-        row = table.entry[one.state, desk.afterwards if turn else desk.event, struck]
+        row = table.entry[one.state, desk.afterwards if turn else event, struck]
         step = table.steps[row]
         losses |= step.losses
         failed |= step.failed
         moved |= step.moved
         lost += _shift_gaps(table, board, s, row)
         one.state = step.target
+        if step.unflushed or step.losses & _PAGE_CACHE != 0:
+            lost += _strike_page_cache(table, board, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
     desk.broken += old.whole - new.whole
     if old.copying != new.copying:
@@ -88,12 +100,26 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     if (failed or moved) and old.readable and new.readable:
         hours = desk.failover_hours if failed else desk.handover_hours
         _count_leader_change(board, s, hours, old.writable and new.writable)
-    elif old.writable and new.writable and new.in_sync < old.in_sync:
+    elif old.writable and new.in_sync < old.in_sync and (new.writable or event == _LAG):
+        # The wait for a dead follower is inside the outage that it brings; a laggard's is before.
         _count_stall(board, s)
     if not new.writable:
-        if old.writable:
-            one.down = desk.now
+        _stand_still(board, s, old.writable, losses)
         _lay_blame(table, board, s)
+
+
+@inlined
+def _stand_still(board: Board, s: int, was_writable: bool, losses: int) -> None:
+    """Note when writing stopped, and when all that is left of it is on disk."""
+    desk, one = board.desk[0], board.sets[s]
+    if was_writable:
+        one.down = desk.now
+        # Nothing was acknowledged while who lags was waited for.
+        waited = desk.hung_stall_hours if desk.event == _LAG else 0.0
+        one.flushed = desk.now + max(desk.flush_hours - waited, 0.0)
+    if losses & ~_TAIL != 0:
+        # The newest records are lost, and with them all that was not on disk.
+        one.flushed = desk.now
 
 
 @called
@@ -156,14 +182,35 @@ def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
 
 
 @called
+def _strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: bool) -> float:
+    """Take the records that were not on disk out of the logs of those who lost power.
+
+    Where others are ``spared`` and have them, they become gap 0; else their number is returned,
+    for they are lost. They are the newest: in the first gaps, and below all gaps what is missing.
+    """
+    desk, one = board.desk[0], board.sets[s]
+    hours = one.flushed - desk.now if early else desk.flush_hours
+    wanted = min(hours * desk.records_per_hour, desk.retained)
+    left = wanted
+    for gap in range(spared, table.states[one.state].gaps):
+        part = min(left, board.gaps[s, gap])
+        board.gaps[s, gap] -= part
+        left -= part
+    part = min(left, one.base)
+    one.base -= part
+    taken = float(wanted - (left - part))
+    if spared:
+        board.gaps[s, 0] = taken
+        return 0.0
+    return taken
+
+
+@called
 def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) -> None:
     """Count the loss events of a set's partitions, and the records."""
     desk, weight = board.desk[0], board.sets[s].weight
     events, records = weight, lost
-    if losses & ~_TAIL != 0:
-        if losses & _PAGE_CACHE != 0:
-            records += desk.unflushed
-    else:
+    if losses & ~_TAIL == 0:
         # A leader that goes will lead again. Each of the two changes drops what its leader alone
         # had acknowledged, and loses something only if there was any.
         records += 2.0 * desk.tail

@@ -18,12 +18,12 @@ from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton, automaton
 from advisor.reliability.reduction import Setup
 
-EVENTS = 10
+EVENTS = 11
 UNKNOWN = -1
 # Beyond this many bytes the table of one setup is too large for a worker.
 _MOST_BYTES = 2**30
 
-_STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "quiet")
+_STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "unflushed", "quiet")
 _STATE_FIELDS = ("writable", "readable", "growing", "whole", "gaps", "in_sync", "copying", "absent")
 STEP = np.dtype([(name, np.int64) for name in _STEP_FIELDS])
 STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
@@ -38,7 +38,7 @@ class Table(NamedTuple):
         Row of the step below, or UNKNOWN; bit s of the mask is slot s.
     steps : array of STEP, shape (rows,)
         Next state, the reduction's bits of losses, whether nothing is left, the leader failed or
-        moved; ``quiet``: nothing happens at all.
+        moved, gap 0 begins with what was not flushed; ``quiet``: nothing happens at all.
     gap_map : array of int64, shape (rows, gaps)
     states : array of STATE, shape (states,)
         ``whole``: every replica is up, in sync and complete; ``in_sync``: how many are.
@@ -84,6 +84,7 @@ class Tables:
             outcome.total,
             outcome.leader_failed,
             outcome.leader_moved,
+            outcome.unflushed,
             target == state and outcome.losses == 0 and in_place,
         )
         self.table.gap_map[row, : len(outcome.gap_map)] = outcome.gap_map

@@ -1,0 +1,141 @@
+"""Power that goes before all is on disk, sampled and by closed forms."""
+
+import math
+
+import pytest
+from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
+
+from advisor import Cluster, Config, Workload
+from advisor.reliability.sampled import Estimate
+
+PAIR = Cluster.uniform(brokers=2, racks=2)
+BOTH = Config(replication_factor=2, min_insync_replicas=2)
+FLUSH_HOURS = 1.0 / 6.0
+# Long beside the flush time, yet a whole log that might be lost unseen weighs little.
+LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0, retention_hours=5.0 * FLUSH_HOURS)
+
+
+def near(found: Estimate, exact: float, off: float) -> bool:
+    """Whether a formula that may be off by a share is met."""
+    error = (math.log(found.high) - math.log(found.low)) / (2.0 * 1.96)
+    return abs(math.log(found.value / exact)) < FAR * error + off
+
+
+@pytest.mark.parametrize(
+    ("per_year", "minutes", "cluster_per_year", "years"),
+    [(30.0, 60.0, 0.0, 100_000), (8000.0, 6.0, 0.0, 200), (1000.0, 6.0, 1000.0, 500)],
+    ids=["as by hand", "so often that all terms count", "the whole site too"],
+)
+def test_two_cuts_within_the_flush_time_lose_what_was_written_last(
+    per_year: float, minutes: float, cluster_per_year: float, years: int
+) -> None:
+    """RF 2, min ISR 2: one goes dark, the other within F, before the first is back.
+
+    Until then nothing was written for s, so that F - s of writing is lost; a cut of both loses F.
+    Of two brokers, one dark leaves by another cut at c + l, or by its return at m.
+    """
+    flush = FLUSH_HOURS
+    model = card(
+        broker_power={"per_year": per_year, "minutes": minutes},
+        cluster_power={"per_year": cluster_per_year, "minutes": minutes, "not_returning": 0.0},
+        flush={"seconds": flush * 3600.0},
+    )
+    found, _ = sample(PAIR, BOTH, model, LOAD, years)
+    power, site, back = per_year / YEAR, cluster_per_year / YEAR, 60.0 / minutes
+    again = power + site
+    one_dark = (2.0 * power + site) / back
+    both_dark = (site + again * one_dark) / (2.0 * back)
+    whole = 1.0 / (1.0 + one_dark + both_dark)
+    pace = again + back
+    soon = -math.expm1(-pace * flush) / pace
+    events = whole * (site + 2.0 * power * again * soon)
+    records = whole * (site * flush + 2.0 * power * again * (flush - soon) / pace) * 3600.0
+    assert abs(off_by(found.loss_events_per_year, events * YEAR)) < FAR
+    assert abs(off_by(found.acked_records_lost_per_year, records * YEAR)) < FAR
+
+
+def test_who_went_dark_last_leads_without_what_a_crashed_one_has() -> None:
+    """One crashes and keeps all, the other goes dark within F: it led last, so it leads again.
+
+    What it had not flushed, F - s of writing, is cut off the log of the first. Leading order in
+    rate times duration; what comes back within F is counted.
+    """
+    crash, power, flush, hours = 90.0 / YEAR, 10.0 / YEAR, FLUSH_HOURS, 1.0
+    model = card(
+        broker_crash={"per_year": crash * YEAR, "minutes": hours * 60.0},
+        broker_power={"per_year": power * YEAR, "minutes": hours * 60.0},
+        flush={"seconds": flush * 3600.0},
+    )
+    found, _ = sample(PAIR, BOTH, model, LOAD, years=60_000)
+    pace = crash + power + 1.0 / hours
+    soon = -math.expm1(-pace * flush) / pace
+    paths = 2.0 * (crash + power) * power * YEAR
+    off = 5.0 * (crash + power) * hours
+    assert near(found.loss_events_per_year, paths * soon, off)
+    assert near(found.acked_records_lost_per_year, paths * 3600.0 * (flush - soon) / pace, off)
+    # Without the crashes, or with a loss of nothing, it would be a tenth.
+    assert off < 0.1
+
+
+def test_what_was_waited_for_was_not_written_last() -> None:
+    """A laggard stops the writing a lag time after the last record that was acknowledged.
+
+    Without ELR a leader that then goes dark leads again, and lacks what it had not flushed: those
+    F without the wait. Leading order, beside two cuts of power.
+    """
+    lag, power, flush = 400.0 / YEAR, 10.0 / YEAR, FLUSH_HOURS
+    lag_hours, dark_hours, lag_time_ms = 0.2, 1.0, 192_000
+    model = card(
+        broker_lag={"per_year": lag * YEAR, "minutes": lag_hours * 60.0},
+        broker_power={"per_year": power * YEAR, "minutes": dark_hours * 60.0},
+        flush={"seconds": flush * 3600.0},
+    )
+    config = BOTH.changed(kafka_version="3.9", replica_lag_time_max_ms=lag_time_ms)
+    found, _ = sample(PAIR, config, model, LOAD, years=30_000)
+    left = flush - 1.25 * lag_time_ms / 3_600_000.0
+    soon_lagging = -math.expm1(-left / lag_hours) * lag_hours
+    soon_dark = -math.expm1(-flush / dark_hours) * dark_hours
+    off = 5.0 * (lag * lag_hours + power * dark_hours)
+    events = power * (lag * soon_lagging + 2.0 * power * soon_dark)
+    records = power * (
+        lag * (left - soon_lagging) * lag_hours + 2.0 * power * (flush - soon_dark) * dark_hours
+    )
+    assert near(found.loss_events_per_year, events * YEAR, off)
+    assert near(found.acked_records_lost_per_year, records * YEAR * 3600.0, off)
+
+
+def test_what_one_cut_took_goes_with_the_disk_of_the_other() -> None:
+    """One dark, the other destroyed: the last F of writing is gone, and is counted once.
+
+    Retention and flush take equally long, so that both disks cost as much. Power that goes at s
+    after the writing stopped, with the first broker, dark or destroyed, not back, takes F - s.
+    Leading order; terms left out are a share of rate times duration.
+    """
+    power, dark, destroyed, gone, flush = 10.0 / YEAR, 1.0, 5.0 / YEAR, 1.0, 0.01
+    model = card(
+        broker_power={"per_year": power * YEAR, "minutes": dark * 60.0},
+        broker_destroyed={"per_year": destroyed * YEAR, "hours": gone},
+        flush={"seconds": flush * 3600.0},
+    )
+    load = Workload(records_per_second=1.0, replication_delay_ms=0.0, retention_hours=flush)
+    found, _ = sample(PAIR, BOTH, model, load, years=300_000)
+    later = 2.0 * destroyed * (power * dark + destroyed * gone) * flush
+    early = 2.0 * power * (power + destroyed) * flush**2 / 2.0
+    off = 5.0 * (power * dark + destroyed * gone)
+    assert near(found.acked_records_lost_per_year, (later + early) * 3600.0 * YEAR, off)
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_a_laggard_is_waited_for_though_writes_are_refused_without_it(replicas: int) -> None:
+    """Min ISR = RF: it stalls all for 1.25 times the lag time, and is out of the ISR then."""
+    per_hour = 10.0 / YEAR
+    model = card(broker_lag={"per_year": 10.0, "minutes": 60.0})
+    config = Config(
+        replication_factor=replicas, min_insync_replicas=replicas, replica_lag_time_max_ms=30_000
+    )
+    cluster = Cluster.uniform(brokers=replicas, racks=replicas)
+    found, _ = sample(cluster, config, model, QUIET, years=2000)
+    followers = replicas - 1
+    well = (1.0 / (1.0 + per_hour)) ** followers
+    exact = well * followers * per_hour * 1.25 * 30.0 / 3600.0
+    assert abs(off_by(found.write_stalled, exact)) < FAR
