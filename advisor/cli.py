@@ -115,7 +115,7 @@ def simulate(
     config = _config(described, given)
     _say_what_is_missing(described)
     load, notes = _load_and_notes(given, described)
-    result = sample(described, config, model, load, years=years, seed=seed, engine=engine)
+    result = sample(described, config, model, load, years, seed, engine, progress=_tell)
     if as_json:
         _print_json(result.to_dict())
     else:
@@ -212,8 +212,16 @@ def _sampled(answer: Any, years: float, engine: str) -> Any:
     from advisor.pipeline.simulate import simulate as sample
 
     return sample(
-        answer.cluster, answer.best.config, answer.model, answer.load, years=years, engine=engine
+        *(answer.cluster, answer.best.config, answer.model, answer.load),
+        years=years,
+        engine=engine,
+        progress=_tell,
     )
+
+
+def _tell(sentence: str) -> None:
+    """Say on stderr what is going on."""
+    click.echo(sentence, err=True)
 
 
 def _write_report(answer: Any, path: Path, found: Any, check: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from advisor.errors import InputError
 from advisor.protocol.versions import NEWEST_KNOWN
 
 DIFFERS = 1
+# Enough for two faults of any kind on three replicas; about two minutes and two gigabytes.
+MOST_STATES = 1_500_000
+_SAID_EVERY_S = 5.0
 
 
 @click.command()
@@ -54,10 +58,20 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
 @click.option("--faults", type=int, default=2, show_default=True, help="Faults to try at most.")
 @click.option("--kind", "kinds", multiple=True, help="A fault that may happen; repeatable.")
 @click.option("--writes", type=int, help="Records to write at most.")
-def explore(faults: int, kinds: tuple[str, ...], writes: int | None, **given: Any) -> int:
+@click.option(
+    "--max-states",
+    type=int,
+    default=MOST_STATES,
+    show_default=True,
+    help="Give up once so many states were seen; a million take about 1.4 GB.",
+)
+def explore(
+    faults: int, kinds: tuple[str, ...], writes: int | None, max_states: int, **given: Any
+) -> int:
     """Search for the fewest faults that lose an acknowledged record.
 
-    Prints a scenario that `advisor play` runs, or how far the search looked without finding one.
+    Prints a scenario that `advisor play` runs, or how far the search looked without finding one;
+    stderr tells every few seconds how many states were seen.
     """
     from advisor.protocol.config import Config
     from advisor.protocol.explore_faults import FAULTS, Loss, shortest_loss
@@ -69,12 +83,33 @@ def explore(faults: int, kinds: tuple[str, ...], writes: int | None, **given: An
         acks=given["acks"],
         unclean_leader_election_enable=given["unclean"],
     )
-    found = shortest_loss(config, faults=faults, kinds=kinds or FAULTS, writes=writes)
+    found = shortest_loss(
+        config,
+        faults=faults,
+        kinds=kinds or FAULTS,
+        writes=writes,
+        max_states=max_states,
+        watched=_Progress(),
+    )
     if isinstance(found, Loss):
         click.echo(found.scenario, nl=False)
     else:
         click.echo(str(found))
     return 0
+
+
+class _Progress:
+    """Tells on stderr how far a search is, every few seconds and never at once."""
+
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + _SAID_EVERY_S
+
+    def __call__(self, faults: int, states: int) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + _SAID_EVERY_S
+            many = f"{faults} fault{'' if faults == 1 else 's'}"
+            click.echo(f"{states:,} states seen, now with {many}; no loss so far.", err=True)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from advisor import cli_play
 from advisor.__main__ import main
 from advisor.brokers.jars import jars_of
 
@@ -111,3 +112,30 @@ def test_explore_says_how_far_it_looked(capsys):
     """Where nothing is found the answer says so and how many states were seen."""
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     assert "state" in capsys.readouterr().out
+
+
+def test_explore_ends_at_its_limit(capsys):
+    """A search that would go on says what it tried to the end, and after how many states it ended.
+
+    With no fault at all there are few states, so that only the search of one fault is cut.
+    """
+    assert main(["explore", "--faults", "3", "--max-states", "400"]) == 0
+    said = capsys.readouterr().out
+    assert "no loss found with 1 fault and 2 writes in up to" in said
+    assert "by 0 faults none at all; the search ended after 40" in said
+
+
+@pytest.mark.parametrize(("every_s", "told"), [(0.0, True), (1e9, False)])
+def test_explore_tells_how_far_it_is(capsys, monkeypatch, every_s, told):
+    """Who waits sees on stderr how many states were seen; the answer alone is on stdout."""
+    monkeypatch.setattr(cli_play, "_SAID_EVERY_S", every_s)
+    assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
+    found = capsys.readouterr()
+    assert ("states seen, now with 1 fault; no loss so far.\n" in found.err) == told
+    assert "so far" not in found.out
+
+
+def test_a_limit_below_one_is_refused(capsys):
+    """--max-states 0 is one sentence and exit 2."""
+    assert main(["explore", "--max-states", "0"]) == 2
+    assert "max_states must be at least 1" in capsys.readouterr().err

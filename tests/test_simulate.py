@@ -14,7 +14,9 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import sampling
+from advisor.pipeline import simulate as sampled_by
 from advisor.pipeline.progress import progress_bar
+from advisor.pipeline.simulate import years_a_second
 from advisor.reliability.sampler import Row, run_block
 from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
 
@@ -227,3 +229,28 @@ def test_every_form_of_a_result_names_every_measure() -> None:
         assert found.interval(name) == (found.estimate(name).low, found.estimate(name).high)
     with pytest.raises(InputError, match="no measure"):
         found.interval("durability")
+
+
+@pytest.mark.parametrize("years", [1e99, 10**14])
+def test_years_without_end_are_refused(years: float) -> None:
+    """More than a core does in twelve days is one sentence with the most there is, at once."""
+    with pytest.raises(InputError, match=r"at most about [0-9,]+, which take one core 12 days"):
+        simulate(CLUSTER, CONFIG, MODEL, LOAD, years, engine="local")
+
+
+def test_a_second_is_what_a_block_takes() -> None:
+    """The guess goes by the blocks that runs are cut into: a hundred seconds are a hundred."""
+    blocks = cut_into_blocks(PLAN, int(100 * years_a_second(PLAN)), seed=1)
+    assert len(blocks) == pytest.approx(100, rel=0.05)
+
+
+@pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
+def test_who_has_to_wait_is_told_first(
+    monkeypatch: pytest.MonkeyPatch, slow: float, said: int
+) -> None:
+    """A run of more than some seconds is announced, with its years; a short one is not."""
+    monkeypatch.setattr(sampled_by, "_WORTH_SAYING_S", slow)
+    told: list[str] = []
+    simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
+    assert len(told) == said
+    assert all(sentence.startswith("Sampling 96 years takes about ") for sentence in told)

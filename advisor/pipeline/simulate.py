@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,18 @@ from advisor.reliability.sampled import Sampled
 from advisor.reliability.sampler import Row
 from advisor.reliability.sampler_merge import merge
 from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
+from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], list[Row]]
 
 ENGINES: dict[str, Engine] = {"spark": sampling.on_spark, "local": sampling.here}
+
+MOST_SECONDS = 1_000_000
+"""Most of one core's time that a run may take: twelve days, or three hours of a hundred cores."""
+
+_WORTH_SAYING_S = 5.0
+_TIMES = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
 
 
 def simulate(
@@ -36,6 +44,7 @@ def simulate(
     *,
     placement: Sequence[Replicas] | None = None,
     checkpoint: str | Path | None = None,
+    progress: Callable[[str], object] | None = None,
 ) -> Sampled:
     """What a configuration loses and refuses on a cluster, sampled event by event.
 
@@ -53,7 +62,7 @@ def simulate(
         Its values are taken as exact.
     load : Workload, optional
     years : float
-        A whole number of years to simulate.
+        A whole number of years to simulate; at most what takes one core twelve days.
     seed : int
         0 to 2**64 - 1. The same seed and inputs give the same bytes, whatever the engine.
     engine : {"spark", "local"}
@@ -63,6 +72,8 @@ def simulate(
     checkpoint : path, optional
         A directory that keeps finished blocks as Parquet. Called again with the same inputs, only
         the missing blocks are computed.
+    progress : callable, optional
+        Is handed a sentence on how long it will take, if that is more than some seconds.
 
     Returns
     -------
@@ -82,8 +93,46 @@ def simulate(
     if where:
         load = replace(load, partitions=len(where))
     plan = plan_for(cluster, config, model, load, where)
+    seconds = _seconds_of(plan, years)
     blocks = cut_into_blocks(plan, years, seed)
+    if progress is not None and seconds > _WORTH_SAYING_S:
+        progress(f"Sampling {int(years):,} years takes about {_lasting(seconds)} of one core.")
     kept = None if checkpoint is None else str(checkpoint)
     with progress_bar(sum(block.years for block in blocks), "years") as advance:
         rows = ENGINES[engine](plan, blocks, kept, advance)
     return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+
+
+def years_a_second(plan: Plan) -> float:
+    """About how many years one core samples in a second, going by the blocks that runs are cut to.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+    years = 1024
+    # Short runs are cut into a fixed number of blocks; longer ones into blocks of a second.
+    while (blocks := len(cut_into_blocks(plan, 2 * years, 0))) == len(
+        cut_into_blocks(plan, years, 0)
+    ):
+        years *= 2
+    return 2 * years / blocks
+
+
+def _seconds_of(plan: Plan, years: float) -> float:
+    """How long so many years take one core; what no core should be asked for is refused."""
+    if not isinstance(years, int | float) or not math.isfinite(years):
+        return 0.0
+    a_second = years_a_second(plan)
+    if years > MOST_SECONDS * a_second:
+        most = int(float(f"{MOST_SECONDS * a_second:.0e}"))
+        raise InputError(
+            f"years={years!r} is more than can be sampled; give a whole number, of this cluster "
+            f"at most about {most:,}, which take one core {_lasting(MOST_SECONDS)}"
+        )
+    return years / a_second
+
+
+def _lasting(seconds: float) -> str:
+    size, unit = next((size, unit) for size, unit in _TIMES if seconds >= 2 * size)
+    return f"{significant(seconds / (size or 1.0))} {unit}"

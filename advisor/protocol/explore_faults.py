@@ -16,20 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from advisor.errors import InputError
-from advisor.protocol import events as ev
 from advisor.protocol.commands import Runner
 from advisor.protocol.config import Config
 from advisor.protocol.explore import Found, explore, retrace
+from advisor.protocol.explore_commands import CAN_FAIL, CAN_MEND, EVENTS
 from advisor.protocol.explore_moments import same_moment
 from advisor.protocol.explore_rests import Rests
 from advisor.protocol.invariants import lost
 from advisor.protocol.play import rewrite
 from advisor.protocol.scenario import parse
 from advisor.protocol.simulation import Simulation
-from advisor.protocol.state import ACTIVE, LEADER, Broker, Partition, State, broker_of
+from advisor.protocol.state import ACTIVE, LEADER, State, broker_of
 from advisor.protocol.step import step
 
 _SHOWS_LOSS = "NoAcknowledgedRecordLost"
@@ -99,8 +100,10 @@ class NoLoss:
         bound = f"{_counted(self.faults, 'fault')} and {_counted(self.writes, 'write')}"
         if self.complete:
             return f"no acknowledged record is lost within {bound}: all {self.states:,} states seen"
+        # Fewer faults came first, and were tried to the end.
+        fewer = f", and by {_counted(self.faults - 1, 'fault')} none at all" if self.faults else ""
         return (
-            f"no loss found with {bound} in up to {self.commands} commands; "
+            f"no loss found with {bound} in up to {self.commands} commands{fewer}; "
             f"the search ended after {self.states:,} states"
         )
 
@@ -137,6 +140,7 @@ def shortest_loss(
     kinds: Iterable[str] | Mapping[str, int] = FAULTS,
     writes: int | None = None,
     max_states: int | None = None,
+    watched: Callable[[int, int], object] | None = None,
 ) -> Loss | NoLoss:
     """Look for the fewest faults that lose an acknowledged record.
 
@@ -153,6 +157,8 @@ def shortest_loss(
         Records written at most; left out, one before the first fault and one after each.
     max_states : int, optional
         Give up once so many states were seen.
+    watched : callable, optional
+        Is handed, after every command tried, the faults allowed so far and the states seen.
 
     Returns
     -------
@@ -169,6 +175,8 @@ def shortest_loss(
             raise InputError(f"unknown fault {kind!r}; known are {', '.join(FAULTS)}")
     if faults < 0 or min(most.values(), default=0) < 0 or (writes is not None and writes < 0):
         raise InputError("faults and writes must be at least 0")
+    if max_states is not None and max_states < 1:
+        raise InputError("max_states must be at least 1")
     search = _Search(config, tuple(most))
     for budget in range(faults + 1):
         allowed = budget + 1 if writes is None else writes
@@ -178,7 +186,7 @@ def shortest_loss(
             start,
             search.successors,
             violates=search.has_lost,
-            enough=None if max_states is None else lambda: len(search.rests.seen) >= max_states,
+            enough=partial(_is_enough, search.rests, budget, max_states, watched),
         )
         states = len(search.rests.seen)
         if isinstance(found, Found):
@@ -188,6 +196,18 @@ def shortest_loss(
         if not found.complete:
             break
     return none
+
+
+def _is_enough(
+    rests: Rests,
+    faults: int,
+    max_states: int | None,
+    watched: Callable[[int, int], object] | None,
+) -> bool:
+    """Whether so many states were seen that the search ends; tells who watches."""
+    if watched is not None:
+        watched(faults, len(rests.seen))
+    return max_states is not None and len(rests.seen) >= max_states
 
 
 class _Search:
@@ -283,13 +303,13 @@ class _Search:
             most = faults_left - 1
             fewer = (most, tuple(min(left, most) for left in others), writes_left)
             for body in state.brokers:
-                if _CAN_FAIL[kind](body, state):
-                    yield f"{kind} {body.id}", fewer, self._event(_EVENTS[kind](body.id))
+                if CAN_FAIL[kind](body, state):
+                    yield f"{kind} {body.id}", fewer, self._event(EVENTS[kind](body.id))
         same = (faults_left, each_left, writes_left)
-        for kind, possible in _CAN_MEND.items():
+        for kind, possible in CAN_MEND.items():
             for body in state.brokers:
                 if possible(body):
-                    yield f"{kind} {body.id}", same, self._event(_EVENTS[kind](body.id))
+                    yield f"{kind} {body.id}", same, self._event(EVENTS[kind](body.id))
 
     def _event(self, event: Any) -> Callable[[State], State]:
         return lambda state: step(state, event, self.settings)[0]
@@ -348,43 +368,7 @@ def _head(config: Config) -> str:
     )
 
 
-def _runs(body: Broker, _state: State) -> bool:
-    return body.running
-
-
-_CAN_FAIL: dict[str, Callable[[Broker, State], bool]] = {
-    "kill": _runs,
-    "stop": _runs,
-    "power-off": _runs,
-    "destroy": lambda body, state: body.running or _has_data(state.partitions[0], body.id),
-    "isolate": lambda body, _state: body.connected,
-    "lag": lambda body, _state: body.running and body.fetching,
-}
-
-_CAN_MEND: dict[str, Callable[[Broker], bool]] = {
-    "start": lambda body: not body.running,
-    "heal": lambda body: not body.connected,
-    "catch-up": lambda body: not body.fetching,
-}
-
-_EVENTS: dict[str, Callable[[int], Any]] = {
-    "kill": ev.Kill,
-    "stop": ev.Stop,
-    "power-off": ev.PowerOff,
-    "destroy": ev.Destroy,
-    "isolate": ev.Isolate,
-    "lag": ev.Lag,
-    "start": ev.Start,
-    "heal": ev.Heal,
-    "catch-up": ev.CatchUp,
-}
-
-
 def _leaders(state: State) -> list[int]:
     """Brokers that run and take themselves for the leader."""
     copies = state.partitions[0].replicas
     return [r.broker for r in copies if r.role == LEADER and broker_of(state, r.broker).running]
-
-
-def _has_data(partition: Partition, broker: int) -> bool:
-    return any(r.broker == broker and r.log.leo > 0 for r in partition.replicas)
