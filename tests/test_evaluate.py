@@ -7,11 +7,13 @@ import pytest
 
 from advisor.cluster import Cluster
 from advisor.errors import AdvisorError, InputError, NotComputedError
+from advisor.pipeline.simulate import simulate
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.result import MEASURES
 from advisor.reliability.solve import ROUGH
+from advisor.reliability.tolerances import never_writes, tolerance
 from advisor.reliability.workload import Workload
 
 DESTROYED = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
@@ -140,6 +142,37 @@ def test_min_isr_above_rf_blocks_before_3_7_and_not_since():
         assert (found.write_unavailability == pytest.approx(1.0)) is blocked
         assert (found.loss_events_per_year == 0.0) is blocked
         assert (found.tolerates.while_writable == -1) is blocked
+
+
+@pytest.mark.parametrize(
+    ("replicas", "least", "advice"),
+    [(1, 2, "to 1, or keep 3 replicas"), (3, 5, "to 2, or keep 6 replicas")],
+)
+def test_a_setting_that_never_writes_says_so_and_what_to_do(replicas, least, advice):
+    """In 3.6 a min ISR above the RF: no spans of time, no causes, but the reason and the way out.
+
+    What is advised accepts writes.
+    """
+    config = Config(
+        kafka_version="3.6", replication_factor=replicas, min_insync_replicas=least, acks="all"
+    )
+    where = cluster(*"abc"[:replicas])
+    computed = evaluate(where, config, model(), ONE)
+    sampled = simulate(where, config, model(), ONE, 1, engine="local")
+    for said in (computed.explain(), sampled.verdict):
+        assert f"Kafka 3.6 never accepts a write, because min.insync.replicas {least} " in said
+        assert f"set min.insync.replicas {advice}." in said
+        assert "all the time" not in said
+    assert "because of:" not in computed.explain()
+    assert (
+        f"no write succeeds, even with every broker up; brokers you can lose: {replicas - 1} "
+        in (str(computed.tolerates))
+    )
+    lower = config.changed(min_insync_replicas=max(replicas - 1, 1))
+    more = config.changed(replication_factor=least + 1)
+    assert (never_writes(lower), never_writes(more)) == ("", "")
+    assert tolerance(more).while_writable == 1
+    assert never_writes(config.changed(kafka_version="3.7")) == ""
 
 
 def test_detection_is_charged_to_every_failure_of_a_leader():

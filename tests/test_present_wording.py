@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import advisor
 from advisor.present.axis import loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
+from advisor.present.settings import tolerance_words, verdict
 from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
 
 SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
@@ -85,3 +87,12 @@ def test_an_interval_widens_the_axis() -> None:
     axis = nines_axis([Estimated(1e-6, 1e-9, 1e-3)], loss_label)
     assert axis.bottom < -math.log10(1e-3)
     assert axis.top > -math.log10(1e-9)
+
+
+def test_a_setting_that_never_writes_has_no_negative_number() -> None:
+    """Where no write ever succeeds the list of brokers to lose and the verdict say it in words."""
+    config = advisor.Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2)
+    card = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 5}}})
+    result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)
+    assert dict(tolerance_words(result))["while writes go on"] == "not even 0"
+    assert "never accepts a write" in verdict(result)

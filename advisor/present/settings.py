@@ -19,6 +19,7 @@ from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
+from advisor.reliability.tolerances import never_writes
 from advisor.reliability.workload import Workload
 
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
@@ -145,9 +146,12 @@ def waiting_html(config: Config) -> str:
 def verdict(result: Reliability) -> str:
     """Return in one sentence what a setting does, without intervals: they take many evaluations."""
     _, refused, _ = compared_outcomes(result, ranged=False)
+    never = never_writes(result.config)
     name = point_of(result, ranged=False).name
     loss = estimated(result, "loss_probability_per_year", ranged=False).value
     stopped = estimated(result, "write_unavailability", ranged=False).value
+    if never:
+        return f"{name}: {never}."
     loses = (
         f"you lose an acknowledged record {once_in(loss)}"
         if loss
@@ -182,13 +186,14 @@ def notes(config: Config) -> tuple[str, ...]:
     return tuple(said)
 
 
-def tolerance_words(result: Reliability) -> tuple[tuple[str, int], ...]:
+def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
     """Return the three tolerance numbers, each with what it counts."""
     tolerates = result.tolerates
+    never = tolerates.while_writable < 0
     return (
-        ("without losing acknowledged records", tolerates.without_loss),
-        ("while writes go on", tolerates.while_writable),
-        ("while reads go on", tolerates.while_readable),
+        ("without losing acknowledged records", f"{tolerates.without_loss}"),
+        ("while writes go on", "not even 0" if never else f"{tolerates.while_writable}"),
+        ("while reads go on", f"{tolerates.while_readable}"),
     )
 
 

@@ -15,6 +15,7 @@ from advisor.reliability.cost import Cost
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 from advisor.reliability.ranges import Interval
+from advisor.reliability.tolerances import Tolerance, never_writes, tolerance
 from advisor.reliability.tornado import Tornado, tornadoes
 from advisor.reliability.workload import Workload
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from advisor.reliability.internal_topics import Dependents
+
+__all__ = ["MEASURES", "UNITS", "Reliability", "Tolerance", "tolerance"]
 
 MEASURES = (
     "loss_probability_per_year",
@@ -62,42 +65,6 @@ _HARDLY = 1e-6
 def _check_measure(name: str) -> None:
     if name not in MEASURES:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How many brokers may be lost at once.
-
-    Attributes
-    ----------
-    without_loss : int
-        And no acknowledged record is lost: min ISR - 1 for acks=all, 0 otherwise.
-    while_writable : int
-        And producers are still acknowledged: RF - min ISR for acks=all; -1 if never writable.
-    while_readable : int
-        And a leader still serves reads: RF - 1.
-    """
-
-    without_loss: int
-    while_writable: int
-    while_readable: int
-
-    def __str__(self) -> str:
-        writable = "never writable" if self.while_writable < 0 else f"{self.while_writable}"
-        return (
-            f"brokers you can lose: {self.without_loss} without losing acknowledged records, "
-            f"{writable} while writable, {self.while_readable} while readable"
-        )
-
-
-def tolerance(config: Config) -> Tolerance:
-    """The three numbers of a configuration (DESIGN of ISR replication: f = min ISR - 1)."""
-    assert config.replication_factor is not None
-    replicas, least = config.replication_factor, config.effective_min_insync_replicas
-    if config.acks == "all":
-        writable = replicas - least if least <= replicas else -1
-        return Tolerance(min(least, replicas) - 1, writable, replicas - 1)
-    return Tolerance(0, replicas - 1, replicas - 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -257,7 +224,8 @@ class Reliability:
             f"RF {self.config.replication_factor}, min.insync.replicas "
             f"{self.config.min_insync_replicas}, acks={self.config.acks}"
         )
-        return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
+        never = never_writes(self.config)
+        return f"{settings}: {never or f'{self._loss_words()}; {self._refusal_words()}'}."
 
     def dependents(self) -> Dependents:
         """How long consumer groups and transactions stop, by their internal topics too."""
@@ -324,8 +292,10 @@ class Reliability:
 
     def explain(self) -> str:
         """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
-        lines = [self.verdict, f"{self.tolerates}.", ""]
-        for measure in ("loss_events_per_year", "write_unavailability"):
+        # Where no write ever succeeds there is nothing to divide by causes.
+        told = () if never_writes(self.config) else ("loss_events_per_year", "write_unavailability")
+        lines = [self.verdict, f"{self.tolerates}.", *([""] if told else [])]
+        for measure in told:
             parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines.append(f"{measure} = {wording.significant(getattr(self, measure))}, because of:")

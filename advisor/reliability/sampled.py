@@ -13,7 +13,8 @@ from advisor.reliability import drawing, wording
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 from advisor.reliability.ranges import Interval
-from advisor.reliability.result import MEASURES, UNITS, Tolerance
+from advisor.reliability.result import MEASURES, UNITS
+from advisor.reliability.tolerances import Tolerance, never_writes
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ class Sampled:
             f"RF {self.config.replication_factor}, min.insync.replicas "
             f"{self.config.min_insync_replicas}, acks={self.config.acks}"
         )
-        return f"{settings}: {self._loss_words()}; {self._refusal_words()}."
+        never = never_writes(self.config)
+        return f"{settings}: {never or f'{self._loss_words()}; {self._refusal_words()}'}."
 
     def dependents(self) -> Never:
         """`Reliability.dependents` only.
