@@ -33,6 +33,7 @@ def followed(table: Automaton, partition: int, events: faults.Events):
     """The next partition, what happened as bits, and the gap map, by the automaton alone."""
     now, losses, total, failed, moved = partition, 0, False, False, False
     gaps = list(range(table.gaps[partition]))
+    begun = red.INTO_BASE
     for event, slots in events:
         if slots:
             now, outcome = table.step(now, event, slots)
@@ -41,6 +42,8 @@ def followed(table: Automaton, partition: int, events: faults.Events):
             failed |= outcome.leader_failed
             moved |= outcome.leader_moved
             gaps = [outcome.gap_map[gap] if gap >= 0 else gap for gap in gaps]
+            begun = outcome.gap_map[begun] if begun >= 0 else begun
+            begun = 0 if outcome.unflushed else begun
     leads = table.readable[partition] and table.readable[now]
     certain = bool(losses & ~red.TAIL)
     flags = (
@@ -49,6 +52,7 @@ def followed(table: Automaton, partition: int, events: faults.Events):
         + graph.TOTAL * total
         + graph.FAILOVER * (failed and leads)
         + graph.HANDOVER * (moved and not failed and leads)
+        + graph.UNFLUSHED * (begun == 0)
     )
     rest = [red.INTO_BASE] * (max(table.replicas - 1, 1) - len(gaps))
     return now, flags, (*gaps, *rest)

@@ -38,6 +38,31 @@ CASES = {
         (0, 1),
         {"min_insync_replicas": 1, "eligible_leader_replicas": False},
     ),
+    "power twice": (
+        {"broker.power": (200.0, 0.5)},
+        (0, 1),
+        {"min_insync_replicas": 2, "eligible_leader_replicas": True},
+    ),
+    "power after a crash": (
+        {"broker.power": (150.0, 0.5), "broker.crash": (200.0, 0.25)},
+        (0, 1),
+        {"min_insync_replicas": 2, "eligible_leader_replicas": False},
+    ),
+    "power after a crash, ELR": (
+        {"broker.power": (150.0, 0.5), "broker.crash": (200.0, 0.25)},
+        (0, 1),
+        {"min_insync_replicas": 2, "eligible_leader_replicas": True},
+    ),
+    "power after a restart": (
+        {"broker.power": (150.0, 0.5), "broker.restart": (200.0, 0.25)},
+        (0, 1, 2),
+        {"min_insync_replicas": 2, "eligible_leader_replicas": False},
+    ),
+    "power after a restart, ELR": (
+        {"broker.power": (150.0, 0.5), "broker.restart": (200.0, 0.25)},
+        (0, 1, 2),
+        {"min_insync_replicas": 2, "eligible_leader_replicas": True},
+    ),
     "rack": (
         {"rack.power": (40.0, 5.0), "rack.network": (10.0, 2.0)},
         (0, 0, 1),

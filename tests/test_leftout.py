@@ -328,6 +328,5 @@ def test_bounds_ask_only_for_what_is_left_out():
         measures.setup_for(config, card, LOAD, 1), measures.setting_for((0,), card)
     )
     gain = np.ones((structure.states, 5))
-    assert (
-        bounds.missing(structure, {}, np.ones(len(structure.rate)), gain, 1.0).tolist() == [0] * 5
-    )
+    rate = np.ones(len(structure.rate))
+    assert bounds.missing(structure, {}, rate, gain, 1.0, 1.0).tolist() == [0] * 5

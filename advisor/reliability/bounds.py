@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.chain import BEYOND, Structure
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
-from advisor.reliability.limits import Limits
+from advisor.reliability.limits import Limits, power_per_hour, times
 from advisor.reliability.solve import Excursions, Flow, sums
 
 Vector = NDArray[np.float64]
@@ -24,6 +24,7 @@ def missing(
     rate: Vector,
     gain: Vector,
     outage_hours: float,
+    unflushed_hours: float,
 ) -> Vector:
     """What paths through left-out states add to each measure at most, per healthy hour.
 
@@ -39,6 +40,8 @@ def missing(
         acknowledgements, per hour.
     outage_hours : float
         Without service at a change of leader, at most.
+    unflushed_hours : float
+        Until what is written is on disk.
 
     Returns
     -------
@@ -52,13 +55,16 @@ def missing(
     limits = Limits(rates, chain.setting.racks, chain.setup)
     most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
     away = most.hours + most.events * outage_hours
+    # Every failure may stop the writing, and power may go before all is on disk.
+    early = unflushed_hours * power_per_hour(rates, chain.setting.racks)
+    losses = most.losses + times(early, most.events)
     group = groups(chain.looks, chain.spells, alike(rates))
     left = LeftOut(
         source=chain.source[beyond],
         state=chain.beyond,
         rate=rate[beyond],
         group=group[chain.states :],
-        limit=np.stack([most.losses, most.totals, away, away, most.hours, most.events], axis=1),
+        limit=np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1),
     )
     inner = ~beyond & (chain.source != chain.target)
     out = sums(left.source, left.rate, chain.states)
@@ -70,4 +76,5 @@ def missing(
     worth = settled_worth(excursions, gain, group[: chain.states], left, _ROUNDS)
     entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
     added: Vector = entered @ worth
+    added[0] += early * float(entered.sum())
     return added

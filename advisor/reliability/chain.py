@@ -14,14 +14,22 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import graph as moves
+from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.graph import Graph, IntArray, graph, served_by
 from advisor.reliability.numbering import met_in_order
 from advisor.reliability.reduction import Setup
-from advisor.reliability.selection import Guide, chosen, left_states, part_of
+from advisor.reliability.selection import Guide, Part, chosen, left_states, part_of
 
 # What a transition does, as columns of `Structure.flags`.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, BEYOND = range(6)
-_BITS = (moves.LOSS, moves.TAIL, moves.TOTAL, moves.FAILOVER, moves.HANDOVER)
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED, BEYOND = range(7)
+_BITS = (
+    moves.LOSS,
+    moves.TAIL,
+    moves.TOTAL,
+    moves.FAILOVER,
+    moves.HANDOVER,
+    moves.UNFLUSHED,
+)
 
 _CONFIGURATION = "configuration"
 
@@ -38,10 +46,11 @@ class Structure:
         State, state, index into ``rate_names``.
     weight : array of float, shape (transitions,)
         Multiplicity.
-    flags : array of bool, shape (transitions, 6)
+    flags : array of bool, shape (transitions, 7)
         LOSS (certain loss event), TAIL (loss if the tail is not empty), TOTAL (nothing is left),
-        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move), BEYOND (into
-        a left-out state: the chain starts anew).
+        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move), UNFLUSHED
+        (gap 0 begins with what was not flushed), BEYOND (into a left-out state: the chain starts
+        anew).
     gap_map : array of int, shape (transitions, gaps)
         Old gap to new gap, or LOST or INTO_BASE.
     rate_names : tuple of str
@@ -54,6 +63,8 @@ class Structure:
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
         Which left-out state each transition flagged BEYOND leads to.
+    cuts : Cuts
+        What power loses that goes too early, in states without writing.
     waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
         How the states look, the left-out ones last; see :class:`Graph`.
     """
@@ -75,6 +86,7 @@ class Structure:
     setup: Setup
     setting: faults.Setting
     beyond: IntArray
+    cuts: Cuts
     waits: IntArray
     looks: IntArray
     spells: IntArray
@@ -111,6 +123,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
     every = np.concatenate([kept, left])
     waits = whole.waits(every)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
+    writable = np.array(table.writable)[partitions]
     return Structure(
         states=len(kept),
         source=part.source,
@@ -120,7 +133,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         flags=np.stack([*flags, beyond], axis=1),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1))[part.gaps],
         rate_names=tuple(whole.rate_names[number] for number in met.tolist()),
-        writable=np.array(table.writable)[partitions],
+        writable=writable,
         readable=np.array(table.readable)[partitions],
         growing=np.array(table.growing)[partitions],
         gaps=np.array(table.gaps)[partitions],
@@ -129,11 +142,24 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         setup=setup,
         setting=whole.setting,
         beyond=place,
+        cuts=_early_cuts(whole, kept, part, met, writable),
         waits=waits,
         looks=whole.looks(every),
         spells=whole.spells(every),
         perils=whole.perils(every),
     )
+
+
+def _early_cuts(
+    whole: Graph, kept: IntArray, part: Part, names: IntArray, writable: NDArray[np.bool_]
+) -> Cuts:
+    """Of the kept states in which writing stops."""
+    stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
+    stopped = np.unique(part.target[stops])
+    found = whole.early_cuts(kept[stopped])
+    number = np.zeros(len(whole.rate_names), dtype=np.int64)
+    number[names] = np.arange(len(names))
+    return Cuts(stopped[found.state], number[found.rate], found.chance)
 
 
 def _blame(waits: IntArray) -> dict[str, NDArray[np.float64]]:

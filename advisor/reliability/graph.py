@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability.automaton import automaton
+from advisor.reliability.early_cuts import Cuts, EarlyCuts
 from advisor.reliability.happenings import (
     FAILOVER,
     HANDOVER,
     LOSS,
     TAIL,
     TOTAL,
+    UNFLUSHED,
     Copies,
     Passages,
     changes,
@@ -37,6 +39,7 @@ __all__ = [
     "LOSS",
     "TAIL",
     "TOTAL",
+    "UNFLUSHED",
     "Graph",
     "IntArray",
     "graph",
@@ -73,6 +76,7 @@ class Graph:
         self._changes = changes(setting, setup.copying)
         self._passages = Passages(self.table, self._changes.told)
         self._copies = Copies(self.table, self._changes.told)
+        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages)
         self._alike = Symmetry(self.table, setting)
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
@@ -134,6 +138,25 @@ class Graph:
             state = self.table.states[number]
             self._perils[number] = peril(state), copies_ahead(state)
         return self._perils[partition]
+
+    def early_cuts(self, states: IntArray) -> Cuts:
+        """What power loses that goes before what was written last is on disk.
+
+        Parameters
+        ----------
+        states : array of int, shape (asked,)
+            Those in which nothing is written. The cuts name them by their index.
+        """
+        machines, known = self.machines[states], self._changes
+        known.ask(machines)
+        owner, row = spread(known.first[machines], known.count[machines])
+        early = self._cuts.early(known.events[row])
+        about = np.flatnonzero(early >= 0)
+        owner, row = owner[about], row[about]
+        partition = self.partition[states[owner]]
+        chance = self._cuts.chance(partition, known.events[row], early[about])
+        loses = chance > 0
+        return Cuts(owner[loses], known.rate[row[loses]], chance[loses])
 
     def _explore(self, states: IntArray) -> None:
         """Find the moves out of states, many at once."""

@@ -17,7 +17,7 @@ from advisor.reliability.automaton import Automaton
 from advisor.reliability.numbering import IntArray, Numbering, Pairs, spread
 
 # What a move does, as bits.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER = 1, 2, 4, 8, 16
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
 
 
 class Events:
@@ -166,6 +166,7 @@ class Passages:
         losses = 0
         total = failed = moved = False
         gaps: tuple[int, ...] | None = None
+        unflushed = red.INTO_BASE
         for event, slots in events:
             now, outcome = step(now, event, slots)
             losses |= outcome.losses
@@ -174,7 +175,11 @@ class Passages:
             moved |= outcome.leader_moved
             onto = outcome.gap_map
             gaps = onto if gaps is None else tuple([onto[g] if g >= 0 else g for g in gaps])
-        flags = TOTAL if total else 0
+            if outcome.unflushed:
+                unflushed = 0
+            elif unflushed >= 0:
+                unflushed = onto[unflushed]
+        flags = (TOTAL if total else 0) | (UNFLUSHED if unflushed == 0 else 0)
         if losses:
             flags |= LOSS if losses & ~red.TAIL else TAIL
         if (failed or moved) and table.readable[partition] and table.readable[now]:

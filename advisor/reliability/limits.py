@@ -10,7 +10,9 @@ are met. That bounds the losses, since the rules of the protocol leave few ways 
   two: at once, and when a leader is back.
 * Where elections are clean and acks=all, a failure loses at once only if it destroys a log, or
   takes power from the whole ISR before it flushed. Records are acknowledged only while the ISR is
-  at least ``min.insync.replicas`` large, so that one failure has to strike as many.
+  at least ``min.insync.replicas`` large, so that one failure has to strike as many. What power
+  takes that goes within the flush after another failure stopped the writing is not counted here;
+  :mod:`advisor.reliability.bounds` adds it.
 * A clean election loses only from the *brink* (:mod:`advisor.reliability.peril`), and leaves it. A
   partition is armed by a destruction alone, and comes to the brink by a destruction, or by a
   fall of its leader while it is armed.
@@ -75,11 +77,11 @@ class Harm:
         # A destruction leads to the brink, or arms the partition for the falls to come.
         later = self.destructions and self.destructions * (1.0 + self.falls * self.longest_hours)
         armed = (perils == ARMED) | (perils == BRINK)
-        most: Vector = _times(later + np.where(armed, self.falls, 0.0), hours) + (perils == BRINK)
+        most: Vector = times(later + np.where(armed, self.falls, 0.0), hours) + (perils == BRINK)
         return most
 
 
-def _times(rate: Vector | float, hours: Vector) -> Vector:
+def times(rate: Vector | float, hours: Vector) -> Vector:
     """What never happens does not happen in endless hours either."""
     with np.errstate(invalid="ignore"):
         product: Vector = np.where(np.greater(rate, 0.0), rate * hours, 0.0)
@@ -112,6 +114,15 @@ def harm(
         elif ".power" in name and setup.page_cache and struck >= setup.policy.min_isr:
             outages_of_power += rate * sites
     return Harm(destructions, outages_of_power, falls, drift.longest_hours)
+
+
+def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...]) -> float:
+    """How often any of the replicas loses power, at most."""
+    return math.fsum(
+        rate * leftout.reach(name, racks)[0]
+        for name, rate in rates.items()
+        if ".power" in name and not name.startswith("repair ")
+    )
 
 
 class Worth(NamedTuple):
@@ -167,8 +178,8 @@ class Limits:
         near = perils[:, PERIL]
         hours, events = self._drift.until_well(waits, perils[:, COPIES])
         leaderless = (near == LEADERLESS) | (near == BRINK)
-        fallen = _times(self._harm.falls, hours)
-        destroyed = _times(self._harm.destructions, hours)
+        fallen = times(self._harm.falls, hours)
+        destroyed = times(self._harm.destructions, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
         losses = np.minimum(2.0 * events, leaderless + destroyed + (at_once + 1.0) * fallen)
@@ -177,5 +188,5 @@ class Limits:
             gone = destroyed + self._harm.elections(near, hours)
             totals = np.minimum(totals, gone)
             if self._acks_all:
-                losses = np.minimum(losses, gone + _times(self._harm.outages_of_power, hours))
+                losses = np.minimum(losses, gone + times(self._harm.outages_of_power, hours))
         return Worth(losses, totals, events, hours)

@@ -125,7 +125,9 @@ def solved(
         chosen_by = like if setting_for(pattern, like) == setting else model
     guide = guide_for(setup, setting, config, chosen_by, load, brokers)
     found = rates_for(setup, setting, config, model, load, brokers)
-    return _solved(setup, setting, guide, tuple(found.items()), model, load, brokers, precision)
+    _, hung = rates.stall_hours(config, model)
+    numbers = tuple(found.items())
+    return _solved(setup, setting, guide, numbers, model, load, brokers, hung, precision)
 
 
 @lru_cache(maxsize=64)
@@ -137,11 +139,12 @@ def _solved(
     model: FailureModel,
     load: Workload,
     brokers: int,
+    hung_hours: float,
     precision: float,
 ) -> Solution:
     """The chain of many configurations: how long producers wait changes nothing in it."""
     structure = chain.structure(setup, setting, guide)
-    return Solution(structure, dict(found), model, load, brokers, precision)
+    return Solution(structure, dict(found), model, load, brokers, hung_hours, precision)
 
 
 def solution(
@@ -149,4 +152,5 @@ def solution(
 ) -> Solution:
     """Fill a structure with a card's numbers and solve it, to all digits."""
     found = rates_for(structure.setup, structure.setting, config, model, load, brokers)
-    return Solution(structure, found, model, load, brokers, solve.EXACT)
+    _, hung = rates.stall_hours(config, model)
+    return Solution(structure, found, model, load, brokers, hung, solve.EXACT)

@@ -136,6 +136,16 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
 
 
+def causes_of(name: str, model: FailureModel) -> dict[str, float]:
+    """The mechanisms behind a transition, with their shares.
+
+    The end of a disk's replacement, and of its copy, belong to what destroyed the disk.
+    """
+    if name in ("copy", "repair broker.destroyed"):
+        return shares_of_destruction(model)
+    return {mechanism_of(name): 1.0}
+
+
 def failover_hours(model: FailureModel, load: Workload, brokers: int) -> tuple[float, float]:
     """Mean hours without a leader through a failure, and through a controlled move.
 
@@ -164,6 +174,7 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
 
 __all__ = [
     "HOURS_PER_YEAR",
+    "causes_of",
     "copy_hours",
     "failover_hours",
     "mechanism_of",

@@ -31,7 +31,7 @@ CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = r
 # Power goes so soon after the last write that not everything is on disk yet.
 EARLY_POWER = 10
 _RUNNING = (UP, COPYING, LAGGING)
-_DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
+DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
 _FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 _RETURNS = frozenset((BACK, REPLACED))
 # The controller hears of nothing else.
@@ -40,8 +40,8 @@ _HEARD = _FALLS | _RETURNS
 _STRUCK = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*_RUNNING, DOWN_CLEAN)),
     **dict.fromkeys((ISOLATE, STOP), _RUNNING),
-    DESTROY: (*_RUNNING, *_DOWN),
-    BACK: _DOWN,
+    DESTROY: (*_RUNNING, *DOWN),
+    BACK: DOWN,
     REPLACED: (GONE,),
     COPIED: (COPYING,),
     LAG: (UP,),
@@ -382,14 +382,14 @@ class _Work:
         registration = self.registration
         electable = registration.isr or registration.elr or registration.last_known_elr
         for slot in electable:
-            if self.condition[slot] in _DOWN:
+            if self.condition[slot] in DOWN:
                 return
         best = min(
             self.active,
             key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
             default=None,
         )
-        down = [h for h, c in zip(self.holds, self.condition, strict=True) if c in _DOWN]
+        down = [h for h, c in zip(self.holds, self.condition, strict=True) if c in DOWN]
         if best is None or min(down, default=EMPTY) < self.holds[best]:
             return
         self.registration = controller.elected_by_operator(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from advisor.errors import AdvisorError
-from advisor.reliability.chain import Structure
+from advisor.reliability.chain import BEYOND, Structure
 from advisor.reliability.solve import sums
 
 Vector = NDArray[np.float64]
@@ -37,13 +37,15 @@ def mean_gaps(
     chain: Structure,
     rate: Vector,
     pi: Vector,
+    begun: Vector,
     retention_hours: float,
     rough: bool = False,
 ) -> Vector:
     """Hours of writing in each gap that are still kept, times the probability of the state.
 
-    A gap grows while the partition is written without the replicas that lack it, and moves along
-    the transitions until everyone has it or nobody does.
+    A gap begins with what those who lost power had not flushed. It grows while the partition is
+    written without the replicas that lack it, and moves along the transitions until everyone has
+    it or nobody does.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ def mean_gaps(
         Per hour.
     pi : array, shape (states,)
         Long-run fraction of time.
+    begun : array, shape (transitions,)
+        Hours of writing with which gap 0 of the target begins, per hour.
     retention_hours : float
     rough : bool
         See :func:`hours_within`.
@@ -85,6 +89,8 @@ def mean_gaps(
     source = np.zeros(count)
     grows = chain.growing & there[:, 0]
     source[place[grows, 0]] = pi[grows]
+    begins = (begun > 0) & (place[chain.target, 0] >= 0) & ~chain.flags[:, BEYOND]
+    source += sums(place[chain.target[begins], 0], begun[begins], count)
     clock = chain.growing[state]
     gaps[there] = hours_within(into, leaving[state], clock, source, retention_hours, rough)
     return gaps

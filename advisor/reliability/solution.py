@@ -17,6 +17,7 @@ from advisor.reliability import chain, rates, retention, solve
 from advisor.reliability import reduction as red
 from advisor.reliability.bounds import missing
 from advisor.reliability.chain import Structure
+from advisor.reliability.early_cuts import charged
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.staying import Stays
 from advisor.reliability.workload import Workload
@@ -71,6 +72,8 @@ class Solution:
     load : Workload
     brokers : int
         Of the whole cluster.
+    hung_hours : float
+        For how long acks=all waits for a follower that lags; see `rates.stall_hours`.
     precision : float
         Relative accuracy asked of the solver.
     """
@@ -82,6 +85,7 @@ class Solution:
         model: FailureModel,
         load: Workload,
         brokers: int,
+        hung_hours: float,
         precision: float,
     ) -> None:
         self.precision = precision
@@ -96,18 +100,37 @@ class Solution:
         # A leader that goes will lead again, and each of the two changes drops a tail.
         some = -math.expm1(-self.tail_records)
         certain, tail = structure.flags[:, chain.LOSS], structure.flags[:, chain.TAIL]
-        self.events: Vector = certain + 2.0 * some * tail
-        self.losing: Vector = certain - math.expm1(-2.0 * self.tail_records) * tail
+        self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
+        cuts = structure.cuts.per_hour(table, structure.states)[structure.target]
+        self.early, self.early_lost_hours = charged(
+            cuts, self.flow.out[structure.target], self._early_hours(hung_hours)
+        )
+        self.events: Vector = certain + 2.0 * some * tail + self.early
+        losing = certain - math.expm1(-2.0 * self.tail_records) * tail
+        self.losing: Vector = losing + (1.0 - losing) * self.early
         self.pi = solve.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         rough = precision > solve.EXACT
-        self.gaps = retention.mean_gaps(structure, self.rate, self.pi, load.retention_hours, rough)
+        begun = self.flux * self.unflushed_hours * structure.flags[:, chain.UNFLUSHED]
+        most = load.retention_hours
+        self.gaps = retention.mean_gaps(structure, self.rate, self.pi, begun, most, rough)
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return solve.Flow.of(source, target, rate[moves], absorbed)
+
+    def _early_hours(self, hung_hours: float) -> Vector:
+        """For how long after a transition what was written last is not on disk yet.
+
+        Nothing was acknowledged while who lags was waited for.
+        """
+        now, then, writable = self.chain.source, self.chain.target, self.chain.writable
+        stops = writable[now] & ~writable[then] & ~self.chain.flags[:, chain.BEYOND]
+        waited = [hung_hours * (name == "broker.lag") for name in self.chain.rate_names]
+        left: Vector = np.maximum(self.unflushed_hours - np.array(waited), 0.0)
+        return np.where(stops, left[self.chain.rate], 0.0)
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.
@@ -152,7 +175,8 @@ class Solution:
     def _missed(self) -> list[float]:
         """What is left out, as a share of all time; see `bounds.missing`."""
         gain = self._gain()
-        found = missing(self.chain, self.rates, self.rate, gain, max(self.outage_hours))
+        longest = max(self.outage_hours)
+        found = missing(self.chain, self.rates, self.rate, gain, longest, self.unflushed_hours)
         share: list[float] = (found * self.pi[0]).tolist()
         return share
 
@@ -167,7 +191,7 @@ class Solution:
     def _widest_gap_hours(self) -> float:
         """Writing in a gap, on average in the state where that is longest."""
         gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
-        widest = float(gaps.max(initial=0.0)) + self.model.get("flush.seconds", 0.0) / 3600.0
+        widest = float(gaps.max(initial=0.0)) + self.unflushed_hours
         return min(widest, self.load.retention_hours)
 
     def _errors(
@@ -239,11 +263,15 @@ class Solution:
         return solve.sums(self.chain.rate, amounts, len(self.mechanism))
 
     def _by_mechanism(self, sums: Vector) -> Causes:
-        """The sums of a mechanism's names in one."""
+        """The sums of a mechanism's names in one.
+
+        What a new disk or its copy sets off is the doing of what destroyed the old one.
+        """
         causes: Causes = defaultdict(float)
-        for mechanism, amount in zip(self.mechanism, sums, strict=True):
+        for name, amount in zip(self.chain.rate_names, sums.tolist(), strict=True):
             if amount > 0:
-                causes[mechanism] += float(amount)
+                for mechanism, share in rates.causes_of(name, self.model).items():
+                    causes[mechanism] += amount * share
         return dict(causes)
 
     def _by_blame(self, amounts: Vector) -> Causes:
@@ -273,15 +301,17 @@ class Solution:
         """Failures of followers in the ISR with writes going on before and after.
 
         A controlled shutdown leaves the ISR at once, and a change of leader is counted as such.
+        Who lags is waited for before the spell in which he is out of the ISR, so that this wait
+        counts even where no writes follow; for the dead it is part of the outage.
         """
         now, then = self.chain.source, self.chain.target
         flags, writable = self.chain.flags, self.chain.writable
         quick = np.array([name == "broker.restart" for name in self.mechanism], dtype=bool)
+        lags = np.array([name == "broker.lag" for name in self.chain.rate_names], dtype=bool)
         fewer = self.chain.in_sync[then] < self.chain.in_sync[now]
         other = flags[:, [chain.FAILOVER, chain.HANDOVER, chain.BEYOND]].any(axis=1)
-        found: NDArray[np.bool_] = (
-            writable[now] & writable[then] & fewer & ~other & ~quick[self.chain.rate]
-        )
+        asked = writable[now] & (writable[then] | lags[self.chain.rate])
+        found: NDArray[np.bool_] = asked & fewer & ~other & ~quick[self.chain.rate]
         return found
 
     def _stalled(self, stall_hours: tuple[float, float]) -> Causes:
@@ -339,8 +369,8 @@ class Solution:
             lost += np.where(gone, self.gaps[source, gap] * self.rate, 0.0)
         lost += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
         cached = flags[:, chain.LOSS] & ~total & ~in_gaps
-        unflushed = min(self.model.get("flush.seconds", 0.0) / 3600.0, most)
-        lost += np.where(cached, self.flux * unflushed, 0.0)
+        lost += np.where(cached, self.flux * self.unflushed_hours, 0.0)
+        lost += self.flux * self.early_lost_hours
         tails = min(2.0 * self.tail_records, most * per_hour)
         return lost * per_hour + np.where(flags[:, chain.TAIL], self.flux * tails, 0.0)
 
