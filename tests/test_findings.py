@@ -2,6 +2,7 @@
 
 import pytest
 
+from advisor.advice import Goals, recommend
 from advisor.advice.auditing import audit, config_of
 from advisor.advice.checks import (
     check_cluster,
@@ -14,7 +15,8 @@ from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
 from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.model import FailureModel
+from advisor.reliability.model import FailureModel, load_model
+from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -241,3 +243,26 @@ def test_partitions_are_counted_and_named() -> None:
     assert found.partitions == (1, 2)
     assert str(found) == "KRA104 t: 2 of 3 partitions without a leader."
     assert found.to_dict()["weight"] == "broken"
+
+
+@pytest.mark.parametrize("limit", [None, 1e-9])
+def test_the_finding_and_the_file_agree_on_patience(limit: float | None) -> None:
+    """What is said of delivery.timeout.ms names the recommended file's value, and what is gained.
+
+    Without a limit on records given up the default stands; with one that it misses, it does not.
+    """
+    card = load_model("three_az_cloud")
+    goals = Goals(records_refused_per_year=limit)
+    advice = recommend(Cluster(SIX), card, goals=goals)
+    recommended = advice.best.config.delivery_timeout_ms
+    assert (recommended == 120_000) == (limit is None)
+    told = [found for found in advice.findings if found.code == "KRA402"]
+    assert [f"is {recommended // 1000} s, shorter than" in found.detail for found in told] == [True]
+    assert f"\ndelivery.timeout.ms={recommended}\n" in advice.files()["producer.properties"]
+    assert "Raise" not in told[0].rule.remedy
+    alike = [c for c in advice.choices if c.name == advice.best.name]
+    assert len(alike) == 3
+    for choice in alike:
+        given_up = significant(choice.reliability.records_refused_per_year)
+        waited = f"{choice.config.delivery_timeout_ms / 1000:,g} s"
+        assert f"{given_up} after {waited}" in told[0].detail

@@ -15,6 +15,7 @@ from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.model import FailureModel
 from advisor.reliability.placement import Replicas
 from advisor.reliability.result import Reliability
+from advisor.reliability.wording import significant
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -73,8 +74,18 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
 
 
-def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
-    """Yield what is worth saying about a producer's settings against a failure model."""
+def check_producer(
+    config: Config, model: FailureModel, given_up: Mapping[int, float] | None = None
+) -> Iterator[Finding]:
+    """Yield what is worth saying about a producer's settings against a failure model.
+
+    Parameters
+    ----------
+    config : Config
+    model : FailureModel
+    given_up : mapping of int to float, optional
+        By ``delivery.timeout.ms``, the records a year that the recommended setting gives up.
+    """
     if config.acks != "all":
         yield finding("KRA404", f"the producer runs with acks={config.acks}.")
     if config.retries == 0:
@@ -96,9 +107,16 @@ def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
         if (minutes := model.get(f"{name}.minutes", 0.0)) * 60.0 > budget
     ]
     if longer:
-        yield finding(
-            "KRA402", f"delivery.timeout.ms is {budget:g} s, shorter than {listed(longer)}."
-        )
+        detail = f"delivery.timeout.ms is {budget:g} s, shorter than {listed(longer)}."
+        yield finding("KRA402", f"{detail}{_of_patience(given_up or {})}")
+
+
+def _of_patience(given_up: Mapping[int, float]) -> str:
+    """What waiting longer is worth, so that nobody has to guess."""
+    if len(given_up) < 2:
+        return ""
+    said = [f"{significant(given_up[ms])} after {ms / 1000.0:,g} s" for ms in sorted(given_up)]
+    return f" Records given up a year with the recommended setting: {listed(said)}."
 
 
 def check_replacement(

@@ -292,7 +292,9 @@ _RULES = (
         NOTE,
         "delivery.timeout.ms is shorter than a typical outage",
         "What lasts longer than the producer's patience becomes refused records.",
-        "Raise delivery.timeout.ms, if the producer can hold the records for so long.",
+        "Decide how many may be given up: recommend takes the limit as --records-refused-per-year, "
+        "and its producer.properties has the shortest timeout tried that meets it, or the default "
+        "where there is no limit.",
     ),
     Rule(
         "KRA403",

@@ -109,8 +109,17 @@ class Recommendation:
         return (
             *check_cluster(self.cluster),
             *check_replacement(self.best.reliability),
-            *check_producer(producer.config, self.model),
+            *check_producer(producer.config, self.model, self._given_up),
         )
+
+    @property
+    def _given_up(self) -> dict[int, float]:
+        """Records given up a year with the best setting, by how long the producer waits."""
+        return {
+            choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
+            for choice in self.choices
+            if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
+        }
 
     def commands(self) -> list[str]:
         """Return the lines for a shell that make the change, comments included.
