@@ -1,12 +1,17 @@
 """Power that goes before all is on disk, sampled and by closed forms."""
 
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
 
 from advisor import Cluster, Config, Workload
 from advisor.reliability.sampled import Estimate
+from advisor.reliability.sampler_partitions import strike_page_cache
 
 PAIR = Cluster.uniform(brokers=2, racks=2)
 BOTH = Config(replication_factor=2, min_insync_replicas=2)
@@ -139,3 +144,29 @@ def test_a_laggard_is_waited_for_though_writes_are_refused_without_it(replicas: 
     well = (1.0 / (1.0 + per_hour)) ** followers
     exact = well * followers * per_hour * 1.25 * 30.0 / 3600.0
     assert abs(off_by(found.write_stalled, exact)) < FAR
+
+
+RECORDS = st.integers(0, 50)
+
+
+@given(st.lists(RECORDS, max_size=3), RECORDS, RECORDS, st.booleans(), st.booleans())
+def test_the_newest_records_are_taken_and_none_is_made(
+    older: list[int], base: int, unflushed: int, spared: bool, early: bool
+) -> None:
+    """Of the whole log its end is cut off, at most as much as there is, and lost or put first."""
+    now = 7.0
+    gaps = np.array([0.0, *older]) if spared else np.array([*older, 0.0])
+    one = SimpleNamespace(state=0, base=float(base), flushed=now + unflushed)
+    desk = SimpleNamespace(
+        now=now, flush_hours=math.nan if early else unflushed, records_per_hour=1.0, retained=100.0
+    )
+    board = SimpleNamespace(desk=[desk], sets=[one], gaps=gaps[None, :])
+    table = SimpleNamespace(states=[SimpleNamespace(gaps=len(older) + spared)])
+    lost = strike_page_cache.py_func(table, board, 0, early, spared)
+    whole = base + sum(older)
+    taken = min(unflushed, whole)
+    # How far each part of the log reaches, the oldest first, before and after.
+    reach = np.cumsum([base, *older[::-1]])
+    left = np.array([one.base, *(gaps[1:] if spared else gaps[:-1])[::-1]])
+    assert np.array_equal(np.cumsum(left), np.minimum(reach, whole - taken))
+    assert (gaps[0], lost) == (taken, 0.0) if spared else lost == taken

@@ -90,7 +90,7 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
         lost += _shift_gaps(table, board, s, row)
         one.state = step.target
         if step.unflushed or step.losses & _PAGE_CACHE != 0:
-            lost += _strike_page_cache(table, board, s, event == _EARLY_POWER, step.unflushed)
+            lost += strike_page_cache(table, board, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
     desk.broken += old.whole - new.whole
     if old.copying != new.copying:
@@ -182,7 +182,7 @@ def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
 
 
 @called
-def _strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: bool) -> float:
+def strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: bool) -> float:
     """Take the records that were not on disk out of the logs of those who lost power.
 
     Where others are ``spared`` and have them, they become gap 0; else their number is returned,
@@ -192,7 +192,7 @@ def _strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: 
     hours = one.flushed - desk.now if early else desk.flush_hours
     wanted = min(hours * desk.records_per_hour, desk.retained)
     left = wanted
-    for gap in range(spared, table.states[one.state].gaps):
+    for gap in range(table.states[one.state].gaps):
         part = min(left, board.gaps[s, gap])
         board.gaps[s, gap] -= part
         left -= part
