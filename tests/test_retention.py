@@ -43,6 +43,26 @@ def test_time_in_each_place_is_that_of_matrix_exponentials(limit: float) -> None
         assert (off <= retention.ACCURACY * whole).all()
 
 
+def test_a_retention_that_nothing_outlives_takes_one_sum(monkeypatch) -> None:
+    """Then both ways to the hours agree; a little sooner only the inversion is left."""
+    rng = np.random.default_rng(11)
+    rates = rng.random((6, 6))
+    np.fill_diagonal(rates, 0.0)
+    out = rates.sum(axis=1) + rng.random(6) + 0.2
+    clock = np.array([True, False, True, True, False, True])
+    asked = (sparse.csr_array(rates.T), out, clock, np.where(clock, 1.0, 0.0))
+    slowest = 1.0 / np.linalg.eigvals(np.diag(out) - rates).real.min()
+    long, short = 60.0 * slowest, 5.0 * slowest
+    quick = retention._unlimited(*asked, long)
+    assert quick is not None
+    assert retention._unlimited(*asked, short) is None
+    assert (retention.hours_within(*asked, long) == quick).all()
+    monkeypatch.setattr(retention, "_unlimited", lambda *_: None)
+    assert retention.hours_within(*asked, long) == pytest.approx(quick, rel=retention.ACCURACY)
+    limited = retention.hours_within(*asked, short)
+    assert (limited < quick * (1.0 - retention.ACCURACY)).any()
+
+
 @pytest.mark.parametrize("limit", HOURS)
 def test_rough_is_within_a_hundredth(limit: float) -> None:
     """A draw of an uncertain card gets two digits of ``(1 - exp(-rR)) / r``."""

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from advisor.errors import AdvisorError
 from advisor.reliability.chain import BEYOND, Structure
-from advisor.reliability.solve import sums
+from advisor.reliability.solve import EXACT, sum_of_paths, sums
 
 Vector = NDArray[np.float64]
 
@@ -28,6 +28,10 @@ _TERMS = 12
 ACCURACY = 1e-6
 _ROUGH_TERMS = 5
 _MOST_SWEEPS = 200_000
+# Whether the retention matters at all is asked first: of the hours beyond it, weighed by e to this
+# power at least, few must be left, in so many sweeps.
+_BEYOND = 20.0
+_PATIENCE = 200
 # Looking whether a sum has settled takes longer than a sweep.
 _SWEEPS_BETWEEN_LOOKS = 6
 _SETTLED, _ROUGHLY_SETTLED = 1e-11, 1e-4
@@ -128,12 +132,48 @@ def hours_within(
     """
     if retention_hours <= 0 or not source.any():
         return np.zeros(len(source))
+    unlimited = _unlimited(into, out, clock, source, retention_hours)
+    if unlimited is not None:
+        return unlimited
     points, weights = _euler(_ROUGH_TERMS if rough else _TERMS)
     shifts = points / retention_hours
     leaves = out[:, None] + clock[:, None] * shifts[None, :]
     found = _paths(into, leaves, source, _ROUGHLY_SETTLED if rough else _SETTLED)
     summed = (found / shifts[None, :]).real @ weights / retention_hours
     return np.maximum(summed, 0.0)
+
+
+def _unlimited(
+    into: sparse.csr_array,
+    out: Vector,
+    clock: NDArray[np.bool_],
+    source: Vector,
+    retention_hours: float,
+) -> Vector | None:
+    """The hours in each place if none of them lie beyond the retention, to all digits; else None.
+
+    Where the clock shows c, ``exp(s (c - R))`` is 1 at least beyond R; so the hours beyond are
+    ``exp(-s R) (D - s C - A)^-1 source`` at most, for every s for which that is finite (Chernoff).
+    """
+    leaves = out - _BEYOND / retention_hours * clock
+    if not bool(np.all(leaves > 0)):
+        return None
+    weighted = _hours(into, leaves, source, ACCURACY, _PATIENCE)
+    hours = None if weighted is None else _hours(into, out, source, EXACT, _PATIENCE)
+    if weighted is None or hours is None:
+        return None
+    few = math.exp(-_BEYOND) * weighted <= ACCURACY / 2.0 * hours
+    return hours if bool(np.all(few)) else None
+
+
+def _hours(
+    into: sparse.csr_array, leaves: Vector, source: Vector, precision: float, patience: int
+) -> Vector | None:
+    """``(D - A)^-1 source`` as a sum over paths; None if that takes longer."""
+    shares = (into.data / leaves[into.indices], into.indices, into.indptr)
+    jumps = sparse.csr_array(shares, shape=into.shape)
+    visits = sum_of_paths(jumps, source, precision, patience)
+    return None if visits is None else visits / leaves
 
 
 def _paths(
