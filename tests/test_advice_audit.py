@@ -16,13 +16,13 @@ from advisor.advice.wording import (
     how_often,
     listed,
     sentence,
-    significant,
 )
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.reliability.copysets import copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.measures import measure
 from advisor.reliability.model import FailureModel
+from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict(
@@ -198,10 +198,10 @@ def test_words() -> None:
     assert how_often(0.0) == "never"
     assert how_often(1e-6) == "once in 1 million years"
     assert how_often(1.0) == "all the time"
-    assert how_often(0.95) == "3 times a year"
+    assert how_often(0.95) == "once in 4 months"
     assert dominant({}) == ""
     assert dominant({"broker.crash": 3.0, "x": 1.0}).startswith("most of them come from")
-    assert dominant({"a": 1.0, "b": 1.0, "c": 1.1}).startswith("the largest part, 35%")
+    assert dominant({"a": 1.0, "b": 1.0, "c": 1.1}).startswith("the largest part, 35 %")
     assert [significant(x) for x in (0, 178487.06, 5.591e-6, 3.0)] == [
         "0",
         "180,000",
@@ -217,7 +217,7 @@ def test_the_spread_of_the_partitions_is_said() -> None:
     assert found.copysets.sets == {frozenset(s) for s in ((1, 2, 3), (4, 5, 6), (1, 2))}
     assert "3 different sets of brokers" in found.spread
     assert "shares partitions with 2 others" in found.spread
-    assert "6.7% if two brokers are" in found.spread
+    assert "6.7 % if two brokers are" in found.spread
     assert found.spread in found.explain()
     assert found.spread in found._repr_html_()
     numbers = found.to_dict()["spread"]
@@ -235,8 +235,8 @@ def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
     chances = spread_numbers(found)["chance_of_loss"]
     assert chances["4"]["low"] == chances["4"]["high"]
     assert chances["5"]["low"] < chances["5"]["value"] < chances["5"]["high"]
-    low = f"{100 * chances['5']['low']:.2g}%"
-    assert f"{low} to 100% if five brokers are" in spread_words(found)
+    low = f"{100 * chances['5']['low']:.2g} %"
+    assert f"{low} to 100 % if five brokers are" in spread_words(found)
     assert "on 1 set of brokers (copysets); a broker shares partitions with 1 other on" in (
         spread_words(copysets([(1, 2)], 2))
     )

@@ -176,7 +176,7 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
     share = empty_leader_share(evaluate(Cluster(SIX), ELR, DESTROYED))
     assert share is not None
     assert replacement_words(ELR) == [
-        f"KRA312 {share:.0%} of the modelled losses are due to a broker that leads empty."
+        f"KRA312 {100 * share:.0f} % of the modelled losses are due to a broker that leads empty."
     ]
     for other in (
         ELR.changed(eligible_leader_replicas=False),

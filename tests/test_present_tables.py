@@ -8,16 +8,20 @@ from advised import MODEL, described
 from markupsafe import escape
 
 from advisor.advice import Goals, Recommendation, recommend
+from advisor.advice.wording import every
 from advisor.present import plot_reliability
 from advisor.present.comparison import records_in_words, schemes_compared
 from advisor.present.dependents import dependents_in_words
 from advisor.present.outcome import compared_outcomes, outcomes
 from advisor.present.report import render_report
+from advisor.present.settings import verdict
 from advisor.present.tornado import largest_swings
 from advisor.present.wording import time_per_year
 from advisor.reliability.cost import in_bytes
 from advisor.reliability.evaluate import evaluate
+from advisor.reliability.model import FailureModel
 from advisor.reliability.schemes import rows_beside
+from advisor.reliability.wording import years
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +138,30 @@ def test_a_large_chain_is_spared_what_nobody_asked_for(advice: Recommendation) -
     assert "moves these numbers most was not computed" in text
     large.tornado()
     assert [row["path"] for row in largest_swings(large)] == ["broker.crash.per_year"] * 2
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> None:
+    """How often a record is lost reads alike in the verdict, the tables and the swings.
+
+    So it does where a year is nearly sure to have a loss; intervals go from the shortest time to the
+    longest everywhere; shares have one space before the sign.
+    """
+    config = advice.best.config.changed(replication_factor=replicas, min_insync_replicas=1)
+    often = FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": {"value": 40, "low": 9, "high": 90}, "hours": 12}}}
+    )
+    result = evaluate(advice.cluster, config, often)
+    assert result.loss_probability_per_year > 0.9
+    told = every(result.mean_years_to_loss)
+    low, high = map(years, result.interval("mean_years_to_loss"))
+    assert f"record about {told} (95 %: {low} to {high})" in result.verdict
+    lost = outcomes(result)[0]
+    assert lost.brief == told
+    assert lost.value.endswith(f" / year, {told}")
+    assert lost.interval == f"95 %: once in {low} to {high}"
+    assert schemes_compared(result)[0]["measures"][0] == (told, lost.interval)
+    assert told in verdict(result)
+    assert largest_swings(result)[0]["low"].startswith("once in ")
+    assert not re.search(r"[0-9]%", result.explain())
+    assert re.search(r"[0-9] % of it from ", result.verdict)

@@ -15,7 +15,7 @@ from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.model import FailureModel
 from advisor.reliability.placement import Replicas
 from advisor.reliability.result import Reliability
-from advisor.reliability.wording import significant
+from advisor.reliability.wording import percent, significant
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -137,7 +137,7 @@ def check_replacement(
         whose = f" of {topic}" if topic else ""
         yield finding(
             "KRA312",
-            f"{share:.0%} of the modelled losses{whose} are due to a broker that leads empty.",
+            f"{percent(share)} of the modelled losses{whose} are due to a broker that leads empty.",
         )
 
 

@@ -66,7 +66,7 @@ def _share(chance: Chance) -> str:
 def _percent(probability: float) -> str:
     """Two digits of the small side, so that only a certainty is written as one."""
     if probability in (0.0, 1.0):
-        return f"{probability:.0%}"
+        return f"{100.0 * probability:.0f} %"
     if probability > 0.99:
-        return "over 99%"
-    return f"{100.0 * probability:.2g}%"
+        return "over 99 %"
+    return f"{100.0 * probability:.2g} %"

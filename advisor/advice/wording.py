@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.reliability.wording import mechanism, significant, years
+from advisor.reliability.wording import mechanism, percent, years
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -18,17 +18,15 @@ def years_between(probability: float) -> float:
 
 
 def how_often(probability: float) -> str:
-    """Return "once in N years" or "N times a year" for a probability per year."""
+    """Return "once in 12 years" or "once in 3 days" for a probability per year."""
     return every(years_between(probability))
 
 
 def every(mean_years: float) -> str:
-    """Return "once in N years" or "N times a year" for the mean years between events."""
+    """Return "once in 12 years" or "once in 3 days" for the mean years between events."""
     if math.isinf(mean_years):
         return "never"
-    if mean_years >= 1:
-        return f"once in {years(mean_years)}"
-    return f"{significant(1 / mean_years)} times a year" if mean_years > 0 else "all the time"
+    return f"once in {years(mean_years)}" if mean_years > 0 else "all the time"
 
 
 def count(number: int, noun: str) -> str:
@@ -68,4 +66,4 @@ def dominant(causes: Mapping[str, float]) -> str:
     name, amount = max(causes.items(), key=lambda item: item[1])
     if amount > 0.5 * total:
         return f"most of them come from {mechanism(name)}"
-    return f"the largest part, {amount / total:.0%}, comes from {mechanism(name)}"
+    return f"the largest part, {percent(amount / total)}, comes from {mechanism(name)}"

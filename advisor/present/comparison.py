@@ -11,7 +11,14 @@ from advisor.advice.choice import Choice
 from advisor.advice.recommendation import Recommendation
 from advisor.errors import NotComputedError
 from advisor.present import style
-from advisor.present.outcome import COMPARED, brief_in_words, draw_outcomes, outcomes, point_of
+from advisor.present.outcome import (
+    BETWEEN,
+    COMPARED,
+    brief_in_words,
+    draw_outcomes,
+    outcomes,
+    point_of,
+)
 from advisor.present.pareto import draw_pareto
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
@@ -108,7 +115,7 @@ def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
             records_in_words(row, *ranges[measure])
             if measure == RECORDS_LOST
             else brief_in_words(measure, getattr(row, measure), *ranges[measure])
-            for measure in SCHEMES_COMPARED_BY
+            for measure in (BETWEEN, *SCHEMES_COMPARED_BY[1:])
         ],
     }
 

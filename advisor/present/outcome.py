@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 
 from advisor.present import style
 from advisor.present.points import Estimated, Point
-from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
+from advisor.present.wording import availability, interval, once_in_years, per_year, time_per_year
 from advisor.reliability import wording as words_of
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
-from advisor.reliability.wording import significant
+from advisor.reliability.wording import percent, significant
 
 _MOST_CAUSES = 4
 
@@ -49,9 +49,8 @@ class Outcome:
         return f"{self.value} ({self.interval})" if self.interval else self.value
 
 
-def lost_in_words(value: float) -> str:
-    """Return a loss probability per year both ways: "5.6e-6 / year, once in 180,000 years"."""
-    return per_year(value) if value == 0 else f"{per_year(value)}, {once_in(value)}"
+LOST, BETWEEN = "loss_probability_per_year", "mean_years_to_loss"
+"""A loss is told by the mean years between two: a probability near 1 does not tell how often."""
 
 
 def refused_in_words(value: float) -> str:
@@ -72,7 +71,7 @@ def given_up_in_words(value: float) -> str:
 
 
 MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
-    ("loss_probability_per_year", "Acknowledged records lost", lost_in_words, once_in),
+    (LOST, "Acknowledged records lost", per_year, once_in_years),
     ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
     ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
     ("write_stalled", "Writes stalled", stalled_in_words, time_per_year),
@@ -85,7 +84,7 @@ COMPARED = tuple(measure for measure, *_ in MEASURES if measure not in (STALLED,
 """What settings are compared by, in tables with a column for each."""
 
 _COLOURS = {
-    "loss_probability_per_year": style.DURABILITY,
+    LOST: style.DURABILITY,
     "write_unavailability": style.AVAILABILITY,
     "read_unavailability": style.GREY,
     STALLED: style.AVAILABILITY,
@@ -121,7 +120,8 @@ def compared_outcomes(
 
 def brief_in_words(measure: str, value: float, low: float, high: float) -> tuple[str, str]:
     """Return a value of a measure, in few words, and its interval; "" if it has no width."""
-    say = next(say_end for name, _, _, say_end in MEASURES if name == measure)
+    told = LOST if measure == BETWEEN else measure
+    say = next(say_end for name, _, _, say_end in MEASURES if name == told)
     return say(value), interval(low, high, say) if low < high else ""
 
 
@@ -129,12 +129,28 @@ def _outcome(result: Reliability | Sampled, measure: str, ranged: bool) -> Outco
     title, say = next((title, say) for name, title, say, _ in MEASURES if name == measure)
     estimate = estimated(result, measure, ranged)
     value = say(estimate.value)
-    brief, ends = brief_in_words(measure, estimate.value, estimate.low, estimate.high)
+    told = (estimate.value, estimate.low, estimate.high)
+    if measure == LOST:
+        told = _between(result, ranged)
+    brief, ends = brief_in_words(BETWEEN if measure == LOST else measure, *told)
+    if measure == LOST and estimate.value:
+        # Both ways: "5.6e-6 / year, once in 180,000 years".
+        value = f"{value}, {brief}"
     if isinstance(result, Sampled) and not result.estimate(measure).seen:
         # The estimate of what did not happen in the simulated years is only a bound.
         value, brief = (f"not seen; at most {words}" for words in (value, brief))
         ends = ""
     return Outcome(measure, title, value, brief, ends, shares(result.causes.get(measure, {})))
+
+
+def _between(result: Reliability | Sampled, ranged: bool) -> tuple[float, float, float]:
+    """Mean years between losses with their interval, or thrice where that is not known."""
+    if isinstance(result, Sampled):
+        found = result.estimate(BETWEEN)
+        return found.value, found.low, found.high
+    value = result.mean_years_to_loss
+    known = ranged or result.intervals
+    return (value, *(result.interval(BETWEEN) if known else (value, value)))
 
 
 def point_of(result: Reliability | Sampled, ranged: bool = True) -> Point:
@@ -199,10 +215,3 @@ def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
     ax.set_xlim(0, 1.6)
     ax.set_ylim(y - 0.6, -0.7)
     ax.axis("off")
-
-
-def percent(share: float) -> str:
-    """Return a share in whole percent, and never 0 or 100 for what is not."""
-    if share < 0.005:
-        return "under 1 %"
-    return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"

@@ -22,7 +22,7 @@ from advisor.present import style
 from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
 from advisor.present.dependents import dependents_in_words
 from advisor.present.grid import chart_places, grid
-from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes, percent
+from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.pareto import plot_pareto
 from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
@@ -31,7 +31,7 @@ from advisor.present.tornado import largest_swings
 from advisor.reliability.cost import in_bytes
 from advisor.reliability.model import FailureModel, Quantity
 from advisor.reliability.sampled import Sampled
-from advisor.reliability.wording import significant
+from advisor.reliability.wording import percent, significant
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 4.0}

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from advisor.present.wording import interval, once_in, per_year, time_per_year
+from advisor.present.outcome import BETWEEN, LOST
+from advisor.present.wording import interval, once_in_years, per_year, time_per_year
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Estimate, Sampled
 from advisor.reliability.wording import significant
 
 _MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
-    ("loss_probability_per_year", "Acknowledged records lost", per_year, once_in),
+    (LOST, "Acknowledged records lost", per_year, once_in_years),
     ("write_unavailability", "Writes refused", time_per_year, time_per_year),
     ("read_unavailability", "Reads not served", time_per_year, time_per_year),
 )
@@ -38,7 +39,8 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
     for measure, title, say, say_end in _MEASURES:
         value, found = float(getattr(exact, measure)), sampled.estimate(measure)
         if found.seen:
-            said = f"{say(found.value)} ({interval(found.low, found.high, say_end)})"
+            ends = found if measure != LOST else sampled.estimate(BETWEEN)
+            said = f"{say(found.value)} ({interval(ends.low, ends.high, say_end)})"
         else:
             said = f"not seen; at most {say(found.high)}"
         agrees = found.low <= value <= found.high

@@ -14,7 +14,7 @@ from advisor.present import style
 from advisor.present.outcome import compared_outcomes, estimated, outcomes, point_of
 from advisor.present.plots import plot_curves
 from advisor.present.points import Point
-from advisor.present.wording import once_in, time_per_year
+from advisor.present.wording import once_in_years, time_per_year
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
@@ -149,11 +149,12 @@ def verdict(result: Reliability) -> str:
     never = never_writes(result.config)
     name = point_of(result, ranged=False).name
     loss = estimated(result, "loss_probability_per_year", ranged=False).value
+    between = once_in_years(result.mean_years_to_loss)
     stopped = estimated(result, "write_unavailability", ranged=False).value
     if never:
         return f"{name}: {never}."
     loses = (
-        f"you lose an acknowledged record {once_in(loss)}"
+        f"you lose an acknowledged record {between}"
         if loss
         else "nothing in this failure model loses an acknowledged record"
     )

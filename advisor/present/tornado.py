@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from advisor.present import style
 from advisor.present.comparison import shown_figure
-from advisor.present.wording import once_in, time_per_year
+from advisor.present.wording import once_in_years, time_per_year
 from advisor.reliability.result import Reliability
 from advisor.reliability.tornado import Swing, Tornado
 from advisor.reliability.wording import significant
@@ -18,7 +18,7 @@ from advisor.reliability.wording import significant
 MOST_BARS = 10
 _MOST_IN_A_TABLE = 3
 _TOLD: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("loss_probability_per_year", "Acknowledged records lost", once_in),
+    ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
     ("write_unavailability", "Writes refused", time_per_year),
 )
 

@@ -40,10 +40,15 @@ def once_in(probability: float) -> str:
         return "never, as modelled"
     if probability >= 1:
         return "many times a year"
+    return once_in_years(years_between(probability))
+
+
+def once_in_years(mean_years: float) -> str:
+    """Return how far apart events are: "once in 8 million years", "once in 5.6 days"."""
+    if math.isinf(mean_years):
+        return "never, as modelled"
     # Rounded first: 999,999.5 years are a million.
-    between = float(f"{years_between(probability):.1e}")
-    if between < 1:
-        return f"{significant(1 / between)} times a year"
+    between = float(f"{mean_years:.1e}")
     return f"once in {_scientific(between) + ' years' if between >= 1e15 else years(between)}"
 
 
@@ -74,7 +79,7 @@ def time_per_year(unavailability: float) -> str:
 
 
 def interval(low: float, high: float, say: Callable[[float], str]) -> str:
-    """Return "95 %: a to b" in the words of `say`."""
+    """Return "95 %: a to b" in the words of `say`; how far apart events are, shortest first."""
     first, second = say(low), say(high)
     repeated = "once in "
     if first.startswith(repeated):

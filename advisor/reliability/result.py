@@ -269,7 +269,7 @@ class Reliability:
         return (
             f"writes stop {wording.time_per_year(self.write_unavailability)} "
             f"({wording.time_per_year(low)} to {wording.time_per_year(high)}), "
-            f"{share:.0%} of it from {wording.mechanism(first)}"
+            f"{wording.percent(share)} of it from {wording.mechanism(first)}"
         )
 
     def _error_words(self) -> str:
@@ -300,7 +300,7 @@ class Reliability:
             whole = sum(part for _, part in parts)
             lines.append(f"{measure} = {wording.significant(getattr(self, measure))}, because of:")
             lines += [
-                f"  {part / whole:6.1%}  {wording.mechanism(name)} ({name})"
+                f"  {100 * part / whole:5.1f} %  {wording.mechanism(name)} ({name})"
                 for name, part in parts
                 if part > 0.0005 * whole
             ]

@@ -171,7 +171,7 @@ class Sampled:
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines += [
-                f"  {part / whole:6.1%}  {wording.mechanism(cause)} ({cause})"
+                f"  {100 * part / whole:5.1f} %  {wording.mechanism(cause)} ({cause})"
                 for cause, part in parts
                 if part > 0.0005 * whole
             ]

@@ -62,6 +62,13 @@ def time_per_year(fraction: float) -> str:
     return "less than a second a year"
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, and never 0 or 100 for what is not: ``61 %``."""
+    if share < 0.005:
+        return "under 1 %"
+    return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"
+
+
 MECHANISM_WORDS = {
     "broker.crash": "broker processes crashing",
     "broker.power": "hosts losing power or panicking",
