@@ -34,11 +34,12 @@ def some_sets(number: int) -> Placement:
     return place(CLUSTER, config, number, lists)
 
 
-def losses_of(pattern: tuple[int, ...]) -> SetLosses:
-    """Some amounts, another for each pattern and mechanism."""
+def losses_of(pattern: tuple[int, ...], tails: Tails | None) -> SetLosses:
+    """Some amounts, another for each pattern and mechanism; in clumps, unless they are tails."""
     per_year = {name: 1e-4 * (1 + sum(pattern)) / (3 + i) for i, name in enumerate(STRIKES)}
     total = sum(per_year.values())
-    return SetLosses(FirstLoss(1.1 * HOURS / total, -math.expm1(-total), ""), per_year)
+    clump = 1.0 if tails else 1.1 + sum(pattern)
+    return SetLosses(FirstLoss(clump * HOURS / total, -math.expm1(-total), ""), per_year)
 
 
 def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object]:
@@ -54,12 +55,12 @@ def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None
     counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
     chances = tails.each_change if tails else 1
     nobody: dict[object, float] = {}
-    alone = total = first = 0.0
+    alone = 0.0
     for replicas in lists:
-        losses = losses_of(where.pattern(replicas, ordered))
-        total += sum(losses.per_year.values())
-        first += HOURS / losses.first.mean_hours
-        for mechanism, flux in losses.per_year.items():
+        losses = losses_of(where.pattern(replicas, ordered), tails)
+        first = HOURS / losses.first.mean_hours / sum(losses.per_year.values())
+        for mechanism, of_all in losses.per_year.items():
+            flux = of_all * first
             sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
             if not STRIKES[mechanism]:
                 alone += flux
@@ -69,7 +70,7 @@ def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None
                 unhurt = (1 - share) ** (chances * counts[replicas])
                 nobody[mechanism, site] = nobody.get((mechanism, site), 1.0) * unhurt
     rate = alone + sum((1 - left) * STRIKES[key[0]] for key, left in nobody.items())
-    return -math.expm1(-rate if tails else -rate * first / total)
+    return -math.expm1(-rate)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -82,7 +83,7 @@ def test_sets_put_together_lose_as_they_do_one_by_one(ordered: bool, tails: Tail
     where = some_sets(60)
     apart = ordered or tails is not None
     alike = where.alike(ordered, apart, tails.leaders if tails else None)
-    losses = {pattern: losses_of(pattern) for pattern in alike}
+    losses = {pattern: losses_of(pattern, tails) for pattern in alike}
     found = any_loss(losses, STRIKES.__getitem__, alike, tails)
     assert len(alike) > 1
     assert sum(sets.partitions for sets in alike.values()) == 60

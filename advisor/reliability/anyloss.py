@@ -100,45 +100,53 @@ def any_loss(
         only = next(iter(losses.values())).first
         mean_years = only.mean_hours / HOURS_PER_YEAR
         return AnyLoss(only.probability, mean_years, (only.probability,) * 2)
-    total = math.fsum(
-        alike.sets * flux
-        for pattern, alike in sets.items()
-        for flux in losses[pattern].per_year.values()
-    )
-    if total == 0:
-        return AnyLoss(0.0, math.inf, (0.0, 0.0))
-    rate = _rate_of_any_loss(losses, strikes_per_year, sets, tails)
     firsts = {pattern: losses[pattern].first for pattern in sets}
-    if not tails:
-        # Losses come in clumps; the chains know how much rarer the first of them is.
-        known = math.fsum(
-            alike.sets * HOURS_PER_YEAR / firsts[pattern].mean_hours
-            for pattern, alike in sets.items()
-        )
-        rate *= min(known / total, 1.0)
+    known = {pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in firsts.items()}
+    most_often = math.fsum(known[pattern] * count for pattern, count in counts.items())
+    if most_often == 0:
+        return AnyLoss(0.0, math.inf, (0.0, 0.0))
+    fluxes = {pattern: _of_first_losses(losses[pattern], known[pattern], tails) for pattern in sets}
+    rate = _rate_of_any_loss(fluxes, strikes_per_year, sets, tails)
+    rate = min(max(rate, *known.values()), most_often)
     least = max(first.probability for first in firsts.values())
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
     most = min(most, 1.0)
     return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
 
 
+def _of_first_losses(
+    found: SetLosses, known_per_year: float, tails: Tails | None
+) -> Mapping[str, float]:
+    """What a set loses a year by each mechanism, without what soon follows another loss.
+
+    Losses come in clumps; the chain knows how much rarer the first of them is. Tails come in pairs
+    at most, which `Tails.each_change` counts.
+    """
+    if tails:
+        return found.per_year
+    total = math.fsum(found.per_year.values())
+    share = min(known_per_year / total, 1.0) if total else 0.0
+    return {mechanism: flux * share for mechanism, flux in found.per_year.items()}
+
+
 def _rate_of_any_loss(
-    losses: Mapping[tuple[int, ...], SetLosses],
+    fluxes: Mapping[tuple[int, ...], Mapping[str, float]],
     strikes_per_year: Callable[[str], float],
     sets: Mapping[tuple[int, ...], Alike],
     tails: Tails | None,
 ) -> float:
     """How often, per year, at least one set loses something.
 
-    Between the largest set's rate and the sum of all.
+    Where a set loses more often than a mechanism strikes its sites, what exceeds that was set off
+    later, by what is not shared. So more sets, or more losses, never make a loss rarer.
     """
-    mechanisms = {mechanism for found in losses.values() for mechanism in found.per_year}
+    mechanisms = {mechanism for found in fluxes.values() for mechanism in found}
     struck_per_year = {mechanism: strikes_per_year(mechanism) for mechanism in mechanisms}
     chances = tails.each_change if tails else 1
     nobody: dict[tuple[str, Hashable], float] = defaultdict(float)
     alone = 0.0
     for pattern, alike in sets.items():
-        for mechanism, flux in losses[pattern].per_year.items():
+        for mechanism, flux in fluxes[pattern].items():
             strikes = struck_per_year[mechanism]
             if strikes == 0:
                 # Set off by the end of a spell that something else began: nothing is shared.
@@ -152,6 +160,8 @@ def _rate_of_any_loss(
                 unhurt = chances * math.log1p(-min(share, 1.0 - 1e-12))
                 for site, count in partitions.items():
                     nobody[mechanism, site] += unhurt * count
+                if share > 1.0:
+                    alone += (share - 1.0) * strikes * chances * sum(partitions.values())
     return alone + math.fsum(
         -math.expm1(logarithm) * struck_per_year[mechanism]
         for (mechanism, _), logarithm in nobody.items()
