@@ -22,7 +22,7 @@ from typing import NamedTuple
 from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
-from advisor.reliability.histories import INTO_BASE, gaps_between, ranked
+from advisor.reliability.histories import INTO_BASE, LOST, gaps_between, newest, ranked
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -178,9 +178,27 @@ class Step(NamedTuple):
 
 
 def follow(
-    scheme: Quorums, before: View, change: faults.Change, copying: bool, page_cache: bool
+    scheme: Quorums,
+    before: View,
+    change: faults.Change,
+    copying: bool,
+    page_cache: bool,
+    early: bool = False,
 ) -> Step:
-    """Let a partition live through one change of the machines."""
+    """Let a partition live through one change of the machines.
+
+    Parameters
+    ----------
+    scheme : Quorums
+    before : View
+    change : Change
+    copying : bool
+        An empty replica needs time to copy.
+    page_cache : bool
+        Records are acknowledged before they are on disk.
+    early : bool
+        Power goes before what was written last is on disk, though writing may have stopped.
+    """
     levels, lost, total = before.levels, False, False
     # Each gap's new number, and last that of what some members' page caches lost.
     onto = (*range(gaps_between(levels)), INTO_BASE)
@@ -197,10 +215,12 @@ def follow(
             total |= min(levels) < min(held) == red.EMPTY
             levels, step = ranked(held, gaps_between(levels), None)
             onto = _along(onto, step)
-        if event == red.POWER and page_cache and before.writable:
-            spared = before.members - set(slots)
-            lost |= not spared
-            if spared and spared != before.members:
+        if event == red.POWER and page_cache and (before.writable or early):
+            # What was written last is in their page caches.
+            holders = before.members if before.writable else newest(levels)
+            spared = holders - set(slots)
+            lost |= bool(holders) and not spared
+            if spared and spared != holders:
                 levels, step = ranked(levels, gaps_between(levels), spared)
                 onto = (*_along(onto[:-1], step), 0)
     view = settle(scheme, change.machines.own, levels, copying)
@@ -215,6 +235,37 @@ def follow(
         gap_map=onto[:-1],
         unflushed=onto[-1],
     )
+
+
+def lost_early(scheme: Quorums, before: View, change: faults.Change, copying: bool) -> float:
+    """Chance that power loses, right after writing has stopped, what it would not lose later.
+
+    Either nobody has the end of the log any more, or whoever leads next may lack it.
+    """
+    if follow(scheme, before, change, copying, page_cache=True).losses:
+        return 0.0
+    step = follow(scheme, before, change, copying, page_cache=True, early=True)
+    if step.losses:
+        return 1.0
+    if step.unflushed != 0:
+        return 0.0
+    return _lost_later(scheme, step.view, change.machines.own, copying)
+
+
+def _lost_later(scheme: Quorums, view: View, own: tuple[int, ...], copying: bool) -> float:
+    """Chance that gap 0 is lost once somebody leads; all are equally likely to return first."""
+    if view.readable:
+        return 0.0
+    away = [s for s, condition in enumerate(own) if condition not in (*RUNNING, faults.GONE)]
+    chances = []
+    for back in away:
+        after = tuple(faults.WELL if s == back else condition for s, condition in enumerate(own))
+        then = settle(scheme, after, view.levels, copying)
+        if then.gap_map[0] == 0:
+            chances.append(_lost_later(scheme, then, after, copying))
+        else:
+            chances.append(float(then.gap_map[0] == LOST))
+    return sum(chances) / len(chances) if chances else 0.0
 
 
 def _along(onto: GapMap, step: GapMap) -> GapMap:

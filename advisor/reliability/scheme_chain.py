@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
+from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.histories import INTO_BASE, gaps_between
-from advisor.reliability.quorums import RUNNING, Levels, Quorums, Step, View, follow, settle
+from advisor.reliability.quorums import (
+    RUNNING,
+    Levels,
+    Quorums,
+    Step,
+    View,
+    follow,
+    lost_early,
+    settle,
+)
 
 Key = tuple[tuple[int, ...], Levels]
 """What each slot's broker suffers, and how complete its log is."""
@@ -51,6 +61,8 @@ class SchemeChain:
         Whether the partition serves when the transition is over. The state it leads to is one of
         those alike, and serves in the same way.
     rate_names : tuple of str
+    cuts : Cuts
+        What power loses that goes right after writing has stopped, in the states it leads to.
     """
 
     keys: tuple[Key, ...]
@@ -70,6 +82,7 @@ class SchemeChain:
     writes: NDArray[np.bool_]
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
+    cuts: Cuts
 
 
 class _Move(NamedTuple):
@@ -110,10 +123,35 @@ def explored(
                 numbers[key] = len(views)
                 views.append(settle(scheme, *key, copying))
             found.append(_Move(number, numbers[key], name, weight, step))
-    return _arrays(tuple(numbers), views, found)
+    keys = tuple(numbers)
+    stopped = {m.target for m in found if views[m.source].writable} if page_cache else set()
+    early = [
+        (number, *cut)
+        for number in sorted(stopped)
+        for cut in _early_cuts(scheme, setting, keys[number][0], views[number], copying)
+    ]
+    return _arrays(keys, views, found, early)
 
 
-def _arrays(keys: tuple[Key, ...], views: list[View], found: list[_Move]) -> SchemeChain:
+def _early_cuts(
+    scheme: Quorums, setting: faults.Setting, own: tuple[int, ...], view: View, copying: bool
+) -> Iterator[tuple[str, float]]:
+    """Yield the names of power failures that lose early, and their chances of doing so."""
+    if view.writable:
+        return
+    for change in faults.changes(faults.Machines(own, setting.racks), setting):
+        if any(event == red.POWER for event, _ in change.events):
+            chance = lost_early(scheme, view, change, copying)
+            if chance:
+                yield change.rate, chance
+
+
+def _arrays(
+    keys: tuple[Key, ...],
+    views: list[View],
+    found: list[_Move],
+    early: list[tuple[int, str, float]],
+) -> SchemeChain:
     names = tuple(dict.fromkeys(move.rate for move in found))
     place = {name: number for number, name in enumerate(names)}
     width = max(len(keys[0][0]) - 1, 1)
@@ -138,6 +176,11 @@ def _arrays(keys: tuple[Key, ...], views: list[View], found: list[_Move]) -> Sch
         writes=np.array([move.step.view.writable for move in found], dtype=np.bool_),
         reads=np.array([move.step.view.readable for move in found], dtype=np.bool_),
         rate_names=names,
+        cuts=Cuts(
+            np.array([state for state, _, _ in early], dtype=np.int64),
+            np.array([place[rate] for _, rate, _ in early], dtype=np.int64),
+            np.array([chance for *_, chance in early], dtype=np.float64),
+        ),
     )
 
 

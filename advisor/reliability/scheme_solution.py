@@ -19,6 +19,7 @@ from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import rates, retention, solve
 from advisor.reliability.anyloss import SetLosses
+from advisor.reliability.early_cuts import charged
 from advisor.reliability.histories import LOST
 from advisor.reliability.measures import setting_for
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
@@ -56,12 +57,20 @@ class Filled:
         Long-run fraction of time.
     rough : bool
         A few digits are enough.
+    unflushed_hours : float
+        Of what was written last, not on disk yet and still kept.
+    early, early_lost_hours : arrays, shape (transitions,)
+        Chance that power loses some of that, though the transition stops the writing; and hours
+        of writing lost so, times the chance.
     """
 
     chain: SchemeChain
     rate: Vector
     share: Vector
     rough: bool
+    unflushed_hours: float
+    early: Vector
+    early_lost_hours: Vector
 
     @cached_property
     def flux(self) -> Vector:
@@ -106,11 +115,12 @@ def measures(
     dropping = _dropping(filled, scheme)
     some = -math.expm1(-_tail_records(load))
     losing = chain.losses + (1.0 - chain.losses) * some * dropping
+    losing = losing + (1.0 - losing) * filled.early
     absorbed = solve.sums(chain.source, filled.rate * losing, len(chain.keys))
     first = solve.first_loss(filled.flow(1.0 - losing, absorbed), HOURS_PER_YEAR, precision)
     outage = rates.failover_hours(model, load, brokers)
     records = load.records_per_hour_per_partition * HOURS_PER_YEAR
-    lost = _lost_hours(filled, scheme, model, load) * records
+    lost = _lost_hours(filled, load.retention_hours) * records
     tail = min(_tail_records(load), load.retained_records_per_partition)
     amounts = {
         "loss_events_per_year": math.fsum((flux * losing).tolist()) * HOURS_PER_YEAR,
@@ -121,9 +131,8 @@ def measures(
         + _reactions(filled, outage, writing=False),
         "records_refused_per_year": _refused_share(filled, config, outage) * records,
     }
-    return SchemeMeasures(
-        SetLosses(first, _by_mechanism(chain, flux * losing * HOURS_PER_YEAR)), amounts
-    )
+    events = _by_mechanism(chain, flux * losing * HOURS_PER_YEAR, model)
+    return SchemeMeasures(SetLosses(first, events), amounts)
 
 
 def _filled(
@@ -142,8 +151,18 @@ def _filled(
         [rates.rate_per_hour(name, config, model, load, brokers) for name in chain.rate_names]
     )
     rate = per_hour[chain.rate] * chain.weight
-    unsolved = Filled(chain, rate, np.zeros(len(chain.keys)), precision > solve.EXACT)
-    return replace(unsolved, share=solve.stationary(unsolved.flow(), precision))
+    unflushed_hours = 0.0 if scheme.flushed else model.get("flush.seconds", 0.0) / 3600.0
+    unflushed_hours = min(unflushed_hours, load.retention_hours)
+    nobody = np.zeros(len(chain.keys))
+    never = np.zeros(len(rate))
+    bare = Filled(chain, rate, nobody, precision > solve.EXACT, unflushed_hours, never, never)
+    flow = bare.flow()
+    stops = chain.writable[chain.source] & ~chain.writes
+    unflushed: Vector = np.where(stops, unflushed_hours, 0.0)
+    cuts = chain.cuts.per_hour(per_hour, len(chain.keys))[chain.target]
+    early, lost_hours = charged(cuts, flow.out[chain.target], unflushed)
+    share = solve.stationary(flow, precision)
+    return replace(bare, share=share, early=early, early_lost_hours=lost_hours)
 
 
 def _tail_records(load: Workload) -> float:
@@ -187,23 +206,23 @@ def _refused_share(filled: Filled, config: Config, outage: tuple[float, float]) 
     return float(filled.share @ waits) + _reactions(filled, (failed, moved), writing=True)
 
 
-def _lost_hours(filled: Filled, scheme: Quorums, model: FailureModel, load: Workload) -> float:
+def _lost_hours(filled: Filled, most: float) -> float:
     """Hours of writing lost per hour, but for what only a leader had; none twice.
 
-    Nothing older than the retention counts. A partition that loses all loses its whole log.
+    Nothing older than the retention, ``most``, counts. A partition that loses all loses its whole
+    log.
     """
-    chain, flux, most = filled.chain, filled.flux, load.retention_hours
-    flush_hours = 0.0 if scheme.flushed else model.get("flush.seconds", 0.0) / 3600.0
-    flush_hours = min(flush_hours, most)
+    chain, flux = filled.chain, filled.flux
     gone = (chain.gap_map == LOST) & ~chain.total[:, None]
-    gaps = _mean_gaps(filled, flush_hours, most)
+    gaps = _mean_gaps(filled, most)
     in_gaps = (gaps[chain.source] * gone).sum(axis=1) * filled.rate
     cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
     whole = float(flux[chain.total].sum()) * _whole_log_hours(filled, most)
-    return float(in_gaps.sum()) + whole + float(flux[cached].sum()) * flush_hours
+    unflushed = float(flux[cached].sum()) * filled.unflushed_hours
+    return float(in_gaps.sum()) + whole + unflushed + float(flux @ filled.early_lost_hours)
 
 
-def _mean_gaps(filled: Filled, flush_hours: float, retention_hours: float) -> Vector:
+def _mean_gaps(filled: Filled, retention_hours: float) -> Vector:
     """Hours of writing in each gap that are still kept, times the probability of the state.
 
     As `retention.mean_gaps` for Kafka. A gap grows while the partition is written without the
@@ -232,7 +251,7 @@ def _mean_gaps(filled: Filled, flush_hours: float, retention_hours: float) -> Ve
     source[place[growing, 0]] = filled.share[growing]
     begins = chain.unflushed >= 0
     first = place[chain.target[begins], chain.unflushed[begins]]
-    source += solve.sums(first, filled.flux[begins] * flush_hours, count)
+    source += solve.sums(first, filled.flux[begins] * filled.unflushed_hours, count)
     state, _ = np.nonzero(there)
     leaving = solve.sums(chain.source, rate, states)[state]
     gaps[there] = retention.hours_within(
@@ -254,9 +273,11 @@ def _whole_log_hours(filled: Filled, retention_hours: float) -> float:
     return -math.expm1(-losses * retention_hours) / losses
 
 
-def _by_mechanism(chain: SchemeChain, amounts: Vector) -> dict[str, float]:
+def _by_mechanism(chain: SchemeChain, amounts: Vector, model: FailureModel) -> dict[str, float]:
+    """Sums by mechanism; what a new disk sets off is the doing of what destroyed the old one."""
     sums: dict[str, float] = defaultdict(float)
     by_rate = solve.sums(chain.rate, amounts, len(chain.rate_names))
     for name, amount in zip(chain.rate_names, by_rate.tolist(), strict=True):
-        sums[rates.mechanism_of(name)] += amount
+        for mechanism, share in rates.causes_of(name, model).items():
+            sums[mechanism] += amount * share
     return {mechanism: amount for mechanism, amount in sums.items() if amount > 0}
