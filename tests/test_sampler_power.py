@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
+from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
-from advisor import Cluster, Config, Workload
+from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.sampled import Estimate
 from advisor.reliability.sampler_partitions import strike_page_cache
 
@@ -21,7 +21,9 @@ LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0, retention_hour
 
 
 def near(found: Estimate, exact: float, off: float) -> bool:
-    """Whether a formula that may be off by a share is met."""
+    """Whether something was seen, and as a formula has it that may be off by a share."""
+    if not found.seen:
+        return False
     error = (math.log(found.high) - math.log(found.low)) / (2.0 * 1.96)
     return abs(math.log(found.value / exact)) < FAR * error + off
 
@@ -144,6 +146,43 @@ def test_a_laggard_is_waited_for_though_writes_are_refused_without_it(replicas: 
     well = (1.0 / (1.0 + per_hour)) ** followers
     exact = well * followers * per_hour * 1.25 * 30.0 / 3600.0
     assert abs(off_by(found.write_stalled, exact)) < FAR
+
+
+OFTEN = {
+    "broker_power": {"per_year": 60.0, "minutes": 60.0},
+    "broker_crash": {"per_year": 100.0, "minutes": 60.0},
+    "broker_lag": {"per_year": 100.0, "minutes": 60.0},
+    "rack_power": {"per_year": 20.0, "minutes": 120.0},
+    "rack_network": {"per_year": 50.0, "minutes": 120.0},
+    "flush": {"seconds": FLUSH_HOURS * 3600.0},
+}
+ALL_THREE = Config(replication_factor=3, min_insync_replicas=3)
+TRIO_OF_RACKS = Cluster.uniform(brokers=3, racks=3)
+CASES = {
+    "with ELR": (PAIR, BOTH, ("broker_power", "broker_crash", "broker_lag")),
+    "without ELR": (
+        PAIR,
+        BOTH.changed(kafka_version="3.9"),
+        ("broker_power", "broker_crash", "broker_lag"),
+    ),
+    "min ISR 3 of 3": (Cluster.uniform(4, 2), ALL_THREE, ("rack_power", "broker_power")),
+    "min ISR 2 of 3": (TRIO_OF_RACKS, TRIO, ("broker_power", "broker_crash")),
+    "racks": (Cluster.uniform(4, 2), TRIO, ("rack_power", "rack_network", "broker_power")),
+}
+LOSSES = ("loss_events_per_year", "mean_years_to_loss", "acked_records_lost_per_year")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chain_loses_as_much_to_early_power(case: str) -> None:
+    """Sampled and computed losses agree, up to what a third failure within F could do."""
+    cluster, config, names = CASES[case]
+    model = card(**{name: OFTEN[name] for name in (*names, "flush")})
+    found, _ = sample(cluster, config, model, LOAD, years=10_000)
+    exact = evaluate(cluster, config, model, LOAD)
+    at_once = sum(OFTEN[name]["per_year"] for name in names) * len(cluster.brokers) / YEAR
+    for name in (*LOSSES, "write_stalled"):
+        if getattr(exact, name) > 0.0:
+            assert near(found.estimate(name), getattr(exact, name), at_once * FLUSH_HOURS), name
 
 
 RECORDS = st.integers(0, 50)
