@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +37,18 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
     from advisor.protocol.play import rewrite as rewritten
 
     path = Path(scenario)
+    if path.is_dir():
+        raise InputError(f"{scenario} is a folder; name a scenario file in it.")
     if not path.is_file():
         raise InputError(f"{scenario}: there is no such scenario file.")
     if rewrite:
         if engine != "model":
             raise InputError("--rewrite fills in what the model prints; leave --engine out")
-        _replace(path, rewritten(path))
+        with _named(scenario):
+            _replace(path, rewritten(path))
         return 0
-    played = run(path, engine, lambda line: click.echo(line, err=True))
+    with _named(scenario):
+        played = run(path, engine, lambda line: click.echo(line, err=True))
     click.echo(played.transcript, nl=False)
     for line, expected, printed in played.differences:
         click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
@@ -96,6 +102,17 @@ def explore(
     else:
         click.echo(str(found))
     return 0
+
+
+@contextmanager
+def _named(scenario: str) -> Iterator[None]:
+    """Put the file before an error that names a line of it."""
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith("line "):
+            raise
+        raise InputError(f"{scenario}, {error}") from None
 
 
 class _Progress:

@@ -256,3 +256,18 @@ def test_an_unknown_card_is_refused_with_the_names():
     """The error lists what ships."""
     with pytest.raises(ModelError, match="no failure-model card is called 'four_az'"):
         load_model("four_az")
+
+
+@pytest.mark.parametrize(
+    ("tables", "end"),
+    [
+        ({"broker": {"crash": {"per_yer": 1, "minutes": 5}}}, "did you mean 'per_year'?"),
+        ({"brokers": {}}, "did you mean 'broker'?"),
+        ({"broker": {"crash": {"zzz": 1}}}, "known are minutes, per_year, shape."),
+    ],
+)
+def test_a_question_ends_as_one(tables, end):
+    """A hint that asks ends in a question mark and nothing else; a list of words in a full stop."""
+    with pytest.raises(ModelError) as found:
+        FailureModel.from_dict(tables)
+    assert str(found.value).endswith(f"; {end}")

@@ -139,3 +139,13 @@ def test_a_limit_below_one_is_refused(capsys):
     """--max-states 0 is one sentence and exit 2."""
     assert main(["explore", "--max-states", "0"]) == 2
     assert "max_states must be at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--rewrite"]])
+def test_what_is_wrong_names_the_file(tmp_path, scenario, capsys, more):
+    """An error in a line names the file too, and a folder is called one."""
+    scenario.write_text(SCENARIO.replace("produce", "prodce"))
+    assert main(["play", str(scenario), *more]) == 2
+    assert f"advisor: {scenario}, line 3: unknown verb" in capsys.readouterr().err
+    assert main(["play", str(tmp_path), *more]) == 2
+    assert f"{tmp_path} is a folder; name a scenario file in it." in capsys.readouterr().err

@@ -15,6 +15,7 @@ from scipy import stats
 
 from advisor import Cluster, Config, FailureModel, evaluate
 from advisor.errors import AdvisorError, InputError
+from advisor.reliability.sampled import Estimate
 from advisor.reliability.sampler import run_block
 from advisor.reliability.sampler_merge import Ratio, rate, share, waiting_time
 from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
@@ -152,3 +153,10 @@ def test_a_loss_too_rare_to_be_seen_is_allowed_for():
     assert few.value < 0.1 * exact
     assert few.low <= exact <= few.high
     assert "unseen" in few.method
+
+
+def test_nothing_possible_is_not_below_nothing() -> None:
+    """A rate that is 0 for sure is "none"; a time between losses that is endless is "never"."""
+    assert str(Estimate(0.0, 0.0, 0.0, 10, "")) == "none"
+    assert str(Estimate(math.inf, math.inf, math.inf, 10, "")) == "never"
+    assert str(Estimate(0.5, 0.0, 0.5, 10, "")) == "below 0.5"

@@ -173,7 +173,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         for key, raw in table.items():
             path = f"{section}.{key}"
             if key not in KEYS[section]:
-                raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}.")
+                raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}")
             found[path] = _quantity(raw, path, origin)
     _check_partners(found, set(sections), origin)
     ordered = (f"{section}.{key}" for section, keys in KEYS.items() for key in keys)
@@ -207,11 +207,11 @@ def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
         own = evidence.startswith(OWN_EVIDENCE) and evidence[len(OWN_EVIDENCE) :].strip()
         if not own and evidence not in known:
             close = difflib.get_close_matches(evidence, known, n=1)
-            hint = f"did you mean '{close[0]}'" if close else "see data/README.md"
+            hint = f"did you mean '{close[0]}'? Else" if close else "see data/README.md, or"
             raise origin.error(
                 path,
-                f"cites evidence {evidence!r}, which data/failure_rates.csv does not hold; {hint}, "
-                'or start it with "own:" and say where the number comes from.',
+                f"cites evidence {evidence!r}, which data/failure_rates.csv does not hold; {hint} "
+                'start it with "own:" and say where the number comes from.',
             )
 
 
@@ -250,7 +250,7 @@ def _sections(
             continue
         if name not in groups and name not in KEYS:
             raise origin.error(
-                name, f"is no section of a card; {_nearest(name, [*groups, *KEYS, *_TEXTS])}."
+                name, f"is no section of a card; {_nearest(name, [*groups, *KEYS, *_TEXTS])}"
             )
         nested = _table(content, name, origin)
         if name in KEYS:
@@ -260,7 +260,7 @@ def _sections(
             section = f"{name}.{child}"
             if section not in KEYS:
                 known = [key for key in KEYS if key.startswith(f"{name}.")]
-                raise origin.error(section, f"is no section of a card; {_nearest(section, known)}.")
+                raise origin.error(section, f"is no section of a card; {_nearest(section, known)}")
             yield section, _table(table, section, origin)
 
 
@@ -280,7 +280,7 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     for key in raw:
         if key not in _QUANTITY_KEYS:
             near = _nearest(str(key), _QUANTITY_KEYS)
-            raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}.")
+            raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}")
     if any(key in raw for key in _COUNT_KEYS):
         return _counted(raw, path, origin)
     if "value" not in raw:
@@ -355,8 +355,8 @@ def _check_partners(
 def _nearest(word: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1)
     if close:
-        return f"did you mean '{close[0]}'"
-    return f"known are {', '.join(sorted(known))}"
+        return f"did you mean '{close[0]}'?"
+    return f"known are {', '.join(sorted(known))}."
 
 
 def _line_of(path: str, text: str) -> int | None:

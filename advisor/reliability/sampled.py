@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Never
@@ -53,6 +54,9 @@ class Estimate:
         low, high = wording.significant(self.low), wording.significant(self.high)
         if self.seen:
             return f"{wording.significant(self.value)} (95 %: {low} to {high})"
+        if self.high == 0.0 or math.isinf(self.low):
+            # What the setting rules out, such as records dropped with acks=all, has no bound.
+            return "none" if self.high == 0.0 else "never"
         return f"below {high}" if self.low == 0.0 else f"above {low}"
 
     def __float__(self) -> float:
