@@ -50,6 +50,7 @@ def recommendation(answer: Recommendation) -> str:
 
 def audit(found: Audit) -> str:
     """Return the verdict, a table of the topics, worst first, and the findings."""
+    from advisor.advice.auditing import WITHOUT_INTERVALS
     from advisor.advice.wording import every
     from advisor.reliability.wording import time_per_year
 
@@ -69,7 +70,7 @@ def audit(found: Audit) -> str:
             )
         )
     notes = ["Assumed:", *(f"  {note}" for note in found.notes)] if found.notes else []
-    goals = [found.goals.sentence]
+    goals = [WITHOUT_INTERVALS, found.goals.sentence]
     told = findings(found.findings)
     blocks = [[found.verdict], table(rows), goals, [found.spread], told, notes]
     return _joined(blocks)

@@ -334,3 +334,9 @@ def test_published_outputs_are_audited(capsys: pytest.CaptureFixture[str]) -> No
     """A describe output of 2017 is read, dated by its columns, and judged."""
     assert main(["audit", SAMPLE, "--model", "single_rack"]) == 1
     assert "taken as 2.7" in capsys.readouterr().out
+
+
+def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
+    """Where values stand without intervals the table says so, and where they are to be had."""
+    main(["audit", good(tmp_path), "--model", "single_rack"])
+    assert "These values have no 95 % intervals" in capsys.readouterr().out

@@ -144,8 +144,8 @@ def test_a_large_chain_is_spared_what_nobody_asked_for(advice: Recommendation) -
 def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> None:
     """How often a record is lost reads alike in the verdict, the tables and the swings.
 
-    So it does where a year is nearly sure to have a loss; intervals go from the shortest time to the
-    longest everywhere; shares have one space before the sign.
+    So it does where a year is nearly sure to have a loss; intervals go from the shortest time to
+    the longest everywhere; shares have one space before the sign.
     """
     config = advice.best.config.changed(replication_factor=replicas, min_insync_replicas=1)
     often = FailureModel.from_dict(

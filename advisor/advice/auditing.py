@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[..., Reliability]
 MILLISECONDS_PER_HOUR = 3_600_000.0
+WITHOUT_INTERVALS = (
+    "These values have no 95 % intervals, which would take hours for hundreds of topics: "
+    "advisor evaluate gives them for one setting."
+)
 
 
 @dataclass(frozen=True)

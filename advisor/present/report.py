@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
+from advisor.advice.auditing import WITHOUT_INTERVALS
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings import grouped
 from advisor.errors import InputError
@@ -280,7 +281,7 @@ def _evidence(name: str) -> str:
 
 def _audited(audit: Audit) -> dict[str, Any]:
     return {
-        "caption": audit.verdict,
+        "caption": f"{audit.verdict} {WITHOUT_INTERVALS}",
         "rows": [_topic_row(topic) for topic in audit.topics],
     }
 
