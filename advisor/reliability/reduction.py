@@ -25,7 +25,6 @@ from advisor.reliability.histories import gaps_between, newest, ranked
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
 
 EMPTY, LOST, INTO_BASE = histories.EMPTY, histories.LOST, histories.INTO_BASE
-
 # Events; each strikes several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 # Power goes so soon after the last write that not everything is on disk yet.
@@ -366,6 +365,8 @@ class _Work:
         """A new leader's log becomes the history; what is beyond it is lost."""
         if leader in (NO_LEADER, previous):
             return
+        if leader not in self.spared:
+            self.pushed, self.spared = None, frozenset()
         kept = self.holds[leader]
         if min(self.holds) < kept:
             self.losses |= ELECTION
