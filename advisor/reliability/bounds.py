@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import BEYOND, Structure
+from advisor.reliability.graph import IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
-from advisor.reliability.limits import Limits, power_per_hour, times
+from advisor.reliability.limits import Limits, strikes_per_hour, times
 from advisor.reliability.solve import Excursions, Flow, sums
 
 Vector = NDArray[np.float64]
@@ -56,8 +57,9 @@ def missing(
     most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
     away = most.hours + most.events * outage_hours
     # Every failure may stop the writing, and power may go before all is on disk.
-    early = unflushed_hours * power_per_hour(rates, chain.setting.racks)
-    losses = most.losses + times(early, most.events)
+    early = unflushed_hours * strikes_per_hour(rates, chain.setting.racks, power=True)
+    stops = times(strikes_per_hour(rates, chain.setting.racks), most.hours)
+    losses = most.losses + times(early, stops)
     group = groups(chain.looks, chain.spells, alike(rates))
     left = LeftOut(
         source=chain.source[beyond],
@@ -76,5 +78,31 @@ def missing(
     worth = settled_worth(excursions, gain, group[: chain.states], left, _ROUNDS)
     entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
     added: Vector = entered @ worth
-    added[0] += early * float(entered.sum())
+    # Where writing stops with the very move into a left-out state.
+    stopping = np.bincount(
+        left.state[chain.stops],
+        (visits[left.source] * left.rate)[chain.stops],
+        len(left.group),
+    )
+    added[0] += float(stopping @ _early(chain, rates, unflushed_hours, group, early))
     return added
+
+
+def _early(
+    chain: Structure,
+    rates: Mapping[str, float],
+    unflushed_hours: float,
+    group: IntArray,
+    most: float,
+) -> Vector:
+    """Chance of early power by left-out states, at most: that of any power, or of like states."""
+    table = np.array([rates[name] for name in chain.rate_names])
+    chance = chain.cuts.per_hour(table, chain.states) * unflushed_hours
+    stops = chain.writable[chain.source] & ~chain.flags[:, BEYOND]
+    stopped = np.unique(chain.target[stops & ~chain.writable[chain.target]])
+    limit = np.full((len(group) - chain.states, 1), most)
+    if not len(stopped):
+        return limit[:, 0]
+    nothing = np.zeros(0, dtype=np.int64)
+    left = LeftOut(nothing, nothing, np.zeros(0), group[chain.states :], limit)
+    return left.worth(group[stopped], chance[stopped, None])[:, 0]

@@ -63,6 +63,8 @@ class Structure:
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
         Which left-out state each transition flagged BEYOND leads to.
+    stops : array of bool, shape (transitions beyond,)
+        Whether writing stops with it.
     cuts : Cuts
         What power loses that goes too early, in states without writing.
     waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
@@ -86,6 +88,7 @@ class Structure:
     setup: Setup
     setting: faults.Setting
     beyond: IntArray
+    stops: NDArray[np.bool_]
     cuts: Cuts
     waits: IntArray
     looks: IntArray
@@ -123,7 +126,8 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
     every = np.concatenate([kept, left])
     waits = whole.waits(every)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
-    writable = np.array(table.writable)[partitions]
+    written = np.array(table.writable)[whole.partition]
+    writable = written[kept]
     return Structure(
         states=len(kept),
         source=part.source,
@@ -142,6 +146,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         setup=setup,
         setting=whole.setting,
         beyond=place,
+        stops=writable[part.source[beyond]] & ~written[part.into[beyond]],
         cuts=_early_cuts(whole, kept, part, met, writable),
         waits=waits,
         looks=whole.looks(every),

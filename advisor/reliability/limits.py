@@ -116,12 +116,17 @@ def harm(
     return Harm(destructions, outages_of_power, falls, drift.longest_hours)
 
 
-def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...]) -> float:
-    """How often any of the replicas loses power, at most."""
+def strikes_per_hour(
+    rates: Mapping[str, float], racks: tuple[int, ...], power: bool = False
+) -> float:
+    """How often any of the replicas is struck, at most; with ``power`` by a loss of power only.
+
+    Nothing but a failure stops the writing, so that it stops no more often.
+    """
     return math.fsum(
         rate * leftout.reach(name, racks)[0]
         for name, rate in rates.items()
-        if ".power" in name and not name.startswith("repair ")
+        if name != "copy" and not name.startswith("repair ") and (".power" in name or not power)
     )
 
 
