@@ -101,6 +101,8 @@ def test_two_cuts_within_the_flush_lose_what_closed_form_says():
     assert found.loss_events_per_year == pytest.approx(2.0 * per_year * both * chance, rel=1e-9)
     lost = found.acked_records_lost_per_year / LOAD.records_per_hour_per_partition
     assert lost == pytest.approx(found.loss_events_per_year * flush / 2.0, rel=2e-3)
+    assert found.early_cuts_per_year == found.loss_events_per_year
+    assert "100 % of them are power lost within 36 s" in found.explain()
     mean = found.mean_years_to_loss * found.loss_events_per_year
     assert mean == pytest.approx(1.0, rel=2e-3)
 

@@ -95,6 +95,28 @@ class Structure:
     spells: IntArray
     perils: NDArray[np.float64]
 
+    def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
+        """For how long after a transition what was written last is not on disk yet.
+
+        Nothing was acknowledged while who lags was waited for.
+
+        Parameters
+        ----------
+        flush_hours : float
+            Until what is written is on disk.
+        hung_hours : float
+            For how long acks=all waits for a follower that lags.
+
+        Returns
+        -------
+        array, shape (transitions,)
+            Zeros where writing does not stop.
+        """
+        stops = self.writable[self.source] & ~self.writable[self.target] & ~self.flags[:, BEYOND]
+        waited = [hung_hours * (name == "broker.lag") for name in self.rate_names]
+        left = np.maximum(flush_hours - np.array(waited), 0.0)
+        return np.where(stops, left[self.rate], 0.0)
+
 
 @lru_cache(maxsize=256)
 def structure(setup: Setup, setting: faults.Setting, guide: Guide) -> Structure:

@@ -114,6 +114,7 @@ def _evaluate(
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=bounds,
         error_bounds=MappingProxyType(_error_bounds(solved, counts, sets, mean_years)),
+        early_cuts_per_year=sum(solved[p].early_cuts_per_year * n for p, n in counts.items()),
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
         method=_method(solved, sets),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from advisor.reliability.internal_topics import Dependents
 
+# A share of the losses below this is not told.
+_WORTH_A_LINE = 0.01
+
 __all__ = ["MEASURES", "UNITS", "Reliability", "Tolerance", "tolerance"]
 
 MEASURES = (
@@ -105,6 +108,9 @@ class Reliability:
         How far each computed value may be from the model's own, in the measure's unit: what the
         states that the chain leaves out could add, and rounding. It has nothing to do with the
         uncertainty of the card, for which see :meth:`interval`.
+    early_cuts_per_year : float
+        Of the loss events, those by power that goes within `flush.seconds` after another failure
+        stopped the writing.
     neglected_per_year : float
         How often the partitions enter states that the chain leaves out; 0 if it keeps all.
     states : int
@@ -129,6 +135,7 @@ class Reliability:
     causes: Mapping[str, Mapping[str, float]]
     bounds: Interval
     error_bounds: Mapping[str, float]
+    early_cuts_per_year: float
     neglected_per_year: float
     states: int
     method: str
@@ -304,6 +311,8 @@ class Reliability:
                 for name, part in parts
                 if part > 0.0005 * whole
             ]
+            if measure == "loss_events_per_year":
+                lines += self._early_words()
             if whole and self.swings_are_quick:
                 lines.append(self.tornado(measure).verdict)
         if self.write_stalled:
@@ -314,6 +323,18 @@ class Reliability:
         lines.append(f"Cost: {self.cost}")
         lines += [f"Assumed: {text}" for text in self.assumptions]
         return "\n".join(lines)
+
+    def _early_words(self) -> list[str]:
+        """How many of the losses take two failures, one soon after the other."""
+        early, whole = self.early_cuts_per_year, self.loss_events_per_year
+        if not early or early < _WORTH_A_LINE * whole:
+            return []
+        seconds = wording.significant(self.model["flush.seconds"])
+        return [
+            f"{wording.significant(100.0 * early / whole)} % of them are power lost within "
+            f"{seconds} s after a failure stopped the writing: what was written last was not on "
+            "disk yet. Each loses some seconds of records."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Measures, intervals, causes and inputs as plain data."""

@@ -46,6 +46,8 @@ class SetMeasures:
         From healthy, over a year.
     causes : dict of measure to dict of mechanism to float
         For all measures that are sums or shares of time; the parts add up to the measure.
+    early_cuts_per_year : float
+        Loss events by power that goes before all is on disk; see `early_cuts`.
     neglected_per_year : float
         Entries into states that the chain leaves out.
     states : int
@@ -55,6 +57,7 @@ class SetMeasures:
 
     first_loss: solve.FirstLoss
     causes: dict[str, Causes]
+    early_cuts_per_year: float
     neglected_per_year: float
     states: int
     errors: dict[str, float]
@@ -103,9 +106,8 @@ class Solution:
         self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         cuts = structure.cuts.per_hour(table, structure.states)[structure.target]
-        self.early, self.early_lost_hours = charged(
-            cuts, self.flow.out[structure.target], self._early_hours(hung_hours)
-        )
+        hours = structure.unflushed(self.unflushed_hours, hung_hours)
+        self.early, self.early_lost_hours = charged(cuts, self.flow.out[structure.target], hours)
         self.events: Vector = certain + 2.0 * some * tail + self.early
         losing = certain - math.expm1(-2.0 * self.tail_records) * tail
         self.losing: Vector = losing + (1.0 - losing) * self.early
@@ -120,17 +122,6 @@ class Solution:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return solve.Flow.of(source, target, rate[moves], absorbed)
-
-    def _early_hours(self, hung_hours: float) -> Vector:
-        """For how long after a transition what was written last is not on disk yet.
-
-        Nothing was acknowledged while who lags was waited for.
-        """
-        now, then, writable = self.chain.source, self.chain.target, self.chain.writable
-        stops = writable[now] & ~writable[then] & ~self.chain.flags[:, chain.BEYOND]
-        waited = [hung_hours * (name == "broker.lag") for name in self.chain.rate_names]
-        left: Vector = np.maximum(self.unflushed_hours - np.array(waited), 0.0)
-        return np.where(stops, left[self.chain.rate], 0.0)
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.
@@ -155,6 +146,7 @@ class Solution:
         return SetMeasures(
             first_loss=self._first_loss,
             causes=causes,
+            early_cuts_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
             neglected_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
             states=self.chain.states,
             errors=errors,
