@@ -65,6 +65,13 @@ def test_the_bounds_hold_the_chance(placements: list[set[int]], lost: int) -> No
     assert found.low - 1e-12 <= truth <= found.high + 1e-12
 
 
+def test_the_low_end_is_not_above_what_is_certain(monkeypatch) -> None:
+    """Rounding took it above 1 where all of so many single brokers are among the lost."""
+    monkeypatch.setattr(module, "_MOST_ENUMERATED", -1)
+    found = copysets([{1}, {2}, {3}, {4}, {5}], BROKERS).chance_of_loss(8)
+    assert found.low <= found.value <= found.high <= 1.0
+
+
 @given(PLACEMENTS)
 def test_pairs_are_counted_by_their_union(placements: list[set[int]]) -> None:
     """Counting by shared subsets finds as many pairs of each union as looking at every pair."""

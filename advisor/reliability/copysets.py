@@ -150,7 +150,9 @@ class Copysets:
         most = 1 + math.floor(2.0 * both / single)
         low = 2.0 * single / (most + 1) - 2.0 * both / (most * (most + 1))
         high = single - 2.0 * both / len(sets)
-        return max(low, likeliest), min(high, 1.0)
+        high = min(high, 1.0)
+        # Where both are the truth, rounding must not put the low end above it.
+        return min(max(low, likeliest), high), high
 
 
 def copysets(placements: Iterable[Iterable[int]], brokers: int) -> Copysets:
