@@ -59,11 +59,11 @@ def sentence(text: str) -> str:
 
 
 def dominant(causes: Mapping[str, float]) -> str:
-    """Return what a measure is mostly made of: "most of them come from planned restarts"."""
+    """Return what a measure is mostly made of: "most come from planned restarts"."""
     total = math.fsum(causes.values())
     if total <= 0:
         return ""
     name, amount = max(causes.items(), key=lambda item: item[1])
     if amount > 0.5 * total:
-        return f"most of them come from {mechanism(name)}"
+        return f"most come from {mechanism(name)}"
     return f"the largest part, {percent(amount / total)}, comes from {mechanism(name)}"
