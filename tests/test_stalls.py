@@ -5,7 +5,7 @@ import math
 import pytest
 from sampled_runs import card
 
-from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 
 PAIR = Cluster.uniform(2, 2)
 LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0)
@@ -101,3 +101,24 @@ def test_refusals_go_by_the_distribution_of_outages() -> None:
     mean = (10.0 / 60.0 + 2.0) / 11.0
     by_mean = (600.0 + 7200.0) * math.exp(-1.0 / 30.0 / mean)
     assert abs(by_mean - found.records_refused_per_year) > 0.05 * by_mean
+
+
+def test_a_setting_that_is_never_written_is_away_all_the_time_and_no_more() -> None:
+    """Shares of time end at 1, whatever the rounding of their parts."""
+    rare = FailureModel.from_dict(
+        {"broker": {"power": {"per_year": 0.2, "minutes": 10.0}}, "flush": {"seconds": 35.0}}
+    )
+    config = Config(replication_factor=3, min_insync_replicas=4, kafka_version="2.0", acks="all")
+    found = evaluate(Cluster.uniform(brokers=3, racks=3), config, rare)
+    assert found.write_unavailability == 1.0
+
+
+def test_nobody_waits_for_long_with_acks_1_however_little_is_known() -> None:
+    """Where what is left out has no bound, what it could add to a wait of nothing is nothing."""
+    mechanisms = load_model("bare_metal_racks").to_dict()
+    mechanisms["broker"]["crash"] = {"per_year": 500.0, "minutes": 600.0}
+    often = FailureModel.from_dict(mechanisms)
+    config = Config(replication_factor=3, min_insync_replicas=1, acks=1)
+    found = evaluate(Cluster.uniform(brokers=3, racks=3), config, often)
+    assert math.isinf(found.error_bounds["loss_events_per_year"])
+    assert found.error_bounds["write_stalled"] == 0.0

@@ -100,6 +100,8 @@ def _evaluate(
     causes = _causes(solved, counts)
     _split_probability(causes, probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
+    # Shares of all time, but for the rounding of their sum.
+    whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
     return Reliability(
         loss_probability_per_year=probability,
         loss_events_per_year=whole["loss_events_per_year"],

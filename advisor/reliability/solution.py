@@ -205,15 +205,18 @@ class Solution:
             "write_unavailability": unwritable,
             "read_unavailability": unreadable,
             "records_refused_per_year": (unwritable + waiting) * records * year,
-            "write_stalled": (stalls + sum(self._flux_beyond)) * longest_stall,
+            # Without a bound on what is left out nobody waits if nobody has to.
+            "write_stalled": longest_stall and (stalls + sum(self._flux_beyond)) * longest_stall,
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
         rough = self.precision > solve.EXACT
         share = hours + merged * _MERGING + (_ROUGHLY * self.precision if rough else _ROUNDING)
         digits = _ROUGHLY_INVERTED if rough else retention.ACCURACY
         inverted = {"acked_records_lost_per_year": digits * bool(self.gaps.any())}
+        whole = {name: math.fsum(causes[name].values()) for name in added}
         return {
-            name: amount + (share + inverted.get(name, 0.0)) * math.fsum(causes[name].values())
+            # Of nothing no share is missing, be it without a bound.
+            name: amount + (whole[name] and (share + inverted.get(name, 0.0)) * whole[name])
             for name, amount in added.items()
         }
 
