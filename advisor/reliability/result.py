@@ -327,7 +327,7 @@ class Reliability:
     def _early_words(self) -> list[str]:
         """How many of the losses take two failures, one soon after the other."""
         early, whole = self.early_cuts_per_year, self.loss_events_per_year
-        if not early or early < _WORTH_A_LINE * whole:
+        if not whole or early < _WORTH_A_LINE * whole or not early:
             return []
         seconds = wording.significant(self.model["flush.seconds"])
         return [

@@ -29,13 +29,14 @@ Vector = NDArray[np.float64]
 _SMALL = 600
 # Adding stops here, and what is missing is reported.
 _MOST = 12_000
-# Each round adds what carries all but this share of what is missing.
-_REST = 0.01
+# Each round adds what carries all but this share of what is missing: a few states too many take
+# less time than more rounds.
+_REST = 1e-4
 _PRECISION = 1e-2
 # Up to this many replicas every loss is looked for, however rare.
 _FEW = 3
 # How much of each measure may be missing: loss events, records, not writable, not readable; ...
-_SHARE_OF_FEW = np.array([1e-4, 1e-4, 1e-5, 1e-5])
+_SHARE_OF_FEW = np.array([1e-4, 1e-3, 1e-5, 1e-5])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
 # From five replicas on: what is then bounded is three digits of an unavailability; a fourth would
 # double the states.
