@@ -3,12 +3,12 @@
 - The question: `model`, `card`, `counts` (what fails), `workload`, `placement`.
 - The partition with time taken out: `reduction`, `decisions`, `histories`; as a table `automaton`.
 - The machines below it: `faults`, `rates`.
-- All that can happen: `graph`, `happenings`, `numbering`, `symmetry`.
+- All that can happen: `graph`, `happenings`, `early_cuts`, `numbering`, `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
   `limits`, `bounds`; as arrays `chain`.
 - Its solution: `solve`, `staying`, `retention`, `solution`; for one replica set `measures`.
 - The answer: `evaluate`, `anyloss` (for all sets), `result`, `ranges`, `tornado`, `cost`,
-  `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
+  `tolerances`, `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
 - Other schemes: `quorums`, `scheme_chain`, `scheme_solution`, `schemes`.
 - The sampler: `sampler`, `sampler_*`; its answer `sampled`, beside the exact one `crosscheck`.
 """
