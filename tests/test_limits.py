@@ -9,7 +9,7 @@ from scipy import sparse
 from advisor.protocol.config import Config
 from advisor.reliability import chain, faults, leftout, measures
 from advisor.reliability.graph import WAITS
-from advisor.reliability.limits import Harm, Limits, harm
+from advisor.reliability.limits import Harm, Limits, harm, strikes_per_hour
 from advisor.reliability.model import load_model
 from advisor.reliability.peril import ARMED, BRINK, CALM, LEADERLESS
 from advisor.reliability.solve import Excursions, Flow
@@ -173,3 +173,26 @@ def test_failures_that_lose_at_once_are_in_the_limit():
         == pytest.approx(2 * hours * needs.falls + destroyed)
     )
     assert of[1, True].losses == pytest.approx(3 * hours * needs.falls + destroyed)
+
+
+@pytest.mark.parametrize("unclean", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"min_insync_replicas": 2},
+        {"min_insync_replicas": 2, "eligible_leader_replicas": False},
+        {"min_insync_replicas": 1, "acks": 1},
+    ],
+)
+@pytest.mark.parametrize(("card", "pattern"), [("three_az_cloud", (0, 1, 2)), ("two_az", (0, 0))])
+def test_nothing_but_a_failure_stops_the_writing(card, pattern, settings, unclean):
+    """Who comes back or has copied takes nobody's leader or ISR away."""
+    structure, found = everything(card, pattern, **settings, unclean_leader_election_enable=unclean)
+    stops = structure.writable[structure.source] & ~structure.writable[structure.target]
+    names = {structure.rate_names[number] for number in structure.rate[stops].tolist()}
+    assert names
+    assert not [name for name in names if name == "copy" or name.startswith("repair ")]
+    power = strikes_per_hour(found, pattern, power=True)
+    at = {"broker.power": len(pattern), "rack.power": len(set(pattern))}
+    assert power == pytest.approx(sum(found[name] * sites for name, sites in at.items()))
+    assert strikes_per_hour(found, pattern) > power
