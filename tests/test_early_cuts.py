@@ -10,7 +10,9 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.protocol.controller import Policy
 from advisor.protocol.versions import rules_for
 from advisor.reliability import reduction as red
+from advisor.reliability.automaton import Automaton
 from advisor.reliability.early_cuts import charged
+from advisor.reliability.happenings import LOSS, UNFLUSHED, Events, Passages
 from advisor.reliability.reduction import Setup, apply, healthy
 
 YEAR = 8760.0
@@ -69,6 +71,22 @@ def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
             after, outcome = apply(after, red.BACK, (slot,), these)
             losses |= outcome.losses
         assert (losses != 0) == lost
+
+
+def test_what_was_spared_and_then_destroyed_begins_no_gap():
+    """Slot 0 alone has the end of the log when power goes, and loses its disk with it."""
+    table = Automaton(setup(), 2)
+    passages = Passages(table, Events())
+    crashed, _ = table.step(0, red.CRASH, (0,))
+    spared, destroyed = (
+        passages._lived_through(crashed, events)
+        for events in (
+            ((red.EARLY_POWER, (1,)),),
+            ((red.EARLY_POWER, (1,)), (red.DESTROY, (0,))),
+        )
+    )
+    assert spared[1] == UNFLUSHED
+    assert destroyed[1] == LOSS
 
 
 @pytest.mark.parametrize("out", [0.0, 1e-7, 0.3, 40.0])

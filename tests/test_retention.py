@@ -56,6 +56,10 @@ def test_a_retention_that_nothing_outlives_takes_one_sum(monkeypatch) -> None:
     quick = retention._unlimited(*asked, long)
     assert quick is not None
     assert retention._unlimited(*asked, short) is None
+    with monkeypatch.context() as patched:
+        # Chernoff's bound with so small a weight leaves more than a millionth.
+        patched.setattr(retention, "_BEYOND", 5.0)
+        assert retention._unlimited(*asked, long) is None
     assert (retention.hours_within(*asked, long) == quick).all()
     monkeypatch.setattr(retention, "_unlimited", lambda *_: None)
     assert retention.hours_within(*asked, long) == pytest.approx(quick, rel=retention.ACCURACY)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
+from scipy import linalg, sparse
 
 from advisor.errors import AdvisorError
-from advisor.reliability import solve
+from advisor.reliability import solve, staying
 from advisor.reliability.solve import Flow
 from advisor.reliability.staying import Stays
 
@@ -91,6 +91,18 @@ def test_staying_in_a_set_is_exponential_for_one_state():
     flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
     stays = Stays(flow, np.array([False, True])).after(3.0)
     assert stays == pytest.approx([0.0, np.exp(-6.0)], rel=1e-12)
+
+
+@pytest.mark.parametrize("remembered", [0, 7, 2**18])
+def test_staying_is_the_same_however_much_is_remembered(monkeypatch, remembered):
+    """Two states, two questions: the series goes on where what it keeps ends."""
+    monkeypatch.setattr(staying, "_REMEMBERED", remembered)
+    rates = np.array([[0.0, 0.1, 0.0], [0.5, 0.0, 4.0], [0.25, 1.0, 0.0]])
+    asked = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    inner = np.array([[-4.5, 4.0], [1.0, -1.25]])
+    for hours in (0.3, 20.0, 1.0):
+        expected = linalg.expm(inner * hours).sum(axis=1)
+        assert asked.after(hours)[1:] == pytest.approx(expected, rel=1e-12)
 
 
 def test_nothing_to_lose_is_never():
