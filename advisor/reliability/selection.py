@@ -30,8 +30,8 @@ _SMALL = 600
 # Adding stops here, and what is missing is reported.
 _MOST = 12_000
 # Each round adds what carries all but this share of what is missing: a few states too many take
-# less time than more rounds.
-_REST = 1e-4
+# less time than more rounds. Where there are many already, they would be too many.
+_REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
 _PRECISION = 1e-2
 # Up to this many replicas every loss is looked for, however rare.
 _FEW = 3
@@ -230,7 +230,8 @@ def _worth_adding(missing: Vector, left: LeftOut, group: IntArray) -> IntArray:
     share = missing.max(axis=1)
     order = np.argsort(-share, kind="stable")
     rest = share.sum() - np.cumsum(share[order])
-    enough = int(np.argmax(rest <= max(_REST * share.sum(), 0.5))) + 1
+    left_for_later = _REST if len(group) <= _MANY else _REST_OF_MANY
+    enough = int(np.argmax(rest <= max(left_for_later * share.sum(), 0.5))) + 1
     wanted = order[:enough]
     known = left.known(group)[wanted]
     # Of a group without a kept state one is enough to learn what the others are worth.
