@@ -1,6 +1,7 @@
 """Runs what the advisor emits as its users do: a shell, the scripts, Kafka's own tools."""
 
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -14,7 +15,11 @@ from advisor.brokers.cluster import RealCluster
 from advisor.brokers.tools import MAIN_CLASSES, run_tool, tool_command
 
 # What the tools print where they fail, whatever their return code is.
-FAILURES = ("Error", "Exception", "ERROR", "rather than", "failed", "is not a recognized option")
+FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option")
+# What kafka-reassign-partitions.sh --verify says of a partition once nothing moves it.
+_LAST_WORDS = re.compile(
+    r"eassignment of partition (?P<name>\S+?),? .*?(?P<said>rather than|complete)"
+)
 _DONE_WITHIN_S = 600
 _KNOWN_WITHIN_S = 30
 
@@ -29,7 +34,18 @@ class Ran:
     @property
     def well(self) -> bool:
         """Whether it ended well and no tool speaks of a failure."""
-        return self.code == 0 and not any(word in self.output for word in FAILURES)
+        said = any(word in self.output for word in FAILURES)
+        return self.code == 0 and not said and not self.elsewhere()
+
+    def elsewhere(self) -> list[str]:
+        """The partitions whose replicas are, as last heard of, not those that were asked for.
+
+        A look may say so of a move that has just ended: the tool asks the controller what still
+        moves, and then a broker, which may not have heard of it yet, where the replicas are
+        (`ReassignPartitionsCommand.findPartitionReassignmentStates`).
+        """
+        last = {found["name"]: found["said"] for found in _LAST_WORDS.finditer(self.output)}
+        return [name for name, said in last.items() if said == "rather than"]
 
 
 class Shell:
