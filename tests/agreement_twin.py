@@ -55,7 +55,8 @@ from advisor.protocol.simulation import LEADER_NOT_AVAILABLE
 from advisor.protocol.state import State, broker_of
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
-from advisor.reliability.reduction import Outcome, PartitionState, Setup
+from advisor.reliability.decisions import Setup
+from advisor.reliability.reduction import Outcome, PartitionState
 
 TOGETHER = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY, red.BACK, red.REPLACED)
 

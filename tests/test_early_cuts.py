@@ -11,9 +11,10 @@ from advisor.protocol.controller import Policy
 from advisor.protocol.versions import rules_for
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
+from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import charged
 from advisor.reliability.happenings import LOSS, UNFLUSHED, Events, Passages
-from advisor.reliability.reduction import Setup, apply, healthy
+from advisor.reliability.reduction import apply, healthy
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1, records_per_second=10.0)

@@ -346,7 +346,7 @@ def test_worth_is_the_smaller_of_two_bounds():
     assert worth.tolist() == [[10.0], [7.0]]
     cheap = left.worth(np.array([5, 0]), np.array([[1.0], [2.0]]))
     assert cheap.tolist() == [[8.0], [7.0]]
-    assert left.gain(2, cheap).tolist() == [[16.0], [21.0]]
+    assert (left.ways(2) @ cheap).tolist() == [[16.0], [21.0]]
     flow = solve.Flow(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
     settled = leftout.settled_worth(
         solve.Excursions(flow), np.array([[0.0], [4.0]]), np.array([5, 0]), left, rounds=1

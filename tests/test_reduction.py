@@ -10,6 +10,7 @@ from advisor.protocol.config import Config
 from advisor.protocol.controller import Policy
 from advisor.protocol.partition import NO_LEADER
 from advisor.reliability import reduction as red
+from advisor.reliability.decisions import Setup
 from advisor.reliability.reduction import (
     BACK,
     CAUGHT_UP,
@@ -27,7 +28,6 @@ from advisor.reliability.reduction import (
     REPLACED,
     STOP,
     TAIL,
-    Setup,
     apply,
     healthy,
 )

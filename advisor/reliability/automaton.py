@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from advisor.reliability.decisions import Setup
 from advisor.reliability.reduction import (
     COPYING,
     EMPTY,
     UP,
     Outcome,
     PartitionState,
-    Setup,
     apply,
     healthy,
     is_readable,

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import graph as moves
+from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.graph import Graph, IntArray, graph, served_by
 from advisor.reliability.numbering import met_in_order
-from advisor.reliability.reduction import Setup
 from advisor.reliability.selection import Guide, Part, chosen, left_states, part_of
 
 # What a transition does, as columns of `Structure.flags`.

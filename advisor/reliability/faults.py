@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ class Machines(NamedTuple):
 
     def members(self, rack: int) -> tuple[int, ...]:
         """Slots in a rack."""
-        return tuple(slot for slot, r in enumerate(self.racks) if r == rack)
+        return tuple([slot for slot, r in enumerate(self.racks) if r == rack])
 
 
 class Change(NamedTuple):
@@ -170,7 +171,7 @@ def _rack_changes(
     machines: Machines, setting: Setting, members: tuple[int, ...]
 ) -> Iterator[Change]:
     def suffering(*conditions: int) -> tuple[int, ...]:
-        return tuple(s for s in members if machines.own[s] in conditions)
+        return tuple([s for s in members if machines.own[s] in conditions])
 
     running = suffering(WELL, LAGGING)
     if "rack.network" in setting.mechanisms and running:
@@ -178,7 +179,7 @@ def _rack_changes(
     powered = suffering(WELL, LAGGING, ISOLATED)
     if "rack.power" in setting.mechanisms and powered:
         yield Change("rack.power", _own(machines, powered, RACK_DARK), ((red.POWER, powered),))
-    standing = tuple(s for s in members if machines.own[s] != GONE)
+    standing = tuple([s for s in members if machines.own[s] != GONE])
     if "rack.destroyed" in setting.mechanisms and standing:
         yield Change("rack.destroyed", _own(machines, standing, GONE), ((red.DESTROY, standing),))
     for spell in (ISOLATED, RACK_DARK):
@@ -188,11 +189,21 @@ def _rack_changes(
 
 
 def _cluster_power(machines: Machines, some_stay_gone: bool) -> Iterator[Change]:
-    standing = tuple(s for s, own in enumerate(machines.own) if own != GONE)
-    running = tuple(s for s in standing if machines.own[s] in (WELL, LAGGING, ISOLATED))
+    standing = tuple([s for s, own in enumerate(machines.own) if own != GONE])
+    running = tuple([s for s in standing if machines.own[s] in (WELL, LAGGING, ISOLATED)])
     dark = _own(machines, running, DARK_ALL)
-    for count in range(len(standing) + 1 if some_stay_gone else 1):
-        for lost in combinations(standing, count):
-            events: Events = ((red.POWER, running), (red.DESTROY, lost))
-            rate = f"cluster.power {count} of {len(standing)}"
-            yield Change(rate, _own(dark, lost, GONE), events)
+    for rate, lost, events in _power_cuts(standing, running, some_stay_gone):
+        yield Change(rate, _own(dark, lost, GONE), events)
+
+
+@lru_cache(maxsize=4096)
+def _power_cuts(
+    standing: tuple[int, ...], running: tuple[int, ...], some_stay_gone: bool
+) -> tuple[tuple[str, tuple[int, ...], Events], ...]:
+    """For all who may not return: the name of the rate, they, and what the partition notices."""
+    dark = (red.POWER, running)
+    return tuple(
+        (f"cluster.power {count} of {len(standing)}", lost, (dark, (red.DESTROY, lost)))
+        for count in range(len(standing) + 1 if some_stay_gone else 1)
+        for lost in combinations(standing, count)
+    )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability.automaton import automaton
+from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import Cuts, EarlyCuts
 from advisor.reliability.happenings import (
     FAILOVER,
@@ -30,7 +31,6 @@ from advisor.reliability.happenings import (
 )
 from advisor.reliability.numbering import IntArray, Pairs, spread
 from advisor.reliability.peril import copies_ahead, peril
-from advisor.reliability.reduction import Setup
 from advisor.reliability.symmetry import Symmetry
 
 __all__ = [

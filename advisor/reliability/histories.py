@@ -15,6 +15,7 @@ EMPTY = 99
 LOST, INTO_BASE = -1, -2
 
 Levels = tuple[int, ...]
+Slots = tuple[int, ...] | frozenset[int]
 _REMEMBERED = 2**16
 
 
@@ -30,18 +31,16 @@ def newest(levels: Sequence[int]) -> frozenset[int]:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def ranked(
-    holds: Levels, gaps: int, pushed: frozenset[int] | None
-) -> tuple[Levels, tuple[int, ...]]:
+def ranked(holds: Levels, before: Levels, pushed: Slots | None) -> tuple[Levels, tuple[int, ...]]:
     """Rank the histories anew and follow every old gap to its new place.
 
     Parameters
     ----------
     holds : tuple of int
         Per slot the first of the old gaps that it holds, with every older one; EMPTY if none.
-    gaps : int
-        How many gaps there were.
-    pushed : frozenset of int, optional
+    before : tuple of int
+        Per slot the old level, which says how many gaps there were.
+    pushed : tuple or frozenset of int, optional
         Slots that new records reach.
 
     Returns
@@ -56,7 +55,7 @@ def ranked(
     shift = 0
     if pushed is not None:
         ranks, shift = _push(ranks, pushed)
-    moved = (_new_gap(gap, finite) for gap in range(gaps))
+    moved = (_new_gap(gap, finite) for gap in range(gaps_between(before)))
     return tuple(ranks), tuple(gap + shift if gap >= 0 else gap for gap in moved)
 
 
@@ -67,7 +66,7 @@ def _new_gap(gap: int, finite: list[int]) -> int:
     return INTO_BASE if holders == len(finite) else holders - 1
 
 
-def _push(ranks: list[int], top: frozenset[int]) -> tuple[list[int], int]:
+def _push(ranks: list[int], top: Slots) -> tuple[list[int], int]:
     """New records reach ``top`` alone: it forms level 0, whoever else was there falls to 1."""
     others = [r for s, r in enumerate(ranks) if s not in top and r != EMPTY]
     if not others or min(others) > 0:

@@ -223,7 +223,7 @@ class LeftOut:
     Attributes
     ----------
     source, state : arrays of int, shape (transitions,)
-        Kept state, and index of the left-out state.
+        Kept state, ascending, and index of the left-out state.
     rate : array, shape (transitions,)
         Per hour.
     group : array of int, shape (left-out states,)
@@ -241,7 +241,10 @@ class LeftOut:
         """The smaller of the two bounds, for each left-out state and measure."""
         groups = int(max(kept_group.max(), self.group.max(initial=0))) + 1
         dearest = np.full((groups, kept_worth.shape[1]), -np.inf)
-        np.maximum.at(dearest, kept_group, kept_worth)
+        order = np.argsort(kept_group, kind="stable")
+        ordered = kept_group[order]
+        begin = np.flatnonzero(np.diff(ordered, prepend=-1))
+        dearest[ordered[begin]] = np.maximum.reduceat(kept_worth[order], begin)
         alike = _MARGIN * dearest[self.group]
         return np.where(np.isneginf(alike), self.limit, np.minimum(alike, self.limit))
 
@@ -249,11 +252,10 @@ class LeftOut:
         """Which left-out states have a kept state in their group."""
         return np.isin(self.group, kept_group)
 
-    def gain(self, states: int, worth: Vector) -> Vector:
-        """What leaving each kept state for left-out ones is worth, per hour."""
-        where = (self.source, self.state)
-        gain: Vector = sparse.csr_array((self.rate, where), shape=(states, len(worth))) @ worth
-        return gain
+    def ways(self, states: int) -> sparse.csr_array:
+        """Rates from each of so many kept states to the left-out ones."""
+        begin = np.searchsorted(self.source, np.arange(states + 1))
+        return sparse.csr_array((self.rate, self.state, begin), shape=(states, len(self.group)))
 
 
 def settled_worth(
@@ -271,10 +273,10 @@ def settled_worth(
     left : LeftOut
     rounds : int
     """
-    worth = left.limit
+    worth, ways = left.limit, left.ways(len(gain))
     for _ in range(rounds):
         # A sum that stopped may lack that much.
-        kept = hours.backward(gain + left.gain(len(gain), worth)) / (1.0 - hours.precision)
+        kept = hours.backward(gain + ways @ worth) / (1.0 - hours.precision)
         before, worth = worth, np.minimum(worth, left.worth(group, kept))
         if bool(np.all(worth >= _SETTLED * before)):
             break

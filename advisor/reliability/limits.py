@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability import leftout
+from advisor.reliability.decisions import Setup
 from advisor.reliability.peril import ARMED, BRINK, COPIES, LEADERLESS, PERIL
-from advisor.reliability.reduction import Setup
 
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]

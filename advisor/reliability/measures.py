@@ -9,8 +9,8 @@ from advisor.protocol.config import Config
 from advisor.protocol.controller import Policy
 from advisor.reliability import chain, faults, rates, solve
 from advisor.reliability.chain import Structure
+from advisor.reliability.decisions import Setup
 from advisor.reliability.model import FailureModel
-from advisor.reliability.reduction import Setup
 from advisor.reliability.selection import Guide
 from advisor.reliability.solution import SetMeasures, Solution
 from advisor.reliability.workload import Workload

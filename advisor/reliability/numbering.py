@@ -55,7 +55,7 @@ class Pairs:
     """
 
     def __init__(self) -> None:
-        self._table = np.full((16, 16), -1, dtype=np.int32)
+        self._table = np.full((128, 128), -1, dtype=np.int32)
         self._beyond: Numbering | None = None
         self._count = 0
 

@@ -144,7 +144,7 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool)
         held = list(levels)
     # New records are in the members' logs and in no other.
     pushed = members if writable else None
-    after, gap_map = ranked(tuple(held), gaps_between(levels), pushed)
+    after, gap_map = ranked(tuple(held), levels, pushed)
     return View(after, members, writable, lost, gap_map)
 
 
@@ -213,7 +213,7 @@ def follow(
             held = tuple(red.EMPTY if s in slots else level for s, level in enumerate(levels))
             lost |= min(levels) < min(held)
             total |= min(levels) < min(held) == red.EMPTY
-            levels, step = ranked(held, gaps_between(levels), None)
+            levels, step = ranked(held, levels, None)
             onto = _along(onto, step)
         if event == red.POWER and page_cache and (before.writable or early):
             # What was written last is in their page caches.
@@ -221,7 +221,7 @@ def follow(
             spared = holders - set(slots)
             lost |= bool(holders) and not spared
             if spared and spared != holders:
-                levels, step = ranked(levels, gaps_between(levels), spared)
+                levels, step = ranked(levels, levels, spared)
                 onto = (*_along(onto[:-1], step), 0)
     view = settle(scheme, change.machines.own, levels, copying)
     onto = _along(onto, view.gap_map)

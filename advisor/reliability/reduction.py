@@ -11,15 +11,13 @@ How much each replica holds is ranked, not measured; see :mod:`advisor.reliabili
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from advisor.protocol import controller, election
-from advisor.protocol.controller import Policy
-from advisor.protocol.isr import refusal_before_append
 from advisor.protocol.partition import NO_LEADER, Registration
-from advisor.reliability import decisions, histories
+from advisor.reliability import histories
+from advisor.reliability.decisions import Setup
 from advisor.reliability.histories import gaps_between, newest, ranked
 
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
@@ -59,27 +57,6 @@ _AFTER = {
     DESTROY: GONE,
     LAG: LAGGING,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What stays the same along a trace.
-
-    Attributes
-    ----------
-    policy : Policy
-        Effective min ISR, unclean election and the version's rules.
-    acks : {"all", 1, 0}
-    copying : bool
-        A replaced broker needs time to copy the log; False makes it instant.
-    page_cache : bool
-        Records are acknowledged before they are on disk, so that losing power loses the newest.
-    """
-
-    policy: Policy
-    acks: str | int
-    copying: bool
-    page_cache: bool
 
 
 class PartitionState(NamedTuple):
@@ -157,17 +134,21 @@ def is_writable(state: PartitionState, setup: Setup) -> bool:
 
 def _refused(registration: Registration, setup: Setup) -> bool:
     """The leader refuses to write for want of in-sync replicas."""
-    isr_size = len(registration.isr)
-    return refusal_before_append(setup.acks, isr_size, setup.policy.min_isr) is not None
+    return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
 
 
 def applies(state: PartitionState, event: int, slot: int) -> bool:
     """Whether an event can strike a slot in its present condition."""
-    if state.condition[slot] not in _STRUCK[event]:
-        return False
-    if event == COPIED:
-        return is_readable(state)
-    return event != LAG or slot != state.registration.leader
+    return bool(_struck(state, event, (slot,)))
+
+
+def _struck(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the slots that an event can strike in their present condition."""
+    condition, can_be = state.condition, _STRUCK[event]
+    if event == COPIED and not is_readable(state):
+        return ()
+    leader = state.registration.leader if event == LAG else None
+    return tuple([slot for slot in slots if condition[slot] in can_be and slot != leader])
 
 
 def apply(
@@ -177,7 +158,7 @@ def apply(
 
     Slots that the event cannot strike are left out; if none remains, nothing happens.
     """
-    struck = tuple([slot for slot in slots if applies(state, event, slot)])
+    struck = _struck(state, event, slots)
     if not struck:
         return state, Outcome(gap_map=tuple(range(state.gaps)))
     work = _Work(state, setup)
@@ -196,24 +177,25 @@ def _active(condition: tuple[int, ...]) -> frozenset[int]:
 class _Work:
     """The partition while one event is being worked through."""
 
+    # Until something says otherwise.
+    pushed: histories.Slots | None = None
+    spared: frozenset[int] = frozenset()
+    returned_unclean: frozenset[int] = frozenset()
+    losses = 0
+    total = failed = moved = False
+
     def __init__(self, state: PartitionState, setup: Setup) -> None:
         self.before = state
         self.setup = setup
-        self.registration = state.registration
+        self.decided = setup.decided
+        self.registration = registration = state.registration
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
         self.holds = list(state.level)
-        self.pushed: frozenset[int] | None = None
-        self.spared: frozenset[int] = frozenset()
-        self.returned_unclean: frozenset[int] = frozenset()
-        self.losses = 0
-        self.total = False
-        self.failed = False
-        self.moved = False
         # Slots whose brokers the controller believes alive; only a strike changes them.
         self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
-        self.written = self.led_before != NO_LEADER and not _refused(self.registration, setup)
+        self.written = self.led_before != NO_LEADER and not _refused(registration, setup)
 
     def leader(self) -> int:
         """Who serves: the leader on record, if it is up."""
@@ -266,16 +248,16 @@ class _Work:
                 self.losses |= TAIL
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
-        registration, policy = self.registration, self.setup.policy
+        registration, decided = self.registration, self.decided
         if event in _RETURNS:
             unclean = slot in self.returned_unclean
-            return decisions.broker_back(registration, slot, active, unclean, policy)
+            return decided.broker_back(registration, slot, active, unclean)
         if slot not in self.were_active:
             return registration
         if event == STOP:
             # It ends as others do if nobody could take over.
-            registration = decisions.broker_stopping(registration, slot, active, policy)
-        return decisions.broker_gone(registration, slot, active, policy)
+            registration = decided.broker_stopping(registration, slot, active)
+        return decided.broker_gone(registration, slot, active)
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
@@ -297,26 +279,27 @@ class _Work:
         That takes a write, or a new leader, who knows of nobody how far he is. Where writes are
         refused it stays in sync, and it is.
         """
-        isr = self.registration.isr
-        well = tuple([slot for slot in isr if self.condition[slot] == UP])
-        if well == isr or (leader == self.led_before and _refused(self.registration, self.setup)):
+        isr, condition = self.registration.isr, self.condition
+        for slot in isr:
+            if condition[slot] != UP:
+                break
+        else:
             return
-        self._propose(well)
+        if leader != self.led_before or not _refused(self.registration, self.setup):
+            self._propose(tuple([slot for slot in isr if condition[slot] == UP]))
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's new ISR."""
-        self.registration = decisions.isr_proposed(
-            self.registration, isr, self.active, self.setup.policy
-        )
+        self.registration = self.decided.isr_proposed(self.registration, isr, self.active)
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
-        if self.leader() != NO_LEADER and not _refused(self.registration, self.setup):
-            self.pushed = frozenset(self.registration.isr)
-        ranks, gap_map = ranked(tuple(self.holds), self.before.gaps, self.pushed)
-        registration = self.registration
-        if registration is not self.before.registration:
-            registration = decisions.quiet(registration, self.setup.policy.rules.elect_in_isr_order)
+        registration, before = self.registration, self.before
+        if registration.leader in self.active and not _refused(registration, self.setup):
+            self.pushed = registration.isr
+        ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
+        if registration is not before.registration:
+            registration = self.decided.quiet(registration)
         state = PartitionState(registration, self._remembered_conditions(), ranks)
         unflushed = bool(self.spared) and state.gaps > 0 and self.spared == newest(ranks)
         return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved, unflushed)

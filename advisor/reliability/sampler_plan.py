@@ -15,9 +15,9 @@ from advisor.errors import InputError
 from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import rates
+from advisor.reliability.decisions import Setup
 from advisor.reliability.model import HOURS_PER_YEAR, MECHANISMS, FailureModel
 from advisor.reliability.placement import Brokers, Replicas, place
-from advisor.reliability.reduction import Setup
 from advisor.reliability.workload import Workload
 
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from advisor.errors import AdvisorError
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton, automaton
-from advisor.reliability.reduction import Setup
+from advisor.reliability.decisions import Setup
 
 EVENTS = 11
 UNKNOWN = -1

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability import graph as moves
+from advisor.reliability.decisions import Setup
 from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
 from advisor.reliability.limits import Limits
 from advisor.reliability.numbering import met_in_order
-from advisor.reliability.reduction import Setup
 from advisor.reliability.solve import Excursions, Flow
 
 Vector = NDArray[np.float64]

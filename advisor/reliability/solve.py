@@ -280,12 +280,13 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
     per_healthy_hour[0] = 1.0
     loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
     mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
-    slowest = float(hours.backward(np.ones(len(hours.out))).max())
+    ahead = hours.backward(np.ones(len(hours.out)))
+    slowest = float(ahead.max())
     # What is left of the start decays as exp(-horizon / slowest).
     if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
         probability = _uniformised(flow, hours.out, horizon_hours)
         return FirstLoss(mean_hours, probability, "uniformisation")
-    probability = _extrapolated(hours, per_healthy_hour, horizon_hours)
+    probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
     return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
 
 
@@ -298,7 +299,7 @@ def _before_absorption(flow: Flow) -> Flow:
     return Flow(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
 
 
-def _extrapolated(hours: Excursions, visits: Vector, horizon_hours: float) -> float:
+def _extrapolated(hours: Excursions, visits: Vector, ahead: Vector, horizon_hours: float) -> float:
     """``1 - c exp(-h t)`` from the quasi-stationary distribution and its rate of loss."""
     flow = hours.flow
     loss_per_healthy_hour = float(visits @ flow.absorbed)
@@ -318,10 +319,10 @@ def _extrapolated(hours: Excursions, visits: Vector, horizon_hours: float) -> fl
     behind = np.zeros(len(lost))
     for _ in range(100):
         previous_behind = behind
-        behind = lost - hazard * hours.backward(1.0 - behind)
-        behind[0] = 0.0
+        behind = lost - hazard * ahead
         if np.abs(behind - previous_behind).max() <= 10 * hours.precision:
             break
+        ahead = hours.backward(1.0 - behind)
     shortfall = float(there @ behind)
     lead = shortfall / (1.0 - shortfall)
     decay = -math.expm1(-hazard * horizon_hours)
