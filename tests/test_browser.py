@@ -89,6 +89,20 @@ def test_the_report_fits_every_width(browser: Browser, report: Path, width: int)
     assert page.troubles == []
 
 
+@pytest.mark.parametrize(("medium", "width"), [("screen", 800), ("print", 739)])
+def test_no_table_is_cut_off(browser: Browser, report: Path, medium: str, width: int) -> None:
+    """On a small screen and on paper (letter, with Chromium's margins) every table is whole."""
+    page = opened(browser, report, width)
+    page.emulate_media(media=medium)
+    cut = page.evaluate(
+        "[...document.querySelectorAll('table, pre')]"
+        ".filter(part => part.getBoundingClientRect().right > innerWidth"
+        " || part.scrollWidth > part.clientWidth + 1)"
+        ".map(part => (part.caption || part).textContent.trim().slice(0, 60))"
+    )
+    assert cut == []
+
+
 def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> None:
     """Choosing another min ISR changes the words and moves the mark in the curves."""
     page = opened(browser, report, 1400)

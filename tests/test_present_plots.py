@@ -1,7 +1,7 @@
 """Charts: deterministic, nothing over anything else, dominated settings greyed."""
 
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -99,6 +99,22 @@ def test_no_words_over_others_or_cut_off(
     for (one, first), (two, second) in combinations(words, 2):
         # A pixel of empty line height may be shared.
         assert not first.padded(-1.5).overlaps(second.padded(-1.5)), f"{one!r} over {two!r}"
+
+
+@pytest.mark.parametrize("size", [(8.6, 5.4), (6.6, 4.6), (4.0, 5.4)])
+@pytest.mark.parametrize("name", SETS)
+def test_it_is_clear_which_tick_a_label_belongs_to(name: str, size: tuple[float, float]) -> None:
+    """The two lines of a label stand closer to each other than to the next label."""
+    width, height = size
+    figure = plot_curves(SETS[name], width_inches=width, height_inches=height)
+    with style.look(width < style.NARROW_INCHES):
+        FigureCanvasAgg(figure).draw()
+        for ax in figure.axes:
+            labels = [label for label in ax.get_yticklabels() if label.get_text()]
+            boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
+            for below, above in pairwise(boxes):
+                between_lines = below.height - 2 * labels[0].get_fontsize() * figure.dpi / 72
+                assert above.y0 - below.y1 > between_lines
 
 
 @pytest.mark.parametrize("draw", [plot_curves, plot_pareto])

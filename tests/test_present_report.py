@@ -15,7 +15,13 @@ from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
-from advisor.present import explorer, plot_recommendation, plot_reliability, write_report
+from advisor.present import (
+    explorer,
+    plot_recommendation,
+    plot_reliability,
+    snapshot,
+    write_report,
+)
 from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
 from advisor.present.report import render_report
 from advisor.present.sampled_check import sampled_check
@@ -23,6 +29,7 @@ from advisor.present.settings import notes
 from advisor.protocol.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
+from advisor.reliability.sampled import Estimate
 
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "br", "link", "input", "hr", "img"}
@@ -325,6 +332,33 @@ def test_the_sample_stands_beside_what_was_computed():
     check = sampled_check(answer.best.reliability, sampled)
     assert [row["agrees"] for row in check["rows"]] == [True, True, True]
     assert "years of faults" not in render_report(answer)
+
+
+def test_a_close_sample_is_told_in_digits_that_tell() -> None:
+    """Where an interval is narrow its ends, and what was computed, never read alike."""
+    cluster = described(racks={1: "a", 2: "b", 3: "c"})
+    config = Config(replication_factor=1)
+    exact = evaluate(cluster, config, MODEL)
+    sampled = simulate(cluster, config, MODEL, years=500, engine="local")
+    near = Estimate(1e-6, 0.996e-6, 1.004e-6, 500, "made up")
+    rows = sampled_check(
+        replace(exact, read_unavailability=1.005e-6), replace(sampled, read_unavailability=near)
+    )["rows"]
+    assert rows[-1]["exact"] == "31.69 s/year"
+    assert rows[-1]["sampled"] == "31.54 s/year (95 %: 31.41 to 31.66 s/year)"
+    assert not rows[-1]["agrees"]
+
+
+def test_a_snapshot_shows_what_the_controls_would(advice: Recommendation) -> None:
+    """The explorer's first picture, with a chart id of its own, and a sentence where no HTML is."""
+    config = advice.best.config
+    _, picture = controls_of(explorer(advice.cluster, MODEL, advice.load, config))
+    still = snapshot(advice.cluster, MODEL, advice.load, config)
+    words = re.sub(r"<svg.*?</svg>", "", picture.value, flags=re.DOTALL)
+    assert re.sub(r"<svg.*?</svg>", "", still._repr_html_(), flags=re.DOTALL) == words
+    assert '<svg id="snapshot"' in still.html
+    assert 'id="explorer' not in still.html
+    assert repr(still) in words
 
 
 def test_a_sample_that_disagrees_is_said():

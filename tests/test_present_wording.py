@@ -10,7 +10,15 @@ import advisor
 from advisor.present.axis import loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
 from advisor.present.settings import tolerance_words, verdict
-from advisor.present.wording import availability, interval, once_in, per_year, time_per_year
+from advisor.present.wording import (
+    as_given,
+    availability,
+    interval,
+    once_in,
+    per_year,
+    short,
+    time_per_year,
+)
 
 SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 
@@ -37,6 +45,44 @@ def test_a_small_side_has_these_words(small_side: float, words: tuple[str, ...])
 def test_an_interval_does_not_repeat_itself() -> None:
     """The second end leaves out the words that the first began with."""
     assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1 million years to 1,000 years"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (1.6e-7, 1.24e-6, "5 to 39 s/year"),
+        (2e-7, 2.1e-6, "6.3 s/year to 1.1 min/year"),
+        (1e-13, 1.6e-10, "under 1 ms/year to 5 ms/year"),
+        (0.996, 0.999, "all year to all year"),
+    ],
+)
+def test_a_unit_of_both_ends_is_said_once(low: float, high: float, words: str) -> None:
+    """Only where a number stands before it, and both ends have the same."""
+    assert interval(low, high, time_per_year) == f"95 %: {words}"
+
+
+@pytest.mark.parametrize(
+    ("value", "few", "given_as"),
+    [
+        (0.0136, "0.014", "0.0136"),
+        (8.84e-6, "8.8e-6", "8.84e-6"),
+        (1478.0, "1,500", "1478"),
+        (999_999.5, "1 million", "1 million"),
+        (5e7, "50 million", "50 million"),
+        (2.5e9, "2.5 billion", "2.5 billion"),
+    ],
+)
+def test_a_large_number_is_told_in_words(value: float, few: str, given_as: str) -> None:
+    """Two digits of what was computed, all digits of what a card gives, millions as a word."""
+    assert short(value) == few
+    assert as_given(value) == given_as
+
+
+@pytest.mark.parametrize(("small_side", "years"), [(0.01, "100"), (0.02, "50"), (0.05, "20")])
+def test_a_tick_of_a_round_chance_has_round_years(small_side: float, years: str) -> None:
+    """One year in a hundred is once in 100 years on an axis; beside its label nobody wants 99."""
+    assert loss_label(small_side).endswith(f"\nonce in {years} years")
+    assert loss_label(0.1).endswith("once in 9.5 years")
 
 
 @given(SMALL_SIDES)

@@ -18,6 +18,7 @@ _HOME = {
     "plot_recommendation": "comparison",
     "plot_reliability": "comparison",
     "plot_tornado": "tornado",
+    "snapshot": "widgets",
     "write_report": "report",
 }
 

@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from advisor.present.points import Estimated
-from advisor.present.wording import availability, once_in, per_year, time_per_year
+from advisor.present.wording import (
+    availability,
+    once_in,
+    once_in_years,
+    per_year,
+    time_per_year,
+)
 
 _LANE = 0.15  # height of the lane of zero, in parts of the axis
 _PAD = 0.05
 _LEAST_DECADES = 1.0
 _STEPS = (1, 2, 3, 4, 5, 10, 20, 50)
+# Up to here years with a loss and losses are the same to two digits, or nearly: one year in 20.
+_RARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,8 @@ def loss_label(small_side: float) -> str:
     """Return the two lines of a tick of durability."""
     if small_side == 0:
         return "no loss\nmodelled"
-    return f"{per_year(small_side)}\n{once_in(small_side)}"
+    between = once_in_years(1 / small_side) if small_side <= _RARE else once_in(small_side)
+    return f"{per_year(small_side)}\n{between}"
 
 
 def refused_label(small_side: float) -> str:
@@ -96,7 +105,7 @@ def nines_axis(
         return NinesAxis(bottom, top, None, tuple(sorted(ticks)))
     lane = _LANE * (top - bottom) / (1 - _LANE)
     # A tick just below the lane would run into the lane's own label.
-    ticks = [(at, words) for at, words in ticks if at < top - 0.55 * lane]
+    ticks = [(at, words) for at, words in ticks if at < top - lane]
     ticks.append((top + lane / 2, label(0.0)))
     return NinesAxis(bottom, top + lane, top + lane / 2, tuple(sorted(ticks)))
 
@@ -104,17 +113,18 @@ def nines_axis(
 def _round_values(low: float, high: float, most: int) -> list[float]:
     """Return round small sides between two numbers of nines: decades, or finer within few.
 
-    A label is two lines high: so neighbours must stand a fifth of the axis apart.
+    A label is two lines high. Where `most` of them fit below each other, neighbours must stand
+    that part of the axis apart; finer ones than decades a fifth at least.
     """
     for mantissas, narrowest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3))):
         powers = range(math.floor(low), math.ceil(high) + 2)
         fine = [mantissa * 10.0**-power for power in powers for mantissa in mantissas]
         inside = [q for q in fine if low <= -math.log10(q) <= high and q <= 1]
-        if narrowest >= (high - low) / 5 and 0 < len(inside) <= most:
+        if narrowest >= (high - low) / min(most, 5) and 0 < len(inside) <= most:
             return inside
     first, last = max(0, math.ceil(low)), math.floor(high)
     for step in _STEPS:
         decades = [e for e in range(first, last + 1) if e % step == 0]
-        if len(decades) <= most:
+        if 0 < len(decades) <= most and step >= (high - low) / most:
             return [10.0**-e for e in decades]
     return [10.0**-first, 10.0**-last]

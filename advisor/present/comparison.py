@@ -16,10 +16,11 @@ from advisor.present.outcome import (
     COMPARED,
     brief_in_words,
     draw_outcomes,
+    given_up_in_words,
     outcomes,
     point_of,
 )
-from advisor.present.pareto import draw_pareto
+from advisor.present.pareto import draw_pareto, shape_keys
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
 from advisor.present.wording import interval
@@ -33,7 +34,6 @@ from advisor.reliability.schemes import (
     rows_beside,
     scheme_intervals,
 )
-from advisor.reliability.wording import significant
 
 MOST_REPLICAS_WITH_INTERVALS = 3
 RECORDS_LOST = "acked_records_lost_per_year"
@@ -126,14 +126,9 @@ def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]
         return "none is acknowledged", ""
     mean = row.acked_records_lost_per_year
     if mean == 0:
-        return "none modelled", ""
-    ends = interval(low, high, _short)
-    return f"{_short(mean)} a year", f"{ends} a year" if low < high else ""
-
-
-def _short(value: float) -> str:
-    """Return a number with two digits: "8.8e-6", "0.0034", "1,200"."""
-    return significant(value).replace(".0e", "e").replace("e-0", "e-")
+        return given_up_in_words(mean), ""
+    ends = interval(low, high, given_up_in_words) if low < high else ""
+    return given_up_in_words(mean), ends
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
@@ -157,17 +152,18 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
         with style.look():
             draw_pareto(ax, points, marked)
         return ax
-    width, height = 12.0, 5.0
+    width, height = 12.0, 5.4
     figure = shown_figure(width, height)
     with style.look():
-        entries = keys(marked)
-        top = 1 - style.head_inches(len(entries)) / height
+        entries, shapes = keys(marked), shape_keys(points)
+        top = 1 - style.head_inches(max(len(entries), len(shapes))) / height
         grid = {"left": 0.13, "right": 0.53, "top": top, "bottom": 0.13, "hspace": 0.17}
         upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw=grid)
         draw_curves((upper, lower), curve(recommendation), marked)
         pareto = figure.add_axes((0.68, 0.13, 0.3, top - 0.13))
         draw_pareto(pareto, points, marked)
         style.key(figure, 0.13, entries)
+        style.key(figure, 0.68, shapes)
     return [upper, lower, pareto]
 
 

@@ -9,11 +9,18 @@ from matplotlib.axes import Axes
 
 from advisor.present import style
 from advisor.present.points import Estimated, Point
-from advisor.present.wording import availability, interval, once_in_years, per_year, time_per_year
+from advisor.present.wording import (
+    availability,
+    interval,
+    once_in_years,
+    per_year,
+    short,
+    time_per_year,
+)
 from advisor.reliability import wording as words_of
 from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Sampled
-from advisor.reliability.wording import percent, significant
+from advisor.reliability.wording import percent
 
 _MOST_CAUSES = 4
 
@@ -66,8 +73,8 @@ def stalled_in_words(value: float) -> str:
 
 
 def given_up_in_words(value: float) -> str:
-    """Return how many records producers give up: "1,500 a year"."""
-    return f"{significant(value)} a year" if value else "none modelled"
+    """Return how many records are given up or lost: "1,500 a year", "5.7 million a year"."""
+    return f"{short(value)} a year" if value else "none modelled"
 
 
 MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (

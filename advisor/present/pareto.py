@@ -51,7 +51,7 @@ def plot_pareto(
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):
         figure = Figure(figsize=(width_inches, height_inches))
-        entries = [*keys(marks), *_shape_keys(points)]
+        entries = [*keys(marks), *shape_keys(points)]
         left, foot = style.left(width_inches), 0.62 / height_inches
         head = style.head_inches(len(entries)) / height_inches
         ax = figure.add_axes((left, foot, 1 - left - 0.3 / width_inches, 1 - foot - head))
@@ -188,7 +188,8 @@ def _joined(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else ", ".join([*names[:3], "…"])
 
 
-def _shape_keys(points: Sequence[Point]) -> list[style.Entry]:
+def shape_keys(points: Sequence[Point]) -> list[style.Entry]:
+    """Return the lines that explain the shapes in the Pareto chart."""
     keys = [
         ("o", style.DURABILITY, "acks=all, named RF/min ISR; larger: more replicas"),
         ("^", style.DURABILITY, "acks=1"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from advisor.present import style
 from advisor.present.axis import NinesAxis, loss_label, nines_axis, refused_label
@@ -69,7 +71,7 @@ def draw_curves(axes: tuple[Axes, Axes], points: Sequence[Point], marks: Marks =
         (axes[0], "loss", loss_label, style.DURABILITY, "Durability: records lost"),
         (axes[1], "refused", refused_label, style.AVAILABILITY, "Availability: writes refused"),
     ):
-        scale = nines_axis([getattr(p, measure) for p in everyone], label)
+        scale = nines_axis([getattr(p, measure) for p in everyone], label, _most_ticks(ax))
         _dress(ax, scale, places)
         _curves(ax, scale, places, points, measure, colour)
         _dots(ax, scale, places, points, measure, colour, greyed)
@@ -80,6 +82,15 @@ def draw_curves(axes: tuple[Axes, Axes], points: Sequence[Point], marks: Marks =
         ax.set_title(title, pad=5)
     axes[0].tick_params(labelbottom=False)
     _name_slots(axes[1], places)
+
+
+def _most_ticks(ax: Axes) -> int:
+    """How many labels of two lines stand clear of each other: three times the lettering each."""
+    figure = ax.get_figure()
+    assert figure is not None
+    points_high = ax.bbox.height * 72 / figure.dpi
+    lettering = FontProperties(size=mpl.rcParams["ytick.labelsize"]).get_size_in_points()
+    return int(points_high / (3 * lettering))
 
 
 def keys(marks: Marks) -> list[style.Entry]:

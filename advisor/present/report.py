@@ -13,7 +13,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.auditing import WITHOUT_INTERVALS
 from advisor.advice.choice import GOAL_WORDS, Choice
@@ -22,6 +21,7 @@ from advisor.errors import InputError
 from advisor.present import style
 from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
 from advisor.present.dependents import dependents_in_words
+from advisor.present.evidence import card_in_words
 from advisor.present.grid import chart_places, grid
 from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.pareto import plot_pareto
@@ -30,7 +30,6 @@ from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import rack_words, tolerance_words
 from advisor.present.tornado import largest_swings
 from advisor.reliability.cost import in_bytes
-from advisor.reliability.model import FailureModel, Quantity
 from advisor.reliability.sampled import Sampled
 from advisor.reliability.wording import percent, significant
 
@@ -148,7 +147,7 @@ def _context(
         "too_large": "" if best.reliability.swings_are_quick else _TOO_LARGE,
         "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
-        "card": _card(recommendation.model),
+        "card": card_in_words(recommendation.model),
         "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
         "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
         "whose seeds are fixed.",
@@ -251,37 +250,10 @@ def _sure(recommendation: Recommendation) -> str:
     )
 
 
-def _card(model: FailureModel) -> dict[str, Any]:
-    return {
-        "title": f"{model.title} ({model.name})",
-        "rows": [_card_row(path, quantity) for path, quantity in model.quantities.items()],
-    }
-
-
-def _card_row(path: str, quantity: Quantity) -> dict[str, str]:
-    ranged = quantity.low < quantity.high
-    return {
-        "path": path,
-        "value": f"{quantity.value:g}",
-        "range": f"{quantity.low:g} to {quantity.high:g}" if ranged else "",
-        "evidence": _evidence(quantity.evidence),
-    }
-
-
-def _evidence(name: str) -> str:
-    known = catalog.evidence().get(name)
-    if known is None:
-        return name
-    # A plain address, not a link: the file must not lead anywhere by itself.
-    address = known.url.removeprefix("https://").removeprefix("http://")
-    where = f", {address}" if address else ""
-    source = "our judgement" if known.verified == "assumption" else f"{known.source}, {known.year}"
-    return f"{source}{where}: {known.note}"
-
-
 def _audited(audit: Audit) -> dict[str, Any]:
     return {
-        "caption": f"{audit.verdict} {WITHOUT_INTERVALS}",
+        "caption": f"{audit.verdict} What loses records most often comes first; writes decide "
+        f"between equals. {WITHOUT_INTERVALS}",
         "rows": [_topic_row(topic) for topic in audit.topics],
     }
 

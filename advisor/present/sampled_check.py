@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from advisor.present.outcome import BETWEEN, LOST
@@ -12,10 +13,10 @@ from advisor.reliability.result import Reliability
 from advisor.reliability.sampled import Estimate, Sampled
 from advisor.reliability.wording import significant
 
-_MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]], ...] = (
-    (LOST, "Acknowledged records lost", per_year, once_in_years),
-    ("write_unavailability", "Writes refused", time_per_year, time_per_year),
-    ("read_unavailability", "Reads not served", time_per_year, time_per_year),
+_MEASURES = (
+    (LOST, "Acknowledged records lost"),
+    ("write_unavailability", "Writes refused"),
+    ("read_unavailability", "Reads not served"),
 )
 
 
@@ -36,8 +37,9 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         lies in the sample's 95 % interval, and "words": the same, with what is but just outside.
     """
     rows = []
-    for measure, title, say, say_end in _MEASURES:
+    for measure, title in _MEASURES:
         value, found = float(getattr(exact, measure)), sampled.estimate(measure)
+        say, say_end = _words(measure, found)
         if found.seen:
             ends = found if measure != LOST else sampled.estimate(BETWEEN)
             said = f"{say(found.value)} ({interval(ends.low, ends.high, say_end)})"
@@ -58,6 +60,20 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
         f"{sampled.seed}, replayed through the same rules. One interval in twenty misses by chance."
     )
     return {"caption": caption, "rows": rows}
+
+
+def _words(measure: str, found: Estimate) -> tuple[Callable[[float], str], Callable[[float], str]]:
+    """How to say a value and the ends of its interval: with digits enough to tell them apart.
+
+    A time that the sample knows to a per cent has three digits: with two, both ends and the exact
+    value could read alike where they disagree.
+    """
+    if measure == LOST:
+        return per_year, once_in_years
+    width = found.high / found.low - 1.0 if found.seen else 1.0
+    digits = max(2, 1 + math.ceil(-math.log10(width))) if width > 0 else 2
+    say = partial(time_per_year, digits=digits)
+    return say, say
 
 
 def _how_far(value: float, found: Estimate) -> str:

@@ -95,7 +95,7 @@ class Neighbourhood:
                     yield point_of(self.result(there), ranged=False)
 
 
-def setting_html(around: Neighbourhood, config: Config) -> str:
+def setting_html(around: Neighbourhood, config: Config, name: str = "explorer") -> str:
     """Return the verdict, the chart, the tolerances and the small sides of one setting.
 
     Parameters
@@ -104,6 +104,8 @@ def setting_html(around: Neighbourhood, config: Config) -> str:
         What it is looked at under.
     config
         The setting; a min ISR above the replication factor is drawn as Kafka treats it.
+    name
+        The id of the chart: no two in a page may share one.
 
     Raises
     ------
@@ -115,7 +117,7 @@ def setting_html(around: Neighbourhood, config: Config) -> str:
     figure = plot_curves(
         around.curve(config), [(style.CHOSEN, here)], width_inches=6.6, height_inches=4.6
     )
-    chart = style.svg(figure, "explorer", f"Durability and write availability; {here.name}")
+    chart = style.svg(figure, name, f"Durability and write availability; {here.name}")
     return (
         f'<div class="advisor-explorer" style="{_THEME}">'
         f'<p role="status" style="font-size: 110%"><strong>{escape(verdict(result))}</strong></p>'

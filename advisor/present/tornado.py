@@ -10,10 +10,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from advisor.present import style
 from advisor.present.comparison import shown_figure
-from advisor.present.wording import once_in_years, time_per_year
+from advisor.present.evidence import range_in_words
+from advisor.present.wording import once_in_years, short, time_per_year
 from advisor.reliability.result import Reliability
 from advisor.reliability.tornado import Swing, Tornado
-from advisor.reliability.wording import significant
 
 MOST_BARS = 10
 _MOST_IN_A_TABLE = 3
@@ -38,7 +38,7 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
         {
             "title": title,
             "path": row.path,
-            "range": f"{row.low:g} to {row.high:g}",
+            "range": range_in_words(row.low, row.high),
             "low": say(row.result_at_low),
             "high": say(row.result_at_high),
         }
@@ -93,7 +93,7 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
     ax.xaxis.set_major_locator(
         LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=8)
     )
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: significant(value)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     if 0 < middle < math.inf:
         ax.axvline(middle, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
@@ -108,6 +108,9 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
             mark = "<" if end <= left else (">" if end >= right else "o")
             ax.plot([at], [y], mark, color=face, markeredgecolor=style.DURABILITY, markersize=6,
                     clip_on=False)  # fmt: skip
-    ax.set_yticks(range(len(rows)), [f"{row.path}\n{row.low:g} to {row.high:g}" for row in rows])
+    ax.set_yticks(
+        range(len(rows)),
+        [f"{row.path}\n{range_in_words(row.low, row.high)}" for row in rows],
+    )
     ax.tick_params(axis="y", length=0, labelsize=7)
     ax.set_ylim(len(rows) - 0.4, -0.6)

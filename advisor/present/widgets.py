@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as widgets
@@ -9,7 +10,13 @@ import ipywidgets as widgets
 from advisor import catalog
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
-from advisor.present.settings import Neighbourhood, refusal_html, setting_html, waiting_html
+from advisor.present.settings import (
+    Neighbourhood,
+    refusal_html,
+    setting_html,
+    verdict,
+    waiting_html,
+)
 from advisor.protocol.config import Config
 from advisor.protocol.versions import MAX_INT, NEWEST_KNOWN
 from advisor.reliability.model import FailureModel, load_model
@@ -70,6 +77,53 @@ def explorer(
     return widgets.HBox(
         [widgets.VBox(list(controls.values())), picture], layout={"flex_flow": "row wrap"}
     )
+
+
+@dataclass(frozen=True, repr=False)
+class Snapshot:
+    """One setting with its chart and its numbers.
+
+    Attributes
+    ----------
+    verdict
+        What the setting does, in a sentence.
+    html
+        All of it as a piece of a page.
+    """
+
+    verdict: str
+    html: str
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def snapshot(
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload | None = None,
+    config: Config | None = None,
+) -> Snapshot:
+    """Return what `explorer` shows of its first setting, as a picture that needs no kernel.
+
+    For pages that are printed or exported: controls do not show there.
+
+    Parameters
+    ----------
+    cluster, model, load, config
+        As for `explorer`.
+
+    Raises
+    ------
+    AdvisorError
+        The setting cannot be evaluated on this cluster.
+    """
+    around = Neighbourhood(cluster, model, load or Workload())
+    chosen = config or _start(cluster)
+    return Snapshot(verdict(around.result(chosen)), setting_html(around, chosen, "snapshot"))
 
 
 def _most(cluster: Cluster) -> int:

@@ -13,6 +13,8 @@ from advisor.advice.wording import years_between
 from advisor.reliability.wording import significant, years
 
 HOURS_PER_YEAR = 8760.0
+_ONCE = "once in "
+_LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _SPANS = (
     (48.0, 24.0, "days"),
     (1.0, 1.0, "h"),
@@ -49,7 +51,7 @@ def once_in_years(mean_years: float) -> str:
         return "never, as modelled"
     # Rounded first: 999,999.5 years are a million.
     between = float(f"{mean_years:.1e}")
-    return f"once in {_scientific(between) + ' years' if between >= 1e15 else years(between)}"
+    return f"{_ONCE}{_scientific(between) + ' years' if between >= 1e15 else years(between)}"
 
 
 def availability(unavailability: float) -> str:
@@ -64,7 +66,7 @@ def availability(unavailability: float) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def time_per_year(unavailability: float) -> str:
+def time_per_year(unavailability: float, digits: int = 2) -> str:
     """Return the part of a year that an unavailability is: "8.8 h/year"; "none modelled" for 0."""
     if unavailability == 0:
         return "none modelled"
@@ -73,22 +75,51 @@ def time_per_year(unavailability: float) -> str:
     hours = unavailability * HOURS_PER_YEAR
     for least, unit_hours, unit in _SPANS:
         # 59.7 s would round to 60 s: give it to the larger unit.
-        if float(significant(hours / unit_hours).replace(",", "")) * unit_hours >= least:
-            return f"{significant(hours / unit_hours)} {unit}/year"
+        said = significant(hours / unit_hours, digits)
+        if float(said.replace(",", "")) * unit_hours >= least:
+            return f"{said} {unit}/year"
     return "under 1 ms/year"
 
 
 def interval(low: float, high: float, say: Callable[[float], str]) -> str:
-    """Return "95 %: a to b" in the words of `say`; how far apart events are, shortest first."""
+    """Return "95 %: a to b" in the words of `say`; how far apart events are, shortest first.
+
+    What both ends begin or end with is said once: "once in 3 months to 2 years", "5 to 39 s/year".
+    """
     first, second = say(low), say(high)
-    repeated = "once in "
-    if first.startswith(repeated):
-        second = second.removeprefix(repeated)
-    return f"95 %: {first} to {second}"
+    if first.startswith(_ONCE):
+        return f"95 %: {first} to {second.removeprefix(_ONCE)}"
+    return f"95 %: {span(first, second)}"
 
 
-def _scientific(value: float) -> str:
-    rounded = Context(prec=2).create_decimal(repr(float(value)))
+def span(first: str, second: str) -> str:
+    """Return "5 to 39 s/year" for "5 s/year" and "39 s/year": a unit of both is said once."""
+    number, _, unit = first.partition(" ")
+    alike = unit and number[0].isdigit() and second.endswith(f" {unit}")
+    return f"{number if alike else first} to {second}"
+
+
+def short(value: float, digits: int = 2) -> str:
+    """Return a number with few digits: "8.8e-6", "0.0034", "1,200", "5.7 million"."""
+    for size, word in _LARGE:
+        # Rounded first: 999,999.5 is a million.
+        if float(f"{value:.{digits - 1}e}") >= size:
+            return f"{significant(value / size, digits)} {word}"
+    text = significant(value, digits)
+    return _scientific(value, digits) if "e" in text else text
+
+
+def as_given(value: float) -> str:
+    """Return a number of a card with the digits that somebody gave it: "0.0136", "50 million"."""
+    given = float(f"{value:g}")
+    for size, word in _LARGE:
+        if given >= size:
+            return f"{given / size:g} {word}"
+    return f"{given:g}".replace("e-0", "e-")
+
+
+def _scientific(value: float, digits: int = 2) -> str:
+    rounded = Context(prec=digits).create_decimal(repr(float(value)))
     mantissa = f"{rounded.scaleb(-rounded.adjusted()):f}"
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     return f"{mantissa}e{rounded.adjusted()}"
