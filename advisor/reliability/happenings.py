@@ -140,6 +140,7 @@ class Passages:
         self._width = max(table.replicas - 1, 1)
         self._asked = Pairs()
         self._maps: dict[tuple[int, ...], int] = {}
+        self._noted: dict[red.Outcome, tuple[int, int, int]] = {}
         self.gap_maps: list[tuple[int, ...]] = []
         self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
 
@@ -160,43 +161,39 @@ class Passages:
 
     def _lived_through(self, partition: int, events: faults.Events) -> tuple[int, int, int]:
         """The partition's next state, what happened, and the number of the gap map."""
-        table, now = self._table, partition
-        # A step by itself is asked for once; those in longer sequences are shared.
-        step = table.asked if len(events) == 1 else table.step
-        losses = 0
-        total = failed = moved = False
-        gaps: tuple[int, ...] | None = None
-        unflushed = red.INTO_BASE
-        for event, slots in events:
-            now, outcome = step(now, event, slots)
-            losses |= outcome.losses
-            total |= outcome.total
-            failed |= outcome.leader_failed
-            moved |= outcome.leader_moved
-            onto = outcome.gap_map
-            gaps = onto if gaps is None else tuple([onto[g] if g >= 0 else g for g in gaps])
-            if outcome.unflushed:
-                unflushed = 0
-            elif unflushed >= 0:
-                unflushed = onto[unflushed]
-        flags = (TOTAL if total else 0) | (UNFLUSHED if unflushed == 0 else 0)
-        if losses:
-            flags |= LOSS if losses & ~red.TAIL else TAIL
-        if (failed or moved) and table.readable[partition] and table.readable[now]:
-            flags |= FAILOVER if failed else HANDOVER
-        if gaps is None:
-            gaps = tuple(range(table.gaps[partition]))
-        return now, flags, self._map_number(gaps)
+        table = self._table
+        if len(events) == 1:
+            # A step by itself is asked for once; those in longer sequences are shared.
+            now, outcome = table.asked(partition, *events[0])
+        else:
+            now, outcome = partition, red.nothing_happens(table.states[partition])
+            for event, slots in events:
+                now, later = table.step(now, event, slots)
+                outcome = outcome.then(later)
+        noted = self._noted.get(outcome)
+        if noted is None:
+            noted = self._noted[outcome] = self._in_numbers(outcome)
+        flags, change, gaps = noted
+        if change and table.readable[partition] and table.readable[now]:
+            flags |= change
+        return now, flags, gaps
+
+    def _in_numbers(self, outcome: red.Outcome) -> tuple[int, int, int]:
+        """Its bits, those for a new leader if service goes on, and the number of its gap map."""
+        flags = (TOTAL if outcome.total else 0) | (UNFLUSHED if outcome.unflushed else 0)
+        if outcome.losses:
+            flags |= LOSS if outcome.losses & ~red.TAIL else TAIL
+        change = HANDOVER if outcome.leader_moved else 0
+        if outcome.leader_failed:
+            change = FAILOVER
+        return flags, change, self._map_number(outcome.gap_map)
 
     def _map_number(self, gaps: tuple[int, ...]) -> int:
         """The number of a gap map; a gap that is not there counts as one that everybody has."""
-        number = self._maps.get(gaps)
-        if number is None:
-            padded = gaps + (red.INTO_BASE,) * (self._width - len(gaps))
-            number = self._maps.setdefault(padded, len(self.gap_maps))
-            if number == len(self.gap_maps):
-                self.gap_maps.append(padded)
-            self._maps[gaps] = number
+        padded = gaps + (red.INTO_BASE,) * (self._width - len(gaps))
+        number = self._maps.setdefault(padded, len(self.gap_maps))
+        if number == len(self.gap_maps):
+            self.gap_maps.append(padded)
         return number
 
 

@@ -112,6 +112,23 @@ class Outcome(NamedTuple):
     leader_moved: bool = False
     unflushed: bool = False
 
+    def then(self, later: Outcome) -> Outcome:
+        """What both did, one right after the other."""
+        kept = self.unflushed and later.gap_map[0] == 0
+        return Outcome(
+            self.losses | later.losses,
+            self.total or later.total,
+            tuple([later.gap_map[gap] if gap >= 0 else gap for gap in self.gap_map]),
+            self.leader_failed or later.leader_failed,
+            self.leader_moved or later.leader_moved,
+            later.unflushed or kept,
+        )
+
+
+def nothing_happens(state: PartitionState) -> Outcome:
+    """Every gap stays what it is."""
+    return Outcome(gap_map=tuple(range(state.gaps)))
+
 
 def healthy(replicas: int) -> PartitionState:
     """Every replica up, in sync and complete; slot 0 leads."""
@@ -160,7 +177,7 @@ def apply(
     """
     struck = _struck(state, event, slots)
     if not struck:
-        return state, Outcome(gap_map=tuple(range(state.gaps)))
+        return state, nothing_happens(state)
     work = _Work(state, setup)
     work.strike(event, struck)
     if event in _HEARD:
