@@ -11,6 +11,7 @@ sooner than without a limit, and every entry keeps its own digits.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from advisor.errors import AdvisorError
-from advisor.reliability.chain import BEYOND, Structure
+from advisor.reliability.chain import Structure
+from advisor.reliability.numbering import IntArray
 from advisor.reliability.solve import EXACT, sum_of_paths, sums
 
 Vector = NDArray[np.float64]
@@ -37,67 +39,109 @@ _SWEEPS_BETWEEN_LOOKS = 6
 _SETTLED, _ROUGHLY_SETTLED = 1e-11, 1e-4
 
 
-def mean_gaps(
-    chain: Structure,
-    rate: Vector,
-    pi: Vector,
-    begun: Vector,
-    retention_hours: float,
-    rough: bool = False,
-) -> Vector:
-    """Hours of writing in each gap that are still kept, times the probability of the state.
+@dataclass(frozen=True)
+class Gaps:
+    """What becomes of the gaps in a chain of any scheme.
 
     A gap begins with what those who lost power had not flushed. It grows while the partition is
     written without the replicas that lack it, and moves along the transitions until everyone has
     it or nobody does.
 
-    Parameters
+    Attributes
     ----------
-    chain : Structure
+    source, target : arrays of int, shape (transitions,)
+        States.
     rate : array, shape (transitions,)
         Per hour.
-    pi : array, shape (states,)
-        Long-run fraction of time.
+    onto : array of int, shape (transitions, most gaps)
+        Old gap to new gap; negative where it is none any more. One that the target does not have
+        ends, too: there the chain starts anew.
+    count : array of int, shape (states,)
+        How many gaps there are.
+    growing : array of bool, shape (states,)
+        Where gap 0 grows, if there is one, and records of all gaps become older.
+    begins : array of int, shape (transitions,)
+        The new gap that begins with what was not flushed; negative if none does.
     begun : array, shape (transitions,)
-        Hours of writing with which gap 0 of the target begins, per hour.
-    retention_hours : float
-    rough : bool
-        See :func:`hours_within`.
-
-    Returns
-    -------
-    array, shape (states, gaps)
+        Hours of writing with which it begins, per hour; 0 where it does not.
     """
-    states, width = chain.states, chain.gap_map.shape[1]
-    gaps = np.zeros((states, width))
-    place = np.full((states, width), -1)
-    there = np.arange(width) < chain.gaps[:, None]
-    place[there] = np.arange(np.count_nonzero(there))
-    count = int(np.count_nonzero(there))
-    if count == 0:
-        return gaps
-    moving = chain.source != chain.target
-    leaving = sums(chain.source[moving], rate[moving], states)
-    state, _ = np.nonzero(there)
-    rows, columns, values = [], [], []
-    for gap in range(width):
-        onto = chain.gap_map[:, gap]
-        # A left-out state's gaps end where the chain starts anew.
-        kept = moving & there[chain.source, gap] & (onto >= 0)
-        kept &= place[chain.target, np.maximum(onto, 0)] >= 0
-        rows.append(place[chain.target[kept], onto[kept]])
-        columns.append(place[chain.source[kept], gap])
-        values.append(rate[kept])
-    where = (np.concatenate(rows), np.concatenate(columns))
-    into = sparse.csr_array((np.concatenate(values), where), shape=(count, count))
-    source = np.zeros(count)
-    grows = chain.growing & there[:, 0]
-    source[place[grows, 0]] = pi[grows]
-    begins = (begun > 0) & (place[chain.target, 0] >= 0) & ~chain.flags[:, BEYOND]
-    source += sums(place[chain.target[begins], 0], begun[begins], count)
-    clock = chain.growing[state]
-    gaps[there] = hours_within(into, leaving[state], clock, source, retention_hours, rough)
-    return gaps
+
+    source: IntArray
+    target: IntArray
+    rate: Vector
+    onto: IntArray
+    count: IntArray
+    growing: NDArray[np.bool_]
+    begins: IntArray
+    begun: Vector
+
+    @classmethod
+    def of(cls, chain: Structure, rate: Vector, begun: Vector) -> Gaps:
+        """The gaps of Kafka's chain.
+
+        Parameters
+        ----------
+        chain : Structure
+        rate : array, shape (transitions,)
+            Per hour.
+        begun : array, shape (transitions,)
+            Hours of writing that were not flushed where power went, per hour.
+        """
+        return cls(
+            source=chain.source,
+            target=chain.target,
+            rate=rate,
+            onto=chain.gap_map,
+            count=chain.gaps,
+            growing=chain.growing,
+            # Power takes the page caches of the newest.
+            begins=np.zeros_like(chain.source),
+            begun=begun,
+        )
+
+    def mean_hours(self, share: Vector, retention_hours: float, rough: bool = False) -> Vector:
+        """Hours of writing in each gap that are still kept, times the probability of the state.
+
+        Parameters
+        ----------
+        share : array, shape (states,)
+            Long-run fraction of time.
+        retention_hours : float
+        rough : bool
+            See :func:`hours_within`.
+
+        Returns
+        -------
+        array, shape (states, most gaps)
+        """
+        states, width = len(self.count), self.onto.shape[1]
+        there = np.arange(width) < self.count[:, None]
+        state, _ = np.nonzero(there)
+        hours = np.zeros(there.shape)
+        place = np.full(there.shape, -1)
+        place[there] = np.arange(len(state))
+        source = np.zeros(len(state))
+        grows = self.growing & there[:, 0]
+        source[place[grows, 0]] = share[grows]
+        begins = np.flatnonzero((self.begins >= 0) & (self.begun > 0))
+        first = place[self.target[begins], self.begins[begins]]
+        # Where nobody with a log lacks it there is no gap.
+        some = first >= 0
+        source += sums(first[some], self.begun[begins[some]], len(state))
+        out = sums(self.source, self.rate, states)[state]
+        clock = self.growing[state]
+        into = self._into(place)
+        hours[there] = hours_within(into, out, clock, source, retention_hours, rough)
+        return hours
+
+    def _into(self, place: IntArray) -> sparse.csr_array:
+        """Rates per hour between places, the numbers of all gaps of all states; -1 is none."""
+        moves, gap = np.nonzero((place[self.source] >= 0) & (self.onto >= 0))
+        rows = place[self.target[moves], self.onto[moves, gap]]
+        kept = rows >= 0
+        where = (rows[kept], place[self.source[moves], gap][kept])
+        size = int(place.max()) + 1
+        return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
 
 
 def hours_within(

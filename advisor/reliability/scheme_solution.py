@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
@@ -214,7 +213,7 @@ def _lost_hours(filled: Filled, most: float) -> float:
     """
     chain, flux = filled.chain, filled.flux
     gone = (chain.gap_map == LOST) & ~chain.total[:, None]
-    gaps = _mean_gaps(filled, most)
+    gaps = _gaps(filled).mean_hours(filled.share, most, filled.rough)
     in_gaps = (gaps[chain.source] * gone).sum(axis=1) * filled.rate
     cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
     whole = float(flux[chain.total].sum()) * _whole_log_hours(filled, most)
@@ -222,42 +221,23 @@ def _lost_hours(filled: Filled, most: float) -> float:
     return float(in_gaps.sum()) + whole + unflushed + float(flux @ filled.early_lost_hours)
 
 
-def _mean_gaps(filled: Filled, retention_hours: float) -> Vector:
-    """Hours of writing in each gap that are still kept, times the probability of the state.
+def _gaps(filled: Filled) -> retention.Gaps:
+    """What becomes of gaps. A gap grows while the partition is written.
 
-    As `retention.mean_gaps` for Kafka. A gap grows while the partition is written without the
-    replicas that lack it. One that power leaves, taking some members' page caches, begins with
-    what was in them; that they may have been part of an older gap is neglected.
-
-    Returns
-    -------
-    array, shape (states, most gaps)
+    One that power leaves, taking some members' page caches, begins with what was in them; that
+    they may have been part of an older gap is neglected.
     """
-    chain, rate = filled.chain, filled.rate
-    states, width = len(chain.keys), chain.gap_map.shape[1]
-    there = np.arange(width) < chain.gaps[:, None]
-    count = int(np.count_nonzero(there))
-    gaps = np.zeros(there.shape)
-    if count == 0:
-        return gaps
-    place = np.full(there.shape, -1)
-    place[there] = np.arange(count)
-    moves, gap = np.nonzero(there[chain.source] & (chain.gap_map >= 0))
-    rows = place[chain.target[moves], chain.gap_map[moves, gap]]
-    where = (rows, place[chain.source[moves], gap])
-    into = sparse.csr_array((rate[moves], where), shape=(count, count))
-    growing = chain.writable & (chain.gaps > 0)
-    source = np.zeros(count)
-    source[place[growing, 0]] = filled.share[growing]
-    begins = chain.unflushed >= 0
-    first = place[chain.target[begins], chain.unflushed[begins]]
-    source += solve.sums(first, filled.flux[begins] * filled.unflushed_hours, count)
-    state, _ = np.nonzero(there)
-    leaving = solve.sums(chain.source, rate, states)[state]
-    gaps[there] = retention.hours_within(
-        into, leaving, growing[state], source, retention_hours, filled.rough
+    chain = filled.chain
+    return retention.Gaps(
+        source=chain.source,
+        target=chain.target,
+        rate=filled.rate,
+        onto=chain.gap_map,
+        count=chain.gaps,
+        growing=chain.writable,
+        begins=chain.unflushed,
+        begun=filled.flux * filled.unflushed_hours,
     )
-    return gaps
 
 
 def _whole_log_hours(filled: Filled, retention_hours: float) -> float:

@@ -116,7 +116,7 @@ class Solution:
         rough = precision > solve.EXACT
         begun = self.flux * self.unflushed_hours * structure.flags[:, chain.UNFLUSHED]
         most = load.retention_hours
-        self.gaps = retention.mean_gaps(structure, self.rate, self.pi, begun, most, rough)
+        self.gaps = retention.Gaps.of(structure, self.rate, begun).mean_hours(self.pi, most, rough)
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
