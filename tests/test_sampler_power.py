@@ -185,6 +185,26 @@ def test_the_chain_loses_as_much_to_early_power(case: str) -> None:
             assert near(found.estimate(name), getattr(exact, name), at_once * FLUSH_HOURS), name
 
 
+def test_what_takes_three_failures_is_within_the_error() -> None:
+    """Three hosts lose power within F: the chain has no such loss, and says how many at most.
+
+    Of three, whoever is first, then two others: 3 l^3 F^2, before any is back.
+    """
+    per_year = 200.0
+    model = card(broker_power={"per_year": per_year, "minutes": 600.0}, flush=OFTEN["flush"])
+    found, _ = sample(TRIO_OF_RACKS, ALL_THREE, model, LOAD, years=20_000)
+    exact = evaluate(TRIO_OF_RACKS, ALL_THREE, model, LOAD)
+    in_flush = per_year / YEAR * FLUSH_HOURS
+    healthy = 1.0 / (1.0 + per_year / YEAR * 10.0) ** 3
+    by_hand = healthy * 3.0 * per_year * in_flush**2
+    assert near(found.loss_events_per_year, by_hand, 3.0 * in_flush + FLUSH_HOURS / 10.0)
+    assert exact.loss_events_per_year == 0.0
+    assert by_hand < exact.error_bounds["loss_events_per_year"] < 4.0 * by_hand
+    assert found.loss_events_per_year.low < exact.error_bounds["loss_events_per_year"]
+    records = exact.error_bounds["acked_records_lost_per_year"]
+    assert found.acked_records_lost_per_year.low < records
+
+
 RECORDS = st.integers(0, 50)
 
 

@@ -88,6 +88,33 @@ def missing(
     return added
 
 
+def third_failures(
+    chain: Structure, rates: Mapping[str, float], rate: Vector, flux: Vector, hours: Vector
+) -> float:
+    """Loss events that take a third failure before all is on disk, at most, per hour.
+
+    A chain has the power that goes after the failure that stopped the writing. What comes between
+    the two within T hours, at rate o without writing again, is neglected there: ``o s T^2 / 2``
+    losses for each stop at most, with power going at rate s anywhere in the replica set.
+
+    Parameters
+    ----------
+    chain : Structure
+    rates : mapping of str to float
+        Of everything that can happen, per hour.
+    rate, flux : arrays, shape (transitions,)
+        Per hour, without and with the probability of the state.
+    hours : array, shape (transitions,)
+        T; see :meth:`advisor.reliability.chain.Structure.unflushed`.
+    """
+    strikes = strikes_per_hour(rates, chain.setting.racks, power=True)
+    beyond = chain.flags[:, BEYOND]
+    moves = (chain.source != chain.target) | beyond
+    between = moves & (beyond | ~chain.writable[chain.target])
+    onward = sums(chain.source[between], rate[between], chain.states)
+    return float((flux * hours**2 * onward[chain.target]).sum()) * strikes / 2.0
+
+
 def _early(
     chain: Structure,
     rates: Mapping[str, float],

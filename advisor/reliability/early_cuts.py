@@ -4,7 +4,7 @@ What was written last is in the page cache of those who were in sync. One failur
 writing; if power then goes within the time until all is on disk, whoever it strikes lacks the end
 of the log: nobody has it any more, or whoever leads next lacks it. The second failure within so
 short a time is charged to the first one, which leads into the state without writing. What a third
-could do is neglected: a share of the order of its rate times the time until all is on disk.
+could do is neglected, and part of the error (:func:`advisor.reliability.bounds.third_failures`).
 """
 
 from __future__ import annotations

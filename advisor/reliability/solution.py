@@ -15,7 +15,7 @@ from advisor.protocol.config import Config
 from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import chain, rates, retention, solve
 from advisor.reliability import reduction as red
-from advisor.reliability.bounds import missing
+from advisor.reliability.bounds import missing, third_failures
 from advisor.reliability.chain import Structure
 from advisor.reliability.early_cuts import charged
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
@@ -106,8 +106,10 @@ class Solution:
         self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         cuts = structure.cuts.per_hour(table, structure.states)[structure.target]
-        hours = structure.unflushed(self.unflushed_hours, hung_hours)
-        self.early, self.early_lost_hours = charged(cuts, self.flow.out[structure.target], hours)
+        # After each transition.
+        self.unflushed = structure.unflushed(self.unflushed_hours, hung_hours)
+        out = self.flow.out[structure.target]
+        self.early, self.early_lost_hours = charged(cuts, out, self.unflushed)
         self.events: Vector = certain + 2.0 * some * tail + self.early
         losing = certain - math.expm1(-2.0 * self.tail_records) * tail
         self.losing: Vector = losing + (1.0 - losing) * self.early
@@ -191,6 +193,7 @@ class Solution:
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
         events, totals, unwritable, unreadable, hours, stalls = self._missed
+        events += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         year, load = HOURS_PER_YEAR, self.load
         records = load.records_per_hour_per_partition
         lost = totals * load.retained_records_per_partition + events * (
