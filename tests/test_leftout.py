@@ -349,7 +349,12 @@ def test_worth_is_the_smaller_of_two_bounds():
     assert (left.ways(2) @ cheap).tolist() == [[16.0], [21.0]]
     flow = solve.Flow(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
     settled = leftout.settled_worth(
-        solve.Excursions(flow), np.array([[0.0], [4.0]]), np.array([5, 0]), left, rounds=1
+        solve.Excursions(flow),
+        np.array([[0.0], [4.0]]),
+        np.array([5, 0]),
+        left,
+        np.ones(2),
+        rounds=1,
     )
     assert settled.tolist() == [[10.0], [7.0]]
 

@@ -41,7 +41,7 @@ _CONDITION = {mechanism: condition for condition, mechanism in faults.SPELLS.ite
 _ALIKE = 2.5
 # A left-out state is worth no more than this many times the dearest kept state of its group.
 _MARGIN = 4.0
-# Worths that shrink no further in a round are left at that; they bound as they are.
+# What shrinks no further in a round is left at that; it is a bound as it is.
 _SETTLED = 0.99
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 
@@ -259,7 +259,7 @@ class LeftOut:
 
 
 def settled_worth(
-    hours: Excursions, gain: Vector, group: IntArray, left: LeftOut, rounds: int = 4
+    hours: Excursions, gain: Vector, group: IntArray, left: LeftOut, entered: Vector, rounds: int
 ) -> Vector:
     """What each left-out state is worth, from above: each round starts from the last one's.
 
@@ -271,13 +271,18 @@ def settled_worth(
         Per hour in each kept state.
     group : array of int, shape (states,)
     left : LeftOut
+    entered : array, shape (left-out states,)
+        How often, per hour: what a round makes of worth times this tells whether to go on.
     rounds : int
+        At most.
     """
     worth, ways = left.limit, left.ways(len(gain))
+    added = np.full(gain.shape[1], np.inf)
     for _ in range(rounds):
         # A sum that stopped may lack that much.
         kept = hours.backward(gain + ways @ worth) / (1.0 - hours.precision)
-        before, worth = worth, np.minimum(worth, left.worth(group, kept))
-        if bool(np.all(worth >= _SETTLED * before)):
+        worth = np.minimum(worth, left.worth(group, kept))
+        before, added = added, entered @ worth
+        if bool(np.all(added >= _SETTLED * before)):
             break
     return worth

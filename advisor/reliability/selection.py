@@ -197,8 +197,8 @@ class _Search:
         visits = hours.forward(hours.start)
         visits[0] = 1.0
         gain = self._gain(kept, part, rate)
-        worth = settled_worth(hours, gain, group, left, rounds=2)
         entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
+        worth = settled_worth(hours, gain, group, left, entered, rounds=2)
         allowed = self._share * np.maximum(visits @ gain, self._floor)
         shares: Vector = entered[:, None] * worth / allowed
         return shares
