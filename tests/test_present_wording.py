@@ -135,6 +135,18 @@ def test_an_interval_widens_the_axis() -> None:
     assert axis.top > -math.log10(1e-9)
 
 
+@pytest.mark.parametrize(("hours", "words"), [(12.0, "you lose"), (1e-6, "mistakes and bugs")])
+def test_what_is_beyond_belief_is_not_a_promise(hours: float, words: str) -> None:
+    """Losses rarer than once in a million years are said to be these failures' alone."""
+    config = advisor.Config(replication_factor=2, min_insync_replicas=1)
+    destroyed = {"per_year": 1.0, "hours": hours}
+    card = advisor.FailureModel.from_dict({"broker": {"destroyed": destroyed}})
+    load = advisor.Workload(record_bytes=1, records_per_second=1e-3)
+    result = advisor.evaluate(advisor.Cluster.uniform(2, 2), config, card, load)
+    assert (result.mean_years_to_loss > 1e6) == (hours < 1)
+    assert words in verdict(result)
+
+
 def test_a_setting_that_never_writes_has_no_negative_number() -> None:
     """Where no write ever succeeds the list of brokers to lose and the verdict say it in words."""
     config = advisor.Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2)

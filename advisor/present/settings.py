@@ -23,6 +23,7 @@ from advisor.reliability.tolerances import never_writes
 from advisor.reliability.workload import Workload
 
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
+_BEYOND_BELIEF_YEARS = 1e6
 # Inside JupyterLab the charts follow its theme; elsewhere the colours drawn stand.
 _THEME = (
     "--advisor-ink: var(--jp-content-font-color1, #222222); "
@@ -155,11 +156,11 @@ def verdict(result: Reliability) -> str:
     stopped = estimated(result, "write_unavailability", ranged=False).value
     if never:
         return f"{name}: {never}."
-    loses = (
-        f"you lose an acknowledged record {between}"
-        if loss
-        else "nothing in this failure model loses an acknowledged record"
-    )
+    loses = "nothing in this failure model loses an acknowledged record"
+    if loss:
+        loses = f"you lose an acknowledged record {between}"
+    if loss and result.mean_years_to_loss >= _BEYOND_BELIEF_YEARS:
+        loses = f"these failures lose a record {between}, so mistakes and bugs come first"
     if not stopped:
         return f"{name}: {loses}; writes are never refused."
     return (
@@ -229,12 +230,12 @@ def _tolerance_html(result: Reliability) -> str:
 def _measures_html(result: Reliability) -> str:
     rows = [
         f'<tr><th scope="row" style="text-align: left">{escape(outcome.title)}</th>'
-        f"<td>{escape(outcome.value)}</td><td>{escape(outcome.interval)}</td>"
+        f"<td>{escape(outcome.said)}</td>"
         f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
         for outcome in outcomes(result, ranged=False)
     ]
     return (
         '<table><thead><tr><th scope="col">measure</th><th scope="col">value</th>'
-        '<th scope="col">interval</th><th scope="col">mostly from</th></tr></thead>'
+        '<th scope="col">mostly from</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
