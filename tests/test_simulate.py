@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from advisor import Cluster, Config, FailureModel, Workload, simulate
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import sampling
 from advisor.pipeline import simulate as sampled_by
 from advisor.pipeline.progress import progress_bar
-from advisor.pipeline.simulate import years_a_second
+from advisor.reliability.result import MEASURES
 from advisor.reliability.sampler import Row, run_block
-from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
+from advisor.reliability.sampler_plan import (
+    Block,
+    Plan,
+    cut_into_blocks,
+    plan_for,
+    years_per_block,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -239,9 +245,10 @@ def test_years_without_end_are_refused(years: float) -> None:
 
 
 def test_a_second_is_what_a_block_takes() -> None:
-    """The guess goes by the blocks that runs are cut into: a hundred seconds are a hundred."""
-    blocks = cut_into_blocks(PLAN, int(100 * years_a_second(PLAN)), seed=1)
-    assert len(blocks) == pytest.approx(100, rel=0.05)
+    """The guess goes by the blocks that runs are cut into: a hundred times as many years, 100."""
+    blocks = cut_into_blocks(PLAN, 100 * years_per_block(PLAN), seed=1)
+    assert len(blocks) == 100
+    assert {block.years for block in blocks} == {years_per_block(PLAN)}
 
 
 @pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
@@ -254,3 +261,47 @@ def test_who_has_to_wait_is_told_first(
     simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
     assert len(told) == said
     assert all(sentence.startswith("Sampling 96 years takes about ") for sentence in told)
+
+
+STILL = MODEL.with_values({name: 0.0 for name in MODEL.quantities if name.endswith("per_year")})
+
+
+@pytest.mark.parametrize("acks", ["all", 1, 0])
+def test_at_rates_of_0_nothing_can_happen(acks: str | int) -> None:
+    """Sampled as computed: none and never, not a bound, and nothing of what the sample saw."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks=acks)
+    exact = evaluate(CLUSTER, config, STILL, LOAD)
+    found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
+    for name in MEASURES:
+        assert found.interval(name) == (getattr(exact, name),) * 2
+        assert str(found.estimate(name)) == ("never" if name == "mean_years_to_loss" else "none")
+        assert "cannot happen" in found.estimate(name).method
+    for result in (exact, found):
+        assert result.verdict.endswith("; writes are never refused.")
+        assert "nothing is acknowledged" in result.verdict or "nothing in this" in result.verdict
+    assert "none" not in found.verdict
+    assert "because of" not in exact.explain()
+
+
+def test_at_rates_of_0_a_topic_that_refuses_everything_still_does() -> None:
+    """What the configuration itself refuses needs no failure."""
+    config = Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2, acks="all")
+    exact = evaluate(CLUSTER, config, STILL, LOAD)
+    found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
+    assert exact.write_unavailability == found.write_unavailability.value == 1.0
+    # Where a block ends, its producers have not given up yet.
+    trying = found.blocks * config.delivery_timeout_ms / 1000.0 * LOAD.records_per_second
+    refused = found.records_refused_per_year.value + trying / found.years
+    assert refused == pytest.approx(exact.records_refused_per_year)
+    assert found.loss_events_per_year.high == 0.0
+
+
+def test_a_year_in_which_nothing_happens_takes_time() -> None:
+    """As long as one with one event, so that they are cut into blocks, and too many refused."""
+    still = plan_for(CLUSTER, CONFIG, STILL, LOAD)
+    brokers = len(CLUSTER.brokers)
+    once_in_two = STILL.with_values({"broker.crash.per_year": 0.5 / brokers})
+    assert years_per_block(still) == years_per_block(plan_for(CLUSTER, CONFIG, once_in_two, LOAD))
+    assert len(cut_into_blocks(still, 100 * years_per_block(still), seed=1)) == 100
+    with pytest.raises(InputError, match="at most about"):
+        simulate(CLUSTER, CONFIG, STILL, LOAD, 1e99, engine="local")

@@ -18,7 +18,14 @@ from advisor.reliability.placement import Replicas
 from advisor.reliability.sampled import Sampled
 from advisor.reliability.sampler import Row
 from advisor.reliability.sampler_merge import merge
-from advisor.reliability.sampler_plan import Block, Plan, cut_into_blocks, plan_for
+from advisor.reliability.sampler_plan import (
+    SECONDS_PER_BLOCK,
+    Block,
+    Plan,
+    cut_into_blocks,
+    plan_for,
+    years_per_block,
+)
 from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
@@ -103,27 +110,11 @@ def simulate(
     return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
 
 
-def years_a_second(plan: Plan) -> float:
-    """About how many years one core samples in a second, going by the blocks that runs are cut to.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
-    years = 1024
-    # Short runs are cut into a fixed number of blocks; longer ones into blocks of a second.
-    while (blocks := len(cut_into_blocks(plan, 2 * years, 0))) == len(
-        cut_into_blocks(plan, years, 0)
-    ):
-        years *= 2
-    return 2 * years / blocks
-
-
 def _seconds_of(plan: Plan, years: float) -> float:
     """How long so many years take one core; what no core should be asked for is refused."""
     if not isinstance(years, int | float) or not math.isfinite(years):
         return 0.0
-    a_second = years_a_second(plan)
+    a_second = years_per_block(plan) / SECONDS_PER_BLOCK
     if years > MOST_SECONDS * a_second:
         most = int(float(f"{MOST_SECONDS * a_second:.0e}"))
         raise InputError(

@@ -305,7 +305,8 @@ class Reliability:
         for measure in told:
             parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
-            lines.append(f"{measure} = {wording.significant(getattr(self, measure))}, because of:")
+            value = wording.significant(getattr(self, measure))
+            lines.append(f"{measure} = {value}{', because of:' * bool(parts)}")
             lines += [
                 f"  {100 * part / whole:5.1f} %  {wording.mechanism(name)} ({name})"
                 for name, part in parts

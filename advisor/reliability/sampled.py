@@ -143,12 +143,15 @@ class Sampled:
 
     def _loss_words(self) -> str:
         if self.config.acks == 0:
-            return (
-                "nothing is acknowledged, so nothing counts as lost: "
-                f"{self.records_dropped_per_year} records a year are dropped and their producer "
-                "never knows"
+            dropped = self.records_dropped_per_year
+            return "nothing is acknowledged, so nothing counts as lost: " + (
+                f"{dropped} records a year are dropped and their producer never knows"
+                if dropped.high > 0.0
+                else "nothing in this failure model drops a record either"
             )
         first = self.mean_years_to_loss
+        if math.isinf(first.low):
+            return "nothing in this failure model loses an acknowledged record"
         if not first.seen:
             return (
                 f"no acknowledged record was lost in {self.years:,} simulated years, so less than "
@@ -161,6 +164,8 @@ class Sampled:
 
     def _refusal_words(self) -> str:
         stops = self.write_unavailability
+        if stops.high == 0.0:
+            return "writes are never refused"
         if not stops.seen:
             return f"writes were never refused in {self.years:,} simulated years"
         low, high = wording.time_per_year(stops.low), wording.time_per_year(stops.high)

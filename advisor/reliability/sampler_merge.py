@@ -29,7 +29,7 @@ from advisor.errors import InputError
 from advisor.protocol.config import Config
 from advisor.reliability import rates
 from advisor.reliability.model import HOURS_PER_YEAR, MECHANISMS, FailureModel
-from advisor.reliability.result import tolerance
+from advisor.reliability.result import MEASURES, tolerance
 from advisor.reliability.sampled import Estimate, Sampled
 from advisor.reliability.sampler import Row, mark
 from advisor.reliability.sampler_board import (
@@ -155,7 +155,7 @@ def merge(
     gone = [sum(both) for both in zip(amounts[RECORDS_LOST], amounts[REFUSED], strict=True)]
     dropped = _with_the_unseen(rate(Ratio(gone, span, held + written), years), whole_set)
     nobody_told = plan.setup.acks == 0
-    return Sampled(
+    found = Sampled(
         loss_probability_per_year=share(sum(row.lost_years for row in ordered), years),
         loss_events_per_year=rate(Ratio(amounts[LOSS_EVENTS], span, sum(plan.partitions)), years),
         mean_years_to_loss=waiting_time(
@@ -180,11 +180,22 @@ def merge(
         load=load,
         cluster=cluster,
     )
+    return found if plan.strikes_per_year > 0 else _where_nothing_happens(found)
 
 
-def _never(years: int) -> Estimate:
-    """What this configuration's ``acks`` rules out."""
-    return Estimate(0.0, 0.0, 0.0, years, "cannot happen with these acks")
+def _never(years: int, why: str = "cannot happen with these acks") -> Estimate:
+    """What this configuration's ``acks`` rules out, if nothing else does."""
+    return Estimate(0.0, 0.0, 0.0, years, why)
+
+
+def _where_nothing_happens(found: Sampled) -> Sampled:
+    """What was not seen is known to be none if every rate of the card is 0."""
+    why = "cannot happen: every rate of this card is 0"
+    known: dict[str, Any] = {
+        name: _never(found.years, why) for name in MEASURES if not found.estimate(name).seen
+    }
+    known["mean_years_to_loss"] = Estimate(math.inf, math.inf, math.inf, found.years, why)
+    return replace(found, **known)
 
 
 def _with_the_unseen(found: Estimate, most: float) -> Estimate:

@@ -23,7 +23,7 @@ from advisor.reliability.workload import Workload
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
 _SECONDS_PER_EVENT_AND_SET = 15e-9
-_SECONDS_PER_BLOCK = 1.0
+SECONDS_PER_BLOCK = 1.0
 _FEWEST_BLOCKS = 32
 
 
@@ -211,17 +211,27 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
         raise InputError(f"years={years!r} must be a whole number of simulated years from 1")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise InputError(f"seed={seed!r} must be a whole number from 0 below 2**64")
-    count = max(math.ceil(int(years) / _years_per_block(plan)), min(_FEWEST_BLOCKS, int(years)))
+    count = max(math.ceil(int(years) / years_per_block(plan)), min(_FEWEST_BLOCKS, int(years)))
     least, more = divmod(int(years), count)
     return tuple(Block(seed, index, least + (index < more)) for index in range(count))
 
 
-def _years_per_block(plan: Plan) -> int:
-    """Years whose work takes about a second, with one significant digit."""
+def years_per_block(plan: Plan) -> int:
+    """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    int
+        From 1.
+    """
     sets_per_event = plan.replicas * len(plan.sets) / len(plan.racks)
     seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
-    # Each strike ends again.
-    seconds_per_year = 2.0 * plan.strikes_per_year * seconds_per_event
-    years = _SECONDS_PER_BLOCK / seconds_per_year
+    # Each strike ends again; a year in which nothing happens is a step, too.
+    seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
+    years = SECONDS_PER_BLOCK / seconds_per_year
     digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
     return int(max(1, math.floor(years / digits) * digits))
