@@ -75,7 +75,7 @@ def missing(
     # A sum that stopped may lack that much.
     visits = excursions.forward(excursions.start) / (1.0 - _PRECISION)
     visits[0] = 1.0
-    entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
+    entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
     worth = settled_worth(excursions, gain, group[: chain.states], left, entered, _ROUNDS)
     added: Vector = entered @ worth
     # Where writing stops with the very move into a left-out state.

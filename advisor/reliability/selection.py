@@ -21,7 +21,7 @@ from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
 from advisor.reliability.limits import Limits
 from advisor.reliability.numbering import met_in_order
-from advisor.reliability.solve import Excursions, Flow
+from advisor.reliability.solve import Excursions, Flow, sums
 
 Vector = NDArray[np.float64]
 
@@ -197,7 +197,7 @@ class _Search:
         visits = hours.forward(hours.start)
         visits[0] = 1.0
         gain = self._gain(kept, part, rate)
-        entered = np.bincount(left.state, visits[left.source] * left.rate, len(left.group))
+        entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
         worth = settled_worth(hours, gain, group, left, entered, rounds=2)
         allowed = self._share * np.maximum(visits @ gain, self._floor)
         shares: Vector = entered[:, None] * worth / allowed
