@@ -254,15 +254,16 @@ class Reliability:
             return "nothing in this failure model loses an acknowledged record"
         low, high = self.interval("mean_years_to_loss")
         if low >= _BEYOND_BELIEF_YEARS:
+            least, most = wording.years(low), wording.years(high)
+            within = wording.interval(least, most) or f" (about once in {least})"
             return (
                 "these failures lose an acknowledged record less than once in "
-                f"a million years (95 %: {wording.years(low)} to {wording.years(high)}), so "
-                "mistakes and bugs, which no card knows, come first"
+                f"a million years{within}, so mistakes and bugs, which no card knows, come first"
             )
+        about = wording.years(self.mean_years_to_loss)
+        within = wording.interval(wording.years(low), wording.years(high))
         return (
-            "you lose an acknowledged record about once in "
-            f"{wording.years(self.mean_years_to_loss)} "
-            f"(95 %: {wording.years(low)} to {wording.years(high)})"
+            f"you lose an acknowledged record about once in {about}{within}"
             f"{', an order of magnitude' * self._has_no_digit('mean_years_to_loss')}"
         )
 
@@ -273,11 +274,10 @@ class Reliability:
         causes = self.causes["write_unavailability"]
         first = max(causes, key=lambda name: causes[name])
         share = causes[first] / self.write_unavailability
-        return (
-            f"writes stop {wording.time_per_year(self.write_unavailability)} "
-            f"({wording.time_per_year(low)} to {wording.time_per_year(high)}), "
-            f"{wording.percent(share)} of it from {wording.mechanism(first)}"
-        )
+        about = wording.time_per_year(self.write_unavailability)
+        within = wording.interval(wording.time_per_year(low), wording.time_per_year(high))
+        most = f"{wording.percent(share)} of it from {wording.mechanism(first)}"
+        return f"writes stop {about}{within}, {most}"
 
     def _error_words(self) -> str:
         """How exact the computation is, whatever the card is worth."""

@@ -62,6 +62,15 @@ def time_per_year(fraction: float) -> str:
     return "less than a second a year"
 
 
+def interval(low: str, high: str) -> str:
+    """The ends of a 95 % interval in brackets; nothing where both read the same.
+
+    >>> interval("3 hours", "5 hours"), interval("4 hours", "4 hours")
+    (' (95 %: 3 hours to 5 hours)', '')
+    """
+    return f" (95 %: {low} to {high})" if low != high else ""
+
+
 def percent(share: float) -> str:
     """A share in whole percent, and never 0 or 100 for what is not: ``61 %``."""
     if share < 0.005:
