@@ -136,6 +136,9 @@ def test_what_a_card_cites_is_told_in_the_report() -> None:
     for source in told["sources"]:
         assert catalogue[source["name"]].note in source["source"]
         assert "//" not in source["source"]
+        known = catalogue[source["name"]]
+        if known.verified != "assumption":
+            assert source["source"].count(known.url.split("://")[-1]) == 1
 
 
 def test_numbers_of_a_card_are_as_they_were_given() -> None:

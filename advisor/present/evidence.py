@@ -77,4 +77,5 @@ def _where(known: Evidence) -> str:
         return "our judgement"
     # A plain address, not a link: the file must not lead anywhere by itself.
     address = known.url.removeprefix("https://").removeprefix("http://")
-    return f"{known.source}, {known.year}{f', {address}' if address else ''}"
+    where = "" if address in known.source else f", {address}"
+    return f"{known.source}, {known.year}{where}"
