@@ -13,6 +13,8 @@ _AMOUNTS = (
     "retention_hours",
     "replication_delay_ms",
     "bytes_per_broker",
+    "within_rack_ms",
+    "between_racks_ms",
 )
 
 
@@ -42,7 +44,8 @@ class Workload:
     Raises
     ------
     InputError
-        If a number is negative, not finite, or there is no partition.
+        If a number is negative, not finite or no number, if there is no partition, or if what is
+        kept comes to more bytes than a float can hold.
     """
 
     partitions: int = 1
@@ -58,21 +61,20 @@ class Workload:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
         if not whole or self.partitions < 1:
             raise InputError(f"partitions={self.partitions!r} must be a whole number above 0")
-        for name in (
-            "records_per_second",
-            "record_bytes",
-            "retention_hours",
-            "replication_delay_ms",
-            "within_rack_ms",
-            "between_racks_ms",
-        ):
+        for name in _AMOUNTS:
             value = getattr(self, name)
             if name == "bytes_per_broker" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InputError(f"{name}={value!r} must be a number")
-            if not math.isfinite(value) or value < 0:
+            if not _is_amount(value):
                 raise InputError(f"{name}={value!r} must be finite and not negative")
+        if not math.isfinite(self.retained_bytes):
+            raise InputError(
+                f"records_per_second={self.records_per_second!r}, "
+                f"record_bytes={self.record_bytes!r} and retention_hours={self.retention_hours!r} "
+                "together keep more bytes than can be counted; lower one of them"
+            )
 
     @property
     def records_per_hour_per_partition(self) -> float:
@@ -92,3 +94,11 @@ class Workload:
     def to_dict(self) -> dict[str, float | None]:
         """Every field by name."""
         return asdict(self)
+
+
+def _is_amount(value: float) -> bool:
+    """Whether it is a number from 0 that a float can hold."""
+    try:
+        return math.isfinite(value) and value >= 0
+    except OverflowError:
+        return False
