@@ -10,6 +10,7 @@ from typing import Any
 
 from advisor.protocol.config import Config
 from advisor.reliability.anyloss import KAFKA_TAILS, SetLosses, any_loss
+from advisor.reliability.assumptions import assumptions
 from advisor.reliability.cost import cost_of
 from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
@@ -120,7 +121,7 @@ def _evaluate(
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
         method=_method(solved, sets),
-        assumptions=_assumptions(cluster, model),
+        assumptions=assumptions(cluster, config, model),
         config=config,
         model=model,
         load=load,
@@ -186,15 +187,3 @@ def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
         f"{sets} replica set(s)"
         + (", independent given the failure that strikes them" if sets > 1 else "")
     )
-
-
-def _assumptions(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
-    unknown = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
-    uses_racks = any(name.startswith("rack.") for name in model.mechanisms)
-    if not unknown or not uses_racks:
-        return ()
-    if len(unknown) == len(cluster.brokers):
-        who = "the rack of no broker is known; each is"
-    else:
-        who = f"the racks of brokers {', '.join(map(str, unknown))} are not known; each is"
-    return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
