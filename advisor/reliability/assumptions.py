@@ -6,8 +6,14 @@ Each sentence says what is assumed, to which side the numbers are off, and what 
 from __future__ import annotations
 
 from advisor.protocol.config import Config
-from advisor.reliability.model import FailureModel
+from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.placement import Brokers
+from advisor.reliability.rates import offered_restarts
+from advisor.reliability.wording import significant
+
+_RESTART = "broker.restart"
+# Less than this is the rounding of a sum.
+_ALL = 1.0 - 1e-9
 
 
 def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
@@ -25,7 +31,10 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     tuple of str
         Without a capital and a full stop, so that they stand in lists and after "Assumed:" alike.
     """
-    return _racks_of_their_own(cluster, model)
+    return (
+        *_racks_of_their_own(cluster, model),
+        *_restarts_left_out(cluster, model),
+    )
 
 
 def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
@@ -39,3 +48,23 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
     else:
         who = f"the racks of brokers {', '.join(map(str, unknown))} are not known; each is"
     return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
+
+
+def _restarts_left_out(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
+    """Planned restarts that find no place in the year, one broker after the other."""
+    rate = model.rate_per_hour(_RESTART)
+    if rate <= 0:
+        return ()
+    brokers, hours = len(cluster.brokers), model.repair_hours(_RESTART)
+    # Of a broker that is asked for by itself: its load over what that leaves of the time.
+    tried = offered_restarts(model, brokers, 1) * hours
+    counted = tried / (1.0 + tried) / (rate * hours)
+    if counted >= _ALL:
+        return ()
+    year, kept = significant(rate * hours * brokers * HOURS_PER_YEAR), significant(100.0 * counted)
+    return (
+        f"the planned restarts of {brokers} brokers, one at a time, would take {year} hours of a "
+        f"year of {HOURS_PER_YEAR:,.0f}. Only {kept} % of them are counted, so what "
+        f"{_RESTART} causes reads too low: correct the card, or divide that part by "
+        f"{significant(counted)}",
+    )
