@@ -95,7 +95,9 @@ def third_failures(
 
     A chain has the power that goes after the failure that stopped the writing. What comes between
     the two within T hours, at rate o without writing again, is neglected there: ``o s T^2 / 2``
-    losses for each stop at most, with power going at rate s anywhere in the replica set.
+    losses for each stop, with power that loses something going at rate s. After power any power
+    is feared that can still go. After anything else, as much as where the writing has stopped and
+    the most is lost: no state with one more failure is weaker, which is a judgement.
 
     Parameters
     ----------
@@ -107,12 +109,17 @@ def third_failures(
     hours : array, shape (transitions,)
         T; see :meth:`advisor.reliability.chain.Structure.unflushed`.
     """
-    strikes = strikes_per_hour(rates, chain.setting.racks, power=True)
-    beyond = chain.flags[:, BEYOND]
+    table = np.array([rates[name] for name in chain.rate_names])
+    cuts = float(chain.cuts.per_hour(table, chain.states).max())
+    is_power = np.array([".power" in n and not n.startswith("repair") for n in chain.rate_names])
+    powers, beyond = is_power[chain.rate], chain.flags[:, BEYOND]
     moves = (chain.source != chain.target) | beyond
+    still = sums(chain.source, rate * (powers & moves), chain.states)[chain.target]
+    still = np.where(beyond, strikes_per_hour(rates, chain.setting.racks, power=True), still)
     between = moves & (beyond | ~chain.writable[chain.target])
-    onward = sums(chain.source[between], rate[between], chain.states)
-    return float((flux * hours**2 * onward[chain.target]).sum()) * strikes / 2.0
+    feared = rate * np.where(powers, still, cuts)
+    onward = sums(chain.source[between], feared[between], chain.states)
+    return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0
 
 
 def _early(
