@@ -11,7 +11,7 @@ from advisor.reliability.placement import Brokers
 from advisor.reliability.rates import offered_restarts
 from advisor.reliability.wording import significant
 
-_RESTART = "broker.restart"
+_CUT_OFF, _RESTART = "rack.network", "broker.restart"
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
 
@@ -33,6 +33,7 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     """
     return (
         *_racks_of_their_own(cluster, model),
+        *_leaders_that_go_on(cluster, config, model),
         *_restarts_left_out(cluster, model),
     )
 
@@ -67,4 +68,23 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel) -> tuple[str, ...]
         f"year of {HOURS_PER_YEAR:,.0f}. Only {kept} % of them are counted, so what "
         f"{_RESTART} causes reads too low: correct the card, or divide that part by "
         f"{significant(counted)}",
+    )
+
+
+def _leaders_that_go_on(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
+    """What a leader takes from clients on its side while its rack is cut off."""
+    assert config.replication_factor is not None
+    known = [rack for rack in cluster.brokers.values() if rack is not None]
+    racks = len(set(known)) + len(cluster.brokers) - len(known)
+    # Elsewhere nobody takes over meanwhile, and nothing is dropped.
+    replaced = racks > 1 and config.replication_factor > 1
+    if config.acks == "all" or not replaced or model.rate_per_hour(_CUT_OFF) <= 0:
+        return ()
+    lasts = significant(60.0 * model.repair_hours(_CUT_OFF))
+    gone = "records are dropped" if config.acks == 0 else "acknowledged records are lost"
+    return (
+        f"a leader takes no records with acks={config.acks} once its rack is cut off. Real ones "
+        "go on for clients on their side and drop all of it when the network is back, after "
+        f"{lasts} minutes on average. If producers run in the racks of the brokers, more {gone} "
+        "than shown; acks=all prevents it",
     )
