@@ -67,6 +67,8 @@ class Structure:
         Whether writing stops with it.
     cuts : Cuts
         What power loses that goes too early, in states without writing.
+    own, racks : arrays of int, shape (states, replicas)
+        What each slot's broker suffers, and where it stands.
     waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
         How the states look, the left-out ones last; see :class:`Graph`.
     """
@@ -90,6 +92,8 @@ class Structure:
     beyond: IntArray
     stops: NDArray[np.bool_]
     cuts: Cuts
+    own: IntArray
+    racks: IntArray
     waits: IntArray
     looks: IntArray
     spells: IntArray
@@ -147,6 +151,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
     partitions = whole.partition[kept]
     every = np.concatenate([kept, left])
     waits = whole.waits(every)
+    own, racks = whole.brokers(kept)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
     written = np.array(table.writable)[whole.partition]
     writable = written[kept]
@@ -170,6 +175,8 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         beyond=place,
         stops=writable[part.source[beyond]] & ~written[part.into[beyond]],
         cuts=_early_cuts(whole, kept, part, met, writable),
+        own=own,
+        racks=racks,
         waits=waits,
         looks=whole.looks(every),
         spells=whole.spells(every),
