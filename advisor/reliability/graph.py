@@ -120,6 +120,11 @@ class Graph:
         brokers = self._changes.waits[self.machines[states]]
         return np.concatenate([brokers, copying[:, None]], axis=1)
 
+    def brokers(self, states: IntArray) -> tuple[IntArray, IntArray]:
+        """What each slot's broker suffers, and where it stands; (states, replicas) both."""
+        machines = self.machines[states]
+        return self._changes.own[machines], self._changes.racks[machines]
+
     def looks(self, states: IntArray) -> IntArray:
         """The same number for states whose partitions are alike, whatever their racks."""
         return self._alike.looks(self.partition[states])
