@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -51,13 +52,18 @@ def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object
 
 def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None) -> float:
     """The probability of any loss in a year: each set counted at its sites, one by one."""
-    lists = {replicas if apart else tuple(sorted(replicas)) for replicas, _ in where.sets}
+    lists: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for replicas, count in where.sets:
+        together = replicas if apart else tuple(sorted(replicas))
+        lists[together][where.pattern(replicas, ordered)] += count
     counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
     chances = tails.each_change if tails else 1
     nobody: dict[object, float] = {}
     alone = 0.0
-    for replicas in lists:
-        losses = losses_of(where.pattern(replicas, ordered), tails)
+    for replicas, patterns in lists.items():
+        # Counted as most of its partitions are led.
+        most = max(patterns.values())
+        losses = losses_of(min(p for p, count in patterns.items() if count == most), tails)
         first = HOURS / losses.first.mean_hours / sum(losses.per_year.values())
         for mechanism, of_all in losses.per_year.items():
             flux = of_all * first

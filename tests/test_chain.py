@@ -59,7 +59,7 @@ def unmerged(monkeypatch):
 
 
 @pytest.mark.usefixtures("_fresh")
-@pytest.mark.parametrize("pattern", [(0, 1), (0, 0), (0, 1, 2), (0, 0, 0), (0, 0, 1)])
+@pytest.mark.parametrize("pattern", [(0, 1), (0, 0), (0, 1, 2), (0, 0, 0), (0, 0, 1), (0, 1, 1)])
 @pytest.mark.parametrize("version", ["3.9", "4.2"])
 @pytest.mark.parametrize(("min_isr", "acks"), [(1, "all"), (2, "all"), (1, 1)])
 def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, acks, monkeypatch):

@@ -22,11 +22,29 @@ def test_placed_as_kafka_places(version, algorithm):
     assert {r for r, _ in found.sets} == {tuple(r) for r in expected.values()}
 
 
-def test_patterns_count_racks():
-    """A pattern numbers the racks; without an order to keep, the fullest comes first."""
-    found = place(CLUSTER, Config(replication_factor=3), 1, placement=((5, 1, 2),))
-    assert found.pattern((5, 1, 2), ordered=False) == (0, 0, 1)
-    assert found.pattern((5, 1, 2), ordered=True) == (0, 1, 1)
+@pytest.mark.parametrize(
+    ("replicas", "pattern"),
+    [((5, 1, 2), (0, 1, 1)), ((1, 5, 2), (0, 0, 1)), ((5, 3, 1, 2), (0, 1, 1, 2))],
+)
+def test_patterns_put_the_leaders_rack_first(replicas, pattern):
+    """Without an order to keep, the fullest rack follows; with one, every replica stays."""
+    found = place(CLUSTER, Config(replication_factor=len(replicas)), 1, placement=(replicas,))
+    assert found.pattern(replicas, ordered=False) == pattern
+    assert found.pattern((1, 5, 2), ordered=True) == (0, 1, 0)
+
+
+def test_a_set_counts_once_whoever_leads_it():
+    """Brokers 1, 2 and 5 lose together; led from the smaller rack they have another pattern."""
+    lists = ((1, 2, 5), (5, 1, 2), (5, 2, 1), (6, 1, 2))
+    found = place(CLUSTER, Config(replication_factor=3), 1, placement=lists)
+    alike = found.alike(ordered=False, apart=False)
+    counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in alike.items()}
+    assert counted == {(0, 1, 1): (3, 2), (0, 0, 1): (1, 0)}
+    assert alike[0, 1, 1].struck["broker", 3] == {1: 2, 2: 2, 5: 1, 6: 1}
+    assert next(iter(alike)) == (0, 1, 1)
+    together = found.alike(ordered=False, apart=False, led=False)
+    counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in together.items()}
+    assert counted == {(0, 0, 1): (4, 2)}
 
 
 def test_brokers_without_a_rack_stand_alone():

@@ -31,7 +31,7 @@ class Alike(NamedTuple):
     partitions : int
         On all of these sets.
     sets : int
-        Distinct sets.
+        Distinct sets; one that has partitions of several patterns counts where it has most.
     struck : mapping of (scope, int) to mapping of site to int
         Of the sets that stand at so many sites of a scope (the brokers, the racks, the cluster),
         how many stand at each site; partitions where each is counted by itself.
@@ -80,7 +80,7 @@ class Placement:
         return known
 
     def alike(
-        self, ordered: bool, apart: bool, leaders: int | None = None
+        self, ordered: bool, apart: bool, leaders: int | None = None, led: bool = True
     ) -> Mapping[tuple[int, ...], Alike]:
         """Put the sets of each rack pattern together; the same question is answered once.
 
@@ -93,25 +93,37 @@ class Placement:
         leaders : int, optional
             What is lost is lost with one of so many of a set's replicas, from the first, and by
             each partition by itself; None: with any of them, by all partitions there together.
+        led : bool
+            The first replica leads whenever it can, as with Kafka; otherwise any may.
         """
-        key = (ordered, apart, leaders)
+        key = (ordered, apart, leaders, led)
         if key not in self._known:
             self._known[key] = self._put_together(*key)
         known: Mapping[tuple[int, ...], Alike] = self._known[key]
         return known
 
     def _put_together(
-        self, ordered: bool, apart: bool, leaders: int | None
+        self, ordered: bool, apart: bool, leaders: int | None, led: bool
     ) -> dict[tuple[int, ...], Alike]:
         partitions: Counter[tuple[int, ...]] = Counter()
-        members: dict[tuple[int, ...], Counter[Replicas]] = defaultdict(Counter)
+        there: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
         for replicas, count in self.sets:
-            pattern = self.pattern(replicas, ordered)
+            pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
             partitions[pattern] += count
-            members[pattern][replicas if apart else tuple(sorted(replicas))] += count
+            there[replicas if apart else tuple(sorted(replicas))][pattern] += count
+        members: dict[tuple[int, ...], dict[Replicas, int]] = defaultdict(dict)
+        for replicas, patterns in there.items():
+            # Those who lose together are counted once, whoever leads them.
+            most = min(patterns, key=lambda pattern: (-patterns[pattern], pattern))
+            members[most][replicas] = patterns.total()
+        # Where there is one set only, its pattern comes first.
         return {
-            pattern: Alike(partitions[pattern], len(sets), self._struck(sets, leaders))
-            for pattern, sets in members.items()
+            pattern: Alike(
+                partitions[pattern],
+                len(members[pattern]),
+                self._struck(members[pattern], leaders),
+            )
+            for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
         }
 
     def _struck(
@@ -136,8 +148,10 @@ class Placement:
         ----------
         replicas : tuple of int
         ordered : bool
-            Keep the order of the assignment, which decides unclean elections; otherwise the
-            fullest rack comes first, so that like sets share one chain.
+            Keep the order of the assignment, which decides unclean elections. Otherwise the
+            leader's rack comes first, for its failure costs other measures than a follower's, and
+            the rest by size, so that like sets share one chain. That leaves out which follower
+            leads next: where racks are not equally full, a share of rate times duration.
         """
         racks = [self.rack_of[broker] for broker in replicas]
         if len(set(racks)) == len(racks):
@@ -145,8 +159,13 @@ class Placement:
         if ordered:
             names = list(dict.fromkeys(racks))
             return tuple(names.index(rack) for rack in racks)
-        sizes = sorted(map(racks.count, set(racks)), reverse=True)
-        return tuple(rack for rack, size in enumerate(sizes) for _ in range(size))
+        return self._by_size(replicas, racks[0])
+
+    def _by_size(self, replicas: Replicas, first: str | None = None) -> tuple[int, ...]:
+        """Rack numbers with the fullest rack first, behind the one that is named."""
+        sizes = Counter(self.rack_of[broker] for broker in replicas)
+        order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack]))
+        return tuple(number for number, rack in enumerate(order) for _ in range(sizes[rack]))
 
 
 def place(

@@ -203,7 +203,9 @@ def scheme_row(
     scheme = Quorums.of(name, factor)
     where = place(cluster, config, load.partitions)
     tails = Tails(each_change=1, leaders=factor) if scheme.tail else None
-    alike = where.alike(ordered=False, apart=bool(tails), leaders=factor if tails else None)
+    alike = where.alike(
+        ordered=False, apart=bool(tails), leaders=factor if tails else None, led=False
+    )
     counts = {pattern: sets.partitions for pattern, sets in alike.items()}
     found = {
         pattern: measures(scheme, pattern, config, model, load, where.brokers, precision)

@@ -1,11 +1,17 @@
 """Which replicas could change places without any measure noticing.
 
-Brokers are alike, and so are racks with equally many replicas. A clean election chooses among
-replicas that are alike too, so that the order of the assignment decides nothing but names: states
-that differ by exchanging such replicas are one. A state is brought into its one form by sorting
-its slots by what the partition knows of them, and equal ones by rack and by what their brokers
-suffer; so the rules are asked once for all partitions that are alike, whatever their racks.
+Brokers are alike, and so are racks with equally many replicas. The preferred replica leads whenever
+it can, so its rack is told apart: the setting names it first. A clean election after it chooses
+among replicas that are alike too, so that the order of the followers decides nothing but names:
+states that differ by exchanging such replicas are one. A state is brought into its one form by
+sorting its slots by what the partition knows of them, and equal ones by rack and by what their
+brokers suffer; so the rules are asked once for all partitions that are alike, whatever their racks.
 With unclean election the order decides what is lost, and every state stands for itself.
+
+That is exact where every rack holds one replica, or one rack holds all. Elsewhere the followers
+that an election finds may stand in racks that are not alike, and the order of the assignment says
+which of them leads until the preferred one is back. It is left out: only a second failure in that
+time tells them apart, a share of rate times duration. A leader that lags is left out likewise.
 """
 
 from __future__ import annotations
