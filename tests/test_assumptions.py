@@ -5,6 +5,7 @@ import re
 import pytest
 
 from advisor.cluster import Cluster
+from advisor.pipeline.simulate import simulate
 from advisor.protocol.config import Config
 from advisor.reliability.assumptions import assumptions
 from advisor.reliability.evaluate import evaluate
@@ -95,3 +96,37 @@ def test_brokers_without_a_rack_can_be_cut_off_one_by_one():
         at, CONFIG.changed(acks=1), FailureModel.from_dict({"rack": {"network": NETWORK}})
     )
     assert ["rack of no broker is known" in said[0], "is cut off" in said[1]] == [True, True]
+
+
+def site(per_year: float = 1.0, not_returning: float = 0.05, shape: float = 1.0) -> FailureModel:
+    return FailureModel.from_dict(
+        {
+            "broker": {"destroyed": {"hours": 24.0, "shape": shape}},
+            "cluster": {
+                "power": {"per_year": per_year, "minutes": 120, "not_returning": not_returning}
+            },
+        }
+    )
+
+
+def test_new_brokers_before_the_old_ones_are_back_are_said():
+    """Power of the site: an exponential day is often over within two hours; a stage of four not."""
+    (said,) = evaluate(AT, CONFIG, site()).assumptions
+    assert "exponential, 24 hours on average" in said
+    assert "120 minutes on average" in said
+    assert "fewer records are lost than shown; give broker.destroyed.shape" in said
+    exponential, alike = (
+        simulate(AT, CONFIG, site(shape=shape), years=20_000, engine="local") for shape in (1, 4)
+    )
+    lost = exponential.acked_records_lost_per_year
+    assert alike.acked_records_lost_per_year.high < lost.low
+
+
+@pytest.mark.parametrize(
+    ("card", "replicas"),
+    [(site(per_year=0), 3), (site(not_returning=0), 3), (site(shape=4), 3), (site(), 1)],
+    ids=["never", "all return", "another shape", "nobody else"],
+)
+def test_where_no_new_broker_can_come_first_nothing_is_said(card, replicas):
+    """Without such a cut, with times of another shape, or with nobody to be sooner than."""
+    assert assumptions(AT, Config(replication_factor=replicas), card) == ()

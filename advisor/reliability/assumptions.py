@@ -11,7 +11,8 @@ from advisor.reliability.placement import Brokers
 from advisor.reliability.rates import offered_restarts
 from advisor.reliability.wording import significant
 
-_CUT_OFF, _RESTART = "rack.network", "broker.restart"
+_CUT_OFF, _POWER, _RESTART = "rack.network", "cluster.power", "broker.restart"
+_REPLACED = "broker.destroyed"
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
 
@@ -34,6 +35,7 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     return (
         *_racks_of_their_own(cluster, model),
         *_leaders_that_go_on(cluster, config, model),
+        *_early_replacements(config, model),
         *_restarts_left_out(cluster, model),
     )
 
@@ -87,4 +89,22 @@ def _leaders_that_go_on(cluster: Brokers, config: Config, model: FailureModel) -
         "go on for clients on their side and drop all of it when the network is back, after "
         f"{lasts} minutes on average. If producers run in the racks of the brokers, more {gone} "
         "than shown; acks=all prevents it",
+    )
+
+
+def _early_replacements(config: Config, model: FailureModel) -> tuple[str, ...]:
+    """New brokers that are there before those that merely lost power."""
+    assert config.replication_factor is not None
+    gone = model.rate_per_hour(_POWER) * model.get(f"{_POWER}.not_returning", 0.0)
+    # A card may give any other shape to a sample.
+    alike = model.shape(_REPLACED) == 1.0
+    if gone <= 0 or not alike or config.replication_factor == 1:
+        return ()
+    hours, minutes = model.repair_hours(_REPLACED), 60.0 * model.repair_hours(_POWER)
+    return (
+        f"replacing a broker takes an exponential time, {significant(hours)} hours on average. Of "
+        "those that a power cut of the site took for good, some are then replaced, empty, before "
+        f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
+        "Where replacing hardly ever goes that fast, fewer records are lost than shown; give "
+        f"{_REPLACED}.shape, such as 4, and ask simulate()",
     )
