@@ -112,7 +112,7 @@ def site(per_year: float = 1.0, not_returning: float = 0.05, shape: float = 1.0)
 def test_new_brokers_before_the_old_ones_are_back_are_said():
     """Power of the site: an exponential day is often over within two hours; a stage of four not."""
     (said,) = evaluate(AT, CONFIG, site()).assumptions
-    assert "exponential, 24 hours on average" in said
+    assert "takes an exponential time, 24 hours on average" in said
     assert "120 minutes on average" in said
     assert "fewer records are lost than shown; give broker.destroyed.shape" in said
     exponential, alike = (
