@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.protocol.client_batch import backoff_ms
-from advisor.protocol.client_broker import outage
+from advisor.protocol.client_broker import OK, SILENT_AFTER_APPEND, Answer, outage
 from advisor.protocol.client_delivery import deliver
 from advisor.protocol.config import Config
-from advisor.protocol.producer import retry_budget_ms
+from advisor.protocol.producer import retry_budget_ms, waiting_budget_ms
 from advisor.protocol.versions import MAX_INT
 
 BUDGETS: list[tuple[str, dict[str, Any], float]] = [
@@ -113,3 +113,59 @@ def test_without_backoff_only_endless_retries_wait():
     """retry.backoff.ms=0: three retries are over at once, endless ones wait for the timeout."""
     assert retry_budget_ms(Config(retries=3, retry_backoff_ms=0)) == 0.0
     assert retry_budget_ms(Config(retry_backoff_ms=0)) == 120_000.0
+
+
+WAITS: list[tuple[str, dict[str, Any], float]] = [
+    # One attempt, and no delivery timeout until 2.1.
+    ("2.0", {}, 30_000),
+    ("2.0", {"retries": 3}, 4 * 30_000 + 300),
+    ("4.2", {}, 120_000),
+    ("4.2", {"retries": 0}, 30_000),
+    ("4.2", {"retries": 0, "request_timeout_ms": 5_000}, 5_000),
+    ("4.2", {"retries": 2, "request_timeout_ms": 5_000}, 15_300),
+    # The fourth attempt would end at 120 700 ms.
+    ("4.2", {"retries": 3}, 120_000),
+    ("4.2", {"delivery_timeout_ms": 10_000, "request_timeout_ms": 5_000}, 10_000),
+]
+
+
+@pytest.mark.parametrize(("version", "settings", "budget_ms"), WAITS)
+def test_waiting_budget_by_version(
+    version: str, settings: dict[str, Any], budget_ms: float
+) -> None:
+    """Each attempt lasts its request timeout; the delivery timeout ends them all."""
+    config = Config(kafka_version=version, acks="all", **settings)
+    assert waiting_budget_ms(config) == budget_ms
+    assert waiting_budget_ms(config) >= retry_budget_ms(config)
+
+
+@given(
+    version=st.sampled_from(["2.0", "2.1", "3.7", "4.2"]),
+    retries=st.integers(0, 6),
+    stall_ms=st.floats(0, 130_000),
+)
+def test_the_producer_waits_as_long_as_its_budget_says(
+    version: str, retries: int, stall_ms: float
+) -> None:
+    """The producer against a leader that answers nothing until a follower is out of the ISR."""
+    config = Config(
+        kafka_version=version,
+        acks="all",
+        retries=retries,
+        linger_ms=0,
+        request_timeout_ms=20_000,
+        enable_idempotence=False,
+    )
+
+    def stalled(_number: int, now_ms: float) -> Answer:
+        left = max(stall_ms - now_ms, 0.0)
+        return OK.after(left) if left < 20_000 else SILENT_AFTER_APPEND
+
+    budget = waiting_budget_ms(config)
+    got = deliver(config, 1, stalled, round_trip_ms=0.001)
+    # An answer takes one round trip more than the wait, be it at the very end.
+    if stall_ms < budget - 0.01:
+        assert got.acknowledged == (0,)
+    if stall_ms > budget:
+        assert got.refused == (0,)
+        assert got.told[0].at_ms == pytest.approx(budget)

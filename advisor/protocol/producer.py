@@ -1,7 +1,7 @@
 """How long a producer keeps trying.
 
-Sources: ``ProducerBatch``, ``Sender.canRetry``, KIP-91 (delivery timeout), KIP-580 (exponential
-backoff, 3.7 in the producer).
+Sources: ``ProducerBatch``, ``Sender.canRetry``, ``DelayedProduce``, KIP-91 (delivery timeout),
+KIP-580 (exponential backoff, 3.7 in the producer).
 """
 
 from __future__ import annotations
@@ -29,6 +29,27 @@ def retry_budget_ms(config: Config) -> float:
         return 0.0
     patience = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
     return min(float(patience), _backoffs_ms(config))
+
+
+def waiting_budget_ms(config: Config) -> float:
+    """The longest that a record waits for its acknowledgement without an error.
+
+    While acks=all waits for a follower that no longer fetches, the leader answers nothing: an
+    attempt ends after ``request_timeout_ms``, with ``REQUEST_TIMED_OUT``, and not at once as it
+    does in an outage. So there is one such time for the first attempt and one for each retry, and
+    the backoffs between them; ``delivery_timeout_ms`` after it was created a record is given up,
+    on the wire or not. Each record is looked at as if its request went out at once.
+
+    Returns
+    -------
+    float
+        Milliseconds, never less than `retry_budget_ms`.
+    """
+    assert config.retries is not None
+    assert config.request_timeout_ms is not None
+    patience = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+    attempts = 1.0 + config.retries
+    return min(float(patience), attempts * config.request_timeout_ms + _backoffs_ms(config))
 
 
 def _backoffs_ms(config: Config) -> float:

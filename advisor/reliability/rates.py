@@ -13,6 +13,8 @@ _NOT_RETURNING = "cluster.power.not_returning"
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 # A copy that takes less is over before anything else can happen.
 _INSTANT_HOURS = 1.0 / 3600.0
+# A follower that fetches nothing is waited for so many lag times on average.
+MEAN_LAG_TIMES = 1.25
 # A calendar of restarts that is fuller than this leaves no time between them.
 _FULLEST = 0.9
 
@@ -168,12 +170,13 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
     if config.acks != "all":
         return 0.0, 0.0
     assert config.replica_lag_time_max_ms is not None
-    hung = 1.25 * config.replica_lag_time_max_ms / 3_600_000.0
+    hung = MEAN_LAG_TIMES * config.replica_lag_time_max_ms / 3_600_000.0
     return model.get("detection.seconds", 0.0) / 3600.0, hung
 
 
 __all__ = [
     "HOURS_PER_YEAR",
+    "MEAN_LAG_TIMES",
     "causes_of",
     "copy_hours",
     "failover_hours",

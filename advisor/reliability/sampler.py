@@ -196,8 +196,11 @@ def _set_desk(plan: Plan, board: Board) -> None:
         "failover_hours": plan.failover_hours,
         "handover_hours": plan.handover_hours,
         "budget_hours": plan.budget_hours,
+        "waiting_budget_hours": plan.waiting_budget_hours,
+        "delivery_hours": plan.delivery_hours,
         "dead_stall_hours": plan.stall_hours[0],
         "hung_stall_hours": plan.stall_hours[1],
+        "lag_hours": plan.lag_hours,
     }
     for name, value in constants.items():
         desk[name] = value

@@ -34,7 +34,8 @@ DESK = _fields(
     "events loss_moments lost_years first_losses",
     "now next_strike risk_since year_end at_risk strikes not_returning copies_per_hour "
     "records_per_hour retained flush_hours tail tail_chance failover_hours handover_hours "
-    "budget_hours dead_stall_hours hung_stall_hours",
+    "budget_hours waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours "
+    "lag_hours",
 )
 """One record: the event under way, the totals, and the constants of the plan."""
 
@@ -44,7 +45,7 @@ RACK = _fields("start end", "")
 BROKER = _fields("own rack start end", "")
 SERVED = _fields("set bit", "")
 CLOCK = _fields("place held", "due")
-SET = _fields("state mask mask_after", "weight since down flushed base")
+SET = _fields("state mask mask_after waited", "weight since down flushed base")
 
 
 class Board(NamedTuple):
@@ -70,9 +71,10 @@ class Board(NamedTuple):
     running : array of int, shape (brokers + 2 racks,)
         The clocks that run, ``desk.running`` of them.
     sets : array of SET, shape (sets,)
-        Automaton state, struck slots (by the event and by the one after it), partitions, up to
-        when time is accounted, when writes ended, when all that is left of them was or will be
-        on disk, and the records below all gaps.
+        Automaton state, struck slots (by the event and by the one after it), whether writes had
+        waited for a follower when they ended, partitions, up to when time is accounted, when
+        writes ended, when all that is left of them was or will be on disk, and the records below
+        all gaps.
     slots : array of int, shape (sets, slots)
         Brokers.
     gaps : array of float, shape (sets, gaps)

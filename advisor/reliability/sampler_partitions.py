@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
+from advisor.reliability.model import MECHANISMS
 from advisor.reliability.sampler_board import (
     COLUMNS,
     LOSS_EVENTS,
@@ -28,6 +29,7 @@ from advisor.reliability.sampler_tables import UNKNOWN, Table
 
 _WELL, _GONE = faults.WELL, faults.GONE
 _LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
+_LAGGED = MECHANISMS.index("broker.lag")
 _PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
 
 
@@ -106,6 +108,8 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     if not new.writable:
         _stand_still(board, s, old.writable, losses)
         _lay_blame(table, board, s)
+    else:
+        one.waited = 0
 
 
 @inlined
@@ -143,7 +147,32 @@ def account(table: Table, board: Board, s: int) -> None:
                 board.book[REFUSED, cause] += share * beyond * desk.records_per_hour
                 if not state.readable:
                     board.book[UNREADABLE, cause] += share * passed
+        if one.waited:
+            since = _given_up_before(board, one.since - one.down)
+            more = _given_up_before(board, desk.now - one.down) - since
+            board.book[REFUSED, _LAGGED] += one.weight * more * desk.records_per_hour
     one.since = desk.now
+
+
+@called
+def _given_up_before(board: Board, outage_hours: float) -> float:
+    """Hours of a hung follower's wait that are given up, when an outage after it lasts so long."""
+    desk = board.desk[0]
+    if outage_hours > desk.budget_hours:
+        return float(desk.hung_stall_hours)
+    return _given_up_hung(board, max(desk.delivery_hours - outage_hours, 0.0))
+
+
+@inlined
+def _given_up_hung(board: Board, hours: float) -> float:
+    """Mean hours of a hung follower's wait that are given up after so many, or sooner."""
+    desk = board.desk[0]
+    patience, lag = min(desk.waiting_budget_hours, hours), desk.lag_hours
+    if patience <= lag:
+        return float(desk.hung_stall_hours - patience)
+    # A wait of 1 to 1.5 lag times, evenly spread.
+    left = max(1.5 * lag - patience, 0.0)
+    return float(left * left / lag) if left > 0.0 else 0.0
 
 
 @inlined
@@ -235,11 +264,20 @@ def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> 
 
 @called
 def _count_stall(board: Board, s: int) -> None:
-    """Count the wait for a follower that leaves the ISR; one that is shut down leaves at once."""
-    desk = board.desk[0]
-    hours = desk.hung_stall_hours if desk.event == _LAG else desk.dead_stall_hours
-    if desk.event != _STOP:
-        board.book[STALLED, desk.cause] += board.sets[s].weight * hours
+    """Count the wait for a follower that leaves the ISR; one that is shut down leaves at once.
+
+    If an outage follows, more of what was written meanwhile is given up; see `account`.
+    """
+    desk, weight = board.desk[0], board.sets[s].weight
+    if desk.event == _STOP:
+        return
+    hours = desk.dead_stall_hours
+    beyond = max(hours - desk.waiting_budget_hours, 0.0)
+    if desk.event == _LAG:
+        board.sets[s].waited = 1
+        hours, beyond = desk.hung_stall_hours, _given_up_hung(board, desk.delivery_hours)
+    board.book[STALLED, desk.cause] += weight * hours
+    board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
 
 
 @called

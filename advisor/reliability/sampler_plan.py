@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from advisor.errors import InputError
 from advisor.protocol.config import Config
-from advisor.protocol.producer import retry_budget_ms
 from advisor.reliability import rates
 from advisor.reliability.decisions import Setup
 from advisor.reliability.model import HOURS_PER_YEAR, MECHANISMS, FailureModel
@@ -76,9 +75,13 @@ class Plan:
     failover_hours, handover_hours : float
         Without a leader when one fails, and when one hands over.
     budget_hours : float
-        How long a producer tries before it gives a record up; may be infinite.
+        How long a producer tries in an outage before it gives a record up; may be infinite.
+    waiting_budget_hours, delivery_hours : float
+        How long it waits while the leader does not answer, and altogether; may be infinite.
     stall_hours : (float, float)
-        How long an acknowledgement waits for a dead follower, and for one that hangs.
+        How long an acknowledgement waits for a dead follower, and for one that hangs on average.
+    lag_hours : float
+        The shortest wait for one that hangs; the longest is half as long again.
     """
 
     setup: Setup
@@ -95,7 +98,10 @@ class Plan:
     failover_hours: float = 0.0
     handover_hours: float = 0.0
     budget_hours: float = math.inf
+    waiting_budget_hours: float = math.inf
+    delivery_hours: float = math.inf
     stall_hours: tuple[float, float] = (0.0, 0.0)
+    lag_hours: float = 0.0
 
     @property
     def replicas(self) -> int:
@@ -154,6 +160,7 @@ def plan_for(
     """
     # Workers read plans and make none; they shall not wait for scipy.
     from advisor.reliability.measures import setup_for
+    from advisor.reliability.stalls import Patience, Waits
 
     where = place(cluster, config, load.partitions, placement)
     if placement is not None:
@@ -161,6 +168,7 @@ def plan_for(
     brokers = list(where.rack_of)
     racks = list(dict.fromkeys(where.rack_of.values()))
     copy_hours = rates.copy_hours(config, model, load, where.brokers)
+    patience, waits = Patience.of(config), Waits.of(config, model)
     failover, handover = rates.failover_hours(model, load, where.brokers)
     return Plan(
         setup=setup_for(config, model, load, where.brokers),
@@ -176,8 +184,11 @@ def plan_for(
         tail_hours=load.replication_delay_ms / 3_600_000.0,
         failover_hours=failover,
         handover_hours=handover,
-        budget_hours=retry_budget_ms(config) / 3_600_000.0,
-        stall_hours=rates.stall_hours(config, model),
+        budget_hours=patience.outage_hours,
+        waiting_budget_hours=patience.waiting_hours,
+        delivery_hours=patience.delivery_hours,
+        stall_hours=(waits.dead_hours, waits.hung_hours),
+        lag_hours=waits.lag_hours,
     )
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.protocol.config import Config
-from advisor.protocol.producer import retry_budget_ms
-from advisor.reliability import chain, rates, retention, solve
+from advisor.reliability import chain, rates, retention, solve, stalls
 from advisor.reliability import reduction as red
 from advisor.reliability.bounds import missing, third_failures
 from advisor.reliability.chain import Structure
@@ -133,14 +132,14 @@ class Solution:
         config : Config
             How long its producers retry and its leaders wait; the rest went into the chain.
         """
-        budget_hours = retry_budget_ms(config) / 3_600_000.0
-        stalls = rates.stall_hours(config, self.model)
+        patience = stalls.Patience.of(config)
+        waits = stalls.Waits.of(config, self.model)
         causes = {
             **self._causes,
-            "records_refused_per_year": self._refused(budget_hours),
-            "write_stalled": self._stalled(stalls),
+            "records_refused_per_year": self._refused(waits, patience),
+            "write_stalled": self._stalled(waits),
         }
-        errors = self._errors(causes, budget_hours, max(stalls))
+        errors = self._errors(causes, waits, patience)
         causes["records_dropped_per_year"] = {}
         errors["records_dropped_per_year"] = 0.0
         if config.acks == 0:
@@ -189,10 +188,10 @@ class Solution:
         return min(widest, self.load.retention_hours)
 
     def _errors(
-        self, causes: dict[str, Causes], budget_hours: float, longest_stall: float
+        self, causes: dict[str, Causes], waits: stalls.Waits, patience: stalls.Patience
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
-        events, totals, unwritable, unreadable, hours, stalls = self._missed
+        events, totals, unwritable, unreadable, hours, stalled = self._missed
         events += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         year, load = HOURS_PER_YEAR, self.load
         records = load.records_per_hour_per_partition
@@ -200,16 +199,19 @@ class Solution:
             records * self._widest_gap_hours + 2.0 * self.tail_records
         )
         # Nobody who waits for ever is refused.
-        patience = budget_hours if math.isfinite(budget_hours) else 0.0
-        waiting = self._flux_beyond[1] * patience
+        budget_hours = patience.outage_hours
+        waiting = self._flux_beyond[1] * (budget_hours if math.isfinite(budget_hours) else 0.0)
+        longest = max(waits.dead_hours, waits.hung_hours)
+        most = stalls.most_refused_hours(frozenset(self.mechanism), waits, patience)
+        # Without a bound on what is left out nobody waits if nobody has to.
+        given_up = unwritable + waiting + (most and (stalled + self._flux_beyond[0]) * most)
         added = {
             "loss_events_per_year": events * year,
             "acked_records_lost_per_year": lost * year,
             "write_unavailability": unwritable,
             "read_unavailability": unreadable,
-            "records_refused_per_year": (unwritable + waiting) * records * year,
-            # Without a bound on what is left out nobody waits if nobody has to.
-            "write_stalled": longest_stall and (stalls + sum(self._flux_beyond)) * longest_stall,
+            "records_refused_per_year": given_up * records * year,
+            "write_stalled": longest and (stalled + sum(self._flux_beyond)) * longest,
         }
         merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
         rough = self.precision > solve.EXACT
@@ -237,7 +239,7 @@ class Solution:
                 away + ~self.chain.writable,
                 away + ~self.chain.readable,
                 np.ones(states),
-                np.bincount(source, self.rate * self._stalls, states),
+                np.bincount(source, self.rate * stalls.stalling(self.chain), states),
             ],
             axis=1,
         )
@@ -294,34 +296,16 @@ class Solution:
             self._by_mechanism(self._leader_changes(available) @ np.array(self.outage_hours)),
         )
 
-    @cached_property
-    def _stalls(self) -> NDArray[np.bool_]:
-        """Failures of followers in the ISR with writes going on before and after.
-
-        A controlled shutdown leaves the ISR at once, and a change of leader is counted as such.
-        Who lags is waited for before the spell in which he is out of the ISR, so that this wait
-        counts even where no writes follow; for the dead it is part of the outage.
-        """
-        now, then = self.chain.source, self.chain.target
-        flags, writable = self.chain.flags, self.chain.writable
-        quick = np.array([name == "broker.restart" for name in self.mechanism], dtype=bool)
-        lags = np.array([name == "broker.lag" for name in self.chain.rate_names], dtype=bool)
-        fewer = self.chain.in_sync[then] < self.chain.in_sync[now]
-        other = flags[:, [chain.FAILOVER, chain.HANDOVER, chain.BEYOND]].any(axis=1)
-        asked = writable[now] & (writable[then] | lags[self.chain.rate])
-        found: NDArray[np.bool_] = asked & fewer & ~other & ~quick[self.chain.rate]
-        return found
-
-    def _stalled(self, stall_hours: tuple[float, float]) -> Causes:
+    def _stalled(self, waits: stalls.Waits) -> Causes:
         """Time in which acks=all waits for followers that have not left the ISR yet."""
-        dead, hung = stall_hours
-        waits = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
-        return self._by_mechanism(self._stalls_per_hour * waits)
+        dead, hung = waits.dead_hours, waits.hung_hours
+        hours = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
+        return self._by_mechanism(self._stalls_per_hour * hours)
 
     @cached_property
     def _stalls_per_hour(self) -> Vector:
         """By the names of rates."""
-        return self._by_name(self.flux * self._stalls)
+        return self._by_name(self.flux * stalls.stalling(self.chain))
 
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
         """Failures and moves of the leader that end in service, per hour; by names of rates."""
@@ -334,16 +318,18 @@ class Solution:
     def _unwritable(self) -> Stays:
         return Stays(self.flow, ~self.chain.writable)
 
-    def _refused(self, budget_hours: float) -> Causes:
-        """Records whose producer gives up: created with more outage ahead than it waits."""
+    def _refused(self, waits: stalls.Waits, patience: stalls.Patience) -> Causes:
+        """Records whose producer gives up: created with more ahead of them than it waits."""
         per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
+        budget_hours = patience.outage_hours
         if math.isinf(budget_hours):
             return {}
-        waits = self._unwritable.after(budget_hours)
+        away = self._unwritable.after(budget_hours)
         beyond = np.maximum(np.array(self.outage_hours) - budget_hours, 0.0)
-        changes = self._write_changes @ beyond
+        waited = stalls.refused_hours(self.chain, self._unwritable, waits, patience)
+        moments = self._write_changes @ beyond + self._by_name(self.flux * waited)
         return _added(
-            self._by_blame(self.pi * waits * per_year), self._by_mechanism(changes * per_year)
+            self._by_blame(self.pi * away * per_year), self._by_mechanism(moments * per_year)
         )
 
     @cached_property

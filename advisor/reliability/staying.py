@@ -38,6 +38,11 @@ class Stays:
         self._jumps = sparse.csr_array(inner / self._pace + stay)
         self._terms = np.ones((1, len(self._index)))
 
+    @property
+    def pace(self) -> float:
+        """The fastest that any state of the set is left, per hour."""
+        return self._pace
+
     def after(self, hours_in: float) -> Vector:
         """For each state of the set: probability of staying in it for ``hours_in`` more.
 
@@ -46,21 +51,44 @@ class Stays:
         array, shape (states,)
             0 outside the set.
         """
+        return self.mean_after(np.array([hours_in]), np.ones(1))
+
+    def mean_after(self, hours_in: Vector, weights: Vector) -> Vector:
+        """Sum those probabilities over several numbers of hours, each with its weight.
+
+        Parameters
+        ----------
+        hours_in, weights : arrays, shape (numbers,)
+            Not negative.
+
+        Returns
+        -------
+        array, shape (states,)
+            0 outside the set.
+
+        Raises
+        ------
+        AdvisorError
+            If so many hours hold more than five million of the shortest stays.
+        """
         stays = np.zeros(self._size)
-        mean = self._pace * hours_in
+        mean = self._pace * float(hours_in.max())
         if mean > 5_000_000:
             raise AdvisorError("the producer's budget is too long against the shortest outage")
-        weights = _poisson(mean, int(mean + 9.0 * math.sqrt(mean) + 60.0))
-        # Terms do not grow, so that the weights that are left bound what is cut off.
-        steps = int(np.argmax(np.cumsum(weights[::-1])[::-1] < _ROUNDING))
+        chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
+        for hours, weight in zip(hours_in.tolist(), weights.tolist(), strict=True):
+            chances += weight * _poisson(self._pace * hours, len(chances))
+        # Terms do not grow, so that the chances that are left bound what is cut off.
+        left = np.cumsum(chances[::-1])[::-1]
+        steps = int(np.argmax(left <= _ROUNDING * float(weights.sum())))
         self._remember(min(steps + 1, 1 + _REMEMBERED // max(len(self._index), 1)))
         known = self._terms[: steps + 1]
         # As a product of matrices its threads would take longer than they save.
-        total = np.einsum("i,ij->j", weights[: len(known)], known)
+        total = np.einsum("i,ij->j", chances[: len(known)], known)
         term = known[-1]
         for step in range(len(known), steps + 1):
             term = self._jumps @ term
-            total += weights[step] * term
+            total += chances[step] * term
         stays[self._index] = total
         return stays
 
