@@ -38,10 +38,11 @@ placements = st.lists(replicas, min_size=1, max_size=6)
 tails_or_none = st.sampled_from(TAILS)
 
 
-def losses(per_year: Fluxes, share: float) -> SetLosses:
-    """Losses of one set, of which a share are first ones."""
+def losses(per_year: Fluxes, share: float, tails: Tails | None) -> SetLosses:
+    """Losses of one set, of which a share are first ones; all of tails if there are any."""
     rate = share * math.fsum(per_year.values())
-    return SetLosses(FirstLoss(YEAR / rate, -math.expm1(-rate), "drawn"), per_year)
+    first = FirstLoss(YEAR / rate, -math.expm1(-rate), "drawn")
+    return SetLosses(first, per_year, tails=per_year if tails else {})
 
 
 def first_of(
@@ -52,10 +53,12 @@ def first_of(
 ) -> AnyLoss:
     """Return the first loss of sets within a rack, and across two racks."""
     where = place(CLUSTER, PAIRS, len(sets), tuple(sets))
-    alike = where.alike(False, tails is not None, tails.leaders if tails else None)
-    each = dict(zip(PATTERNS, map(losses, found, shares), strict=True))
+    alike = where.alike(False, tails is not None)
+    led = (tails, where.alike(False, True, tails.leaders)) if tails else None
+    both = zip(PATTERNS, found, shares, strict=True)
+    each = {pattern: losses(per_year, share, tails) for pattern, per_year, share in both}
     there = {pattern: each[pattern] for pattern in alike}
-    return any_loss(there, lambda mechanism: STRIKES[mechanism], alike, tails)
+    return any_loss(there, lambda mechanism: STRIKES[mechanism], alike, tails=led)
 
 
 def no_later(one: AnyLoss, other: AnyLoss) -> bool:

@@ -5,6 +5,10 @@ counted at its site, the broker, rack or cluster whose failure sets it off: give
 each set there loses with its own share, independently of the others. For power lost everywhere at
 once this is the copyset formula, ``1 - (1 - q)^K`` (Cidon et al., USENIX ATC 2013).
 
+Sets that lose while brokers or racks are away that they share are weak at the same time. Those
+losses are counted by what they have in common, once each
+(:mod:`advisor.reliability.meetings`).
+
 Partitions on the same replicas lose together, with one exception: what only a leader had. Such a
 tail belongs to its partition alone.
 """
@@ -13,13 +17,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.meetings import Losses, Meetings, scope_of
 from advisor.reliability.model import HOURS_PER_YEAR
+from advisor.reliability.numbering import IntArray
 from advisor.reliability.placement import Alike
 from advisor.reliability.ranges import Interval
 from advisor.reliability.solve import FirstLoss
+
+Vector = NDArray[np.float64]
 
 
 class SetLosses(NamedTuple):
@@ -31,10 +44,16 @@ class SetLosses(NamedTuple):
         From healthy, over a year.
     per_year : mapping of mechanism to float
         Loss events a year, by the mechanism that sets them off.
+    together : Losses
+        Those of them that others may have part in.
+    tails : mapping of mechanism to float
+        Those of them that a leader has by itself.
     """
 
     first: FirstLoss
     per_year: Mapping[str, float]
+    together: Losses = MappingProxyType({})
+    tails: Mapping[str, float] = MappingProxyType({})
 
 
 class Tails(NamedTuple):
@@ -79,7 +98,8 @@ def any_loss(
     losses: Mapping[tuple[int, ...], SetLosses],
     strikes_per_year: Callable[[str], float],
     sets: Mapping[tuple[int, ...], Alike],
-    tails: Tails | None,
+    meetings: Meetings | None = None,
+    tails: tuple[Tails, Mapping[tuple[int, ...], Alike]] | None = None,
 ) -> AnyLoss:
     """Chance in a year and mean years until at least one partition loses something.
 
@@ -90,9 +110,12 @@ def any_loss(
     strikes_per_year : callable
         How often a mechanism strikes one broker, one rack or the cluster.
     sets : mapping of pattern to Alike
-        Which sets there are, by `Placement.alike`; with ``tails`` for their ``leaders``.
-    tails : Tails, optional
-        None if no record is acknowledged by a leader alone.
+        Which sets there are, by `Placement.alike`.
+    meetings : Meetings, optional
+        Of the same sets. Without it all sets are independent, given the failure.
+    tails : (Tails, mapping of pattern to Alike), optional
+        What only leaders have, and the same sets by partitions and leaders; None if no record is
+        acknowledged by a leader alone.
     """
     # Partitions on the same replicas lose together, but for their tails.
     counts = {pattern: alike.partitions if tails else alike.sets for pattern, alike in sets.items()}
@@ -105,64 +128,148 @@ def any_loss(
     most_often = math.fsum(known[pattern] * count for pattern, count in counts.items())
     if most_often == 0:
         return AnyLoss(0.0, math.inf, (0.0, 0.0))
-    fluxes = {pattern: _of_first_losses(losses[pattern], known[pattern], tails) for pattern in sets}
-    rate = _rate_of_any_loss(fluxes, strikes_per_year, sets, tails)
-    rate = min(max(rate, *known.values()), most_often)
+    rate = 0.0
+    if tails:
+        each, led = tails
+        nobody = _Nobody(strikes_per_year, each.each_change)
+        _met_apart({pattern: losses[pattern].tails for pattern in led}, led, nobody)
+        rate = nobody.rate_of_somebody
+    fluxes = {
+        pattern: _of_first_losses(losses[pattern], known[pattern], bool(tails)) for pattern in sets
+    }
+    nobody = _Nobody(strikes_per_year, 1)
+    apart = {pattern: found.per_year for pattern, found in fluxes.items()}
+    if meetings:
+        apart = _met_together(fluxes, meetings, nobody)
+    _met_apart(apart, sets, nobody)
+    rate = min(max(rate + nobody.rate_of_somebody, *known.values()), most_often)
     least = max(first.probability for first in firsts.values())
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
     most = min(most, 1.0)
     return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
 
 
-def _of_first_losses(
-    found: SetLosses, known_per_year: float, tails: Tails | None
-) -> Mapping[str, float]:
-    """What a set loses a year by each mechanism, without what soon follows another loss.
+def _of_first_losses(found: SetLosses, known_per_year: float, tails: bool) -> SetLosses:
+    """What a set loses a year but for tails, without what soon follows another loss.
 
-    Losses come in clumps; the chain knows how much rarer the first of them is. Tails come in pairs
-    at most, which `Tails.each_change` counts.
+    Losses come in clumps; the chain knows how much rarer the first of them is, if all that it
+    counts are these.
     """
-    if tails:
-        return found.per_year
-    total = math.fsum(found.per_year.values())
-    share = min(known_per_year / total, 1.0) if total else 0.0
-    return {mechanism: flux * share for mechanism, flux in found.per_year.items()}
+    certain = {name: flux - found.tails.get(name, 0.0) for name, flux in found.per_year.items()}
+    total = math.fsum(certain.values())
+    share = min(known_per_year / total, 1.0) if total > 0 and not tails else 1.0
+    return SetLosses(
+        found.first,
+        {mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
+        {key: flux * share for key, flux in found.together.items()},
+    )
 
 
-def _rate_of_any_loss(
+class _Nobody:
+    """How likely it is, at each stroke, that nobody loses.
+
+    Where somebody loses more often than a mechanism strikes the site, what exceeds that was set
+    off later, by what is not shared. So more sets, or more losses, never make a loss rarer.
+
+    Parameters
+    ----------
+    strikes_per_year : callable
+        How often a mechanism strikes one broker, one rack or the cluster.
+    chances : int
+        Of losing at each stroke.
+    """
+
+    def __init__(self, strikes_per_year: Callable[[str], float], chances: int) -> None:
+        self._strikes = lru_cache(maxsize=None)(strikes_per_year)
+        self._chances = chances
+        self._logarithms: dict[tuple[str, str, Hashable], float] = defaultdict(float)
+        self._alone = 0.0
+
+    def strikes(self, mechanism: str) -> bool:
+        """Whether it strikes; otherwise it ends a spell that something else began."""
+        return self._strikes(mechanism) > 0
+
+    def lose_alone(self, per_year: float) -> None:
+        """Losses that nothing else has part in."""
+        self._alone += per_year
+
+    def lose(
+        self, mechanism: str, scope: str, site: Hashable, per_year: float, count: int = 1
+    ) -> None:
+        """So many lose at a site, each so often, independently when it is struck."""
+        strikes, chances = self._strikes(mechanism), self._chances
+        share = per_year / strikes / chances
+        unhurt = chances * math.log1p(-min(share, 1.0 - 1e-12))
+        self._logarithms[mechanism, scope, site] += unhurt * count
+        if share > 1.0:
+            self._alone += (share - 1.0) * strikes * chances * count
+
+    def lose_at(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
+        """The same, once at each of some sites, which may be named several times."""
+        some = np.flatnonzero(per_year)
+        for site in np.unique(sites[some]).tolist():
+            for amount, count in zip(
+                *np.unique(per_year[some[sites[some] == site]], return_counts=True), strict=True
+            ):
+                self.lose(mechanism, scope, site, float(amount), int(count))
+
+    @property
+    def rate_of_somebody(self) -> float:
+        """How often, per year, at least one loses something."""
+        return self._alone + math.fsum(
+            -math.expm1(logarithm) * self._strikes(mechanism)
+            for (mechanism, _, _), logarithm in self._logarithms.items()
+        )
+
+
+def _met_together(
+    fluxes: Mapping[tuple[int, ...], SetLosses], meetings: Meetings, nobody: _Nobody
+) -> dict[tuple[int, ...], Mapping[str, float]]:
+    """Count what several sets lose at once; return the rest of the losses."""
+    shared: dict[tuple[str, str], list[Vector]] = defaultdict(list)
+    rest: dict[tuple[int, ...], Mapping[str, float]] = {}
+    for pattern, found in fluxes.items():
+        per_year = dict(found.per_year)
+        here: dict[tuple[str, str], list[tuple[IntArray, float]]] = defaultdict(list)
+        for (mechanism, scope, weakness), flux in found.together.items():
+            if nobody.strikes(mechanism):
+                per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
+                ways, events = meetings.met(pattern, scope, weakness)
+                here[mechanism, scope].append((events, flux / ways))
+        for (mechanism, scope), parts in here.items():
+            shared[mechanism, scope].append(_summed(parts))
+        rest[pattern] = per_year
+    for (mechanism, scope), by_pattern in shared.items():
+        # Sets of several patterns may see the same event.
+        often = np.zeros(max(map(len, by_pattern)))
+        for amounts in by_pattern:
+            often[: len(amounts)] = np.maximum(often[: len(amounts)], amounts)
+        nobody.lose_at(mechanism, scope, meetings.sites(scope)[: len(often)], often)
+    return rest
+
+
+def _summed(parts: Sequence[tuple[IntArray, float]]) -> Vector:
+    """What falls to each event, by its number."""
+    amounts = np.zeros(1 + max(int(events.max()) for events, _ in parts))
+    for events, amount in parts:
+        amounts[events] += amount
+    return amounts
+
+
+def _met_apart(
     fluxes: Mapping[tuple[int, ...], Mapping[str, float]],
-    strikes_per_year: Callable[[str], float],
     sets: Mapping[tuple[int, ...], Alike],
-    tails: Tails | None,
-) -> float:
-    """How often, per year, at least one set loses something.
-
-    Where a set loses more often than a mechanism strikes its sites, what exceeds that was set off
-    later, by what is not shared. So more sets, or more losses, never make a loss rarer.
-    """
-    mechanisms = {mechanism for found in fluxes.values() for mechanism in found}
-    struck_per_year = {mechanism: strikes_per_year(mechanism) for mechanism in mechanisms}
-    chances = tails.each_change if tails else 1
-    nobody: dict[tuple[str, Hashable], float] = defaultdict(float)
-    alone = 0.0
+    nobody: _Nobody,
+) -> None:
+    """Count what each set loses by itself, where it is struck."""
     for pattern, alike in sets.items():
         for mechanism, flux in fluxes[pattern].items():
-            strikes = struck_per_year[mechanism]
-            if strikes == 0:
-                # Set off by the end of a spell that something else began: nothing is shared.
-                alone += flux * alike.sets
+            if not nobody.strikes(mechanism):
+                nobody.lose_alone(flux * alike.sets)
                 continue
-            scope = mechanism.split(".")[0]
+            scope = scope_of(mechanism)
             for (struck, sites), partitions in alike.struck.items():
-                if struck != (scope if scope in ("broker", "rack") else "cluster"):
+                if struck != scope:
                     continue
-                share = flux / sites / strikes / chances
-                unhurt = chances * math.log1p(-min(share, 1.0 - 1e-12))
                 for site, count in partitions.items():
-                    nobody[mechanism, site] += unhurt * count
-                if share > 1.0:
-                    alone += (share - 1.0) * strikes * chances * sum(partitions.values())
-    return alone + math.fsum(
-        -math.expm1(logarithm) * struck_per_year[mechanism]
-        for (mechanism, _), logarithm in nobody.items()
-    )
+                    nobody.lose(mechanism, scope, site, flux / sites, count)

@@ -111,13 +111,14 @@ def third_failures(
     """
     table = np.array([rates[name] for name in chain.rate_names])
     cuts = float(chain.cuts.per_hour(table, chain.states).max())
-    is_power = np.array([".power" in n and not n.startswith("repair") for n in chain.rate_names])
-    powers, beyond = is_power[chain.rate], chain.flags[:, BEYOND]
+    powers = [".power" in n and not n.startswith("repair") for n in chain.rate_names]
+    is_power = np.array(powers, dtype=bool)[chain.rate]
+    beyond = chain.flags[:, BEYOND]
     moves = (chain.source != chain.target) | beyond
-    still = sums(chain.source, rate * (powers & moves), chain.states)[chain.target]
+    still = sums(chain.source, rate * (is_power & moves), chain.states)[chain.target]
     still = np.where(beyond, strikes_per_hour(rates, chain.setting.racks, power=True), still)
     between = moves & (beyond | ~chain.writable[chain.target])
-    feared = rate * np.where(powers, still, cuts)
+    feared = rate * np.where(is_power, still, cuts)
     onward = sums(chain.source[between], feared[between], chain.states)
     return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0
 

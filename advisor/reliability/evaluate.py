@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from advisor.protocol.config import Config
-from advisor.reliability.anyloss import KAFKA_TAILS, SetLosses, any_loss
+from advisor.reliability.anyloss import KAFKA_TAILS, AnyLoss, SetLosses, Tails, any_loss
 from advisor.reliability.assumptions import assumptions
 from advisor.reliability.cost import cost_of
-from advisor.reliability.measures import SetMeasures, measure
+from advisor.reliability.measures import SetMeasures, measure, together
+from advisor.reliability.meetings import Losses, Meetings
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.placement import Brokers, Placement, Replicas, place
+from advisor.reliability.placement import Alike, Brokers, Placement, Replicas, place
 from advisor.reliability.rates import rate_per_hour
 from advisor.reliability.result import Reliability, tolerance
 from advisor.reliability.solve import EXACT, ROUGH
@@ -80,31 +83,30 @@ def _evaluate(
     like: FailureModel | None = None,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
-    tails = None if config.acks == "all" else KAFKA_TAILS
     # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
-    alike = where.alike(ordered, ordered or tails is not None, tails.leaders if tails else None)
+    alike = where.alike(ordered, apart=False)
+    led = None if config.acks == "all" else where.alike(ordered, True, KAFKA_TAILS.leaders)
+    tails = None if led is None else (KAFKA_TAILS, led)
     counts = {pattern: found.partitions for pattern, found in alike.items()}
     sets = sum(found.sets for found in alike.values())
-    solved = {
-        pattern: measure(pattern, config, model, load, where.brokers, precision, like)
-        for pattern in alike
-    }
-    probability, mean_years, bounds = any_loss(
-        {
-            pattern: SetLosses(found.first_loss, found.causes["loss_events_per_year"])
-            for pattern, found in solved.items()
-        },
-        lambda name: rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,
-        alike,
-        tails,
-    )
+    asked = (config, model, load, where.brokers, precision, like)
+    solved = {pattern: measure(pattern, *asked) for pattern in alike}
+
+    shared = [
+        {p: together(p, *asked, began) if sets > 1 else {} for p in alike}
+        for began in (False, True)
+    ]
+    strikes = partial(rate_per_hour, config=config, model=model, load=load, brokers=where.brokers)
+    met = where.meetings(ordered)
+    first, other = (_first_loss(solved, some, strikes, alike, met, tails) for some in shared)
+    latest = max(first, other, key=lambda found: found.mean_years)
     causes = _causes(solved, counts)
-    _split_probability(causes, probability)
+    _split_probability(causes, first.probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
     # Shares of all time, but for the rounding of their sum.
     whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
     return Reliability(
-        loss_probability_per_year=probability,
+        loss_probability_per_year=first.probability,
         loss_events_per_year=whole["loss_events_per_year"],
         acked_records_lost_per_year=whole["acked_records_lost_per_year"],
         write_unavailability=whole["write_unavailability"],
@@ -112,11 +114,12 @@ def _evaluate(
         write_stalled=whole["write_stalled"],
         records_refused_per_year=whole["records_refused_per_year"],
         records_dropped_per_year=whole["records_dropped_per_year"],
-        mean_years_to_loss=mean_years,
+        mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
-        bounds=bounds,
-        error_bounds=MappingProxyType(_error_bounds(solved, counts, sets, mean_years)),
+        bounds=first.bounds,
+        latest=latest,
+        error_bounds=MappingProxyType(_error_bounds(solved, counts, sets, first, latest)),
         early_cuts_per_year=sum(solved[p].early_cuts_per_year * n for p, n in counts.items()),
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
@@ -128,6 +131,29 @@ def _evaluate(
         cluster=cluster,
         cost=cost_of(config, load, where, cluster),
         again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
+    )
+
+
+def _first_loss(
+    solved: Mapping[tuple[int, ...], SetMeasures],
+    shared: Mapping[tuple[int, ...], Losses],
+    strikes_per_hour: Callable[[str], float],
+    alike: Mapping[tuple[int, ...], Alike],
+    meetings: Meetings,
+    tails: tuple[Tails, Mapping[tuple[int, ...], Alike]] | None,
+) -> AnyLoss:
+    """Of all sets, given what they lose in common."""
+    losses = {
+        pattern: SetLosses(
+            found.first_loss,
+            found.causes["loss_events_per_year"],
+            shared[pattern],
+            found.tails_per_year if tails else {},
+        )
+        for pattern, found in solved.items()
+    }
+    return any_loss(
+        losses, lambda name: strikes_per_hour(name) * HOURS_PER_YEAR, alike, meetings, tails
     )
 
 
@@ -150,7 +176,8 @@ def _error_bounds(
     solved: dict[tuple[int, ...], SetMeasures],
     counts: dict[tuple[int, ...], int],
     sets: int,
-    mean_years: float,
+    first: AnyLoss,
+    latest: AnyLoss,
 ) -> dict[str, float]:
     """How far each measure may be off."""
     partitions = sum(counts.values())
@@ -163,10 +190,14 @@ def _error_bounds(
     }
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
     events = bounds["loss_events_per_year"] * (1 if sets == 1 else 3)
-    bounds["loss_probability_per_year"] = min(events, 1.0)
+    later = first.probability - latest.probability
+    bounds["loss_probability_per_year"] = min(events + later, 1.0)
     # What is missing adds to the rate, whose inverse the mean is.
-    share = mean_years * events if events else 0.0
-    bounds["mean_years_to_loss"] = mean_years / (1.0 + 1.0 / share) if share else 0.0
+    share = first.mean_years * events if events else 0.0
+    sooner = first.mean_years / (1.0 + 1.0 / share) if share else 0.0
+    apart = latest.mean_years > first.mean_years
+    later_years = latest.mean_years - first.mean_years if apart else 0.0
+    bounds["mean_years_to_loss"] = max(sooner, later_years)
     return bounds
 
 
@@ -185,5 +216,5 @@ def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
     return (
         f"Markov chain of {states} states in {len(solved)} rack pattern(s), {how}; "
         f"{sets} replica set(s)"
-        + (", independent given the failure that strikes them" if sets > 1 else "")
+        + (", independent but for failures and racks that they share" if sets > 1 else "")
     )

@@ -10,12 +10,21 @@ from advisor.protocol.controller import Policy
 from advisor.reliability import chain, faults, rates, solve
 from advisor.reliability.chain import Structure
 from advisor.reliability.decisions import Setup
+from advisor.reliability.meetings import Losses
 from advisor.reliability.model import FailureModel
 from advisor.reliability.selection import Guide
 from advisor.reliability.solution import SetMeasures, Solution
 from advisor.reliability.workload import Workload
 
-__all__ = ["SetMeasures", "measure", "setting_for", "setup_for", "solution", "solved"]
+__all__ = [
+    "SetMeasures",
+    "measure",
+    "setting_for",
+    "setup_for",
+    "solution",
+    "solved",
+    "together",
+]
 
 
 def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
@@ -154,3 +163,18 @@ def solution(
     found = rates_for(structure.setup, structure.setting, config, model, load, brokers)
     _, hung = rates.stall_hours(config, model)
     return Solution(structure, found, model, load, brokers, hung, solve.EXACT)
+
+
+def together(
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    precision: float,
+    like: FailureModel | None,
+    began_together: bool,
+) -> Losses:
+    """What replica sets may lose in common; see :meth:`Solution.together` and :func:`measure`."""
+    found = solved(pattern, config, model, load, brokers, precision, like)
+    return found.together(began_together)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from advisor.errors import InputError
 from advisor.protocol.assignment import assign
 from advisor.protocol.config import Config
+from advisor.reliability.meetings import Meetings
 
 Replicas = tuple[int, ...]
 
@@ -100,6 +101,25 @@ class Placement:
         if key not in self._known:
             self._known[key] = self._put_together(*key)
         known: Mapping[tuple[int, ...], Alike] = self._known[key]
+        return known
+
+    def meetings(self, ordered: bool, led: bool = True) -> Meetings:
+        """Which of its sets are weak and struck together; the same question is answered once.
+
+        Parameters
+        ----------
+        ordered, led : bool
+            As for `alike`.
+        """
+        key = ("meetings", ordered, led)
+        if key not in self._known:
+            there: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
+            for replicas, _ in self.sets:
+                pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
+                there[pattern].add(tuple(sorted(replicas)))
+            members = {pattern: sorted(sets) for pattern, sets in there.items()}
+            self._known[key] = Meetings(members, self.rack_of)
+        known: Meetings = self._known[key]
         return known
 
     def _put_together(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import InputError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, ranges, wording
+from advisor.reliability.anyloss import AnyLoss
 from advisor.reliability.cost import Cost
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
@@ -29,17 +30,6 @@ _WORTH_A_LINE = 0.01
 
 __all__ = ["MEASURES", "UNITS", "Reliability", "Tolerance", "tolerance"]
 
-MEASURES = (
-    "loss_probability_per_year",
-    "loss_events_per_year",
-    "mean_years_to_loss",
-    "acked_records_lost_per_year",
-    "write_unavailability",
-    "read_unavailability",
-    "write_stalled",
-    "records_refused_per_year",
-    "records_dropped_per_year",
-)
 UNITS = {
     "loss_probability_per_year": "probability",
     "loss_events_per_year": "events/year",
@@ -52,12 +42,10 @@ UNITS = {
     "records_dropped_per_year": "records/year",
 }
 
-_FRACTIONS = (
-    "loss_probability_per_year",
-    "write_unavailability",
-    "read_unavailability",
-    "write_stalled",
-)
+MEASURES = tuple(UNITS)
+_FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
+# Measures that depend on what replica sets have in common, as `AnyLoss` calls them.
+_OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
 # Rarer than this, what the card leaves out matters more than what it holds.
 _BEYOND_BELIEF_YEARS = 1e6
@@ -104,6 +92,9 @@ class Reliability:
     bounds : (float, float)
         What ``loss_probability_per_year`` lies between, whatever the dependence between the
         replica sets: the largest set's, and the sum. Equal for a single set.
+    latest : AnyLoss
+        The first loss of several sets if spells that began together, by a rack or the site, ended
+        together too; the value counts them as each broker's own, which is sooner.
     error_bounds : mapping of measure to float
         How far each computed value may be from the model's own, in the measure's unit: what the
         states that the chain leaves out could add, and rounding. It has nothing to do with the
@@ -134,6 +125,7 @@ class Reliability:
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
     bounds: Interval
+    latest: AnyLoss
     error_bounds: Mapping[str, float]
     early_cuts_per_year: float
     neglected_per_year: float
@@ -176,6 +168,9 @@ class Reliability:
         for name in MEASURES:
             value, sample = getattr(self, name), [getattr(result, name) for result in drawn]
             low, high = ranges.spread(sample)
+            if name in _OF_ALL_SETS:
+                ends = ranges.spread([getattr(r.latest, _OF_ALL_SETS[name]) for r in drawn])
+                low, high = min(low, ends[0]), max(high, ends[1])
             most = 1.0 if name in _FRACTIONS else math.inf
             # Where failures outrun repairs no bound can be given, and the draws count as they are.
             # Rounding adds nothing, not even a rough solution's: two digits do not show it.
@@ -192,9 +187,16 @@ class Reliability:
         """A measure with its error, which adds to it, or shortens the time to a loss."""
         value: float = getattr(self, name)
         if name != "mean_years_to_loss":
-            return value + self.error_bounds[name]
-        rate = 1.0 / value + self.error_bounds["loss_probability_per_year"]
+            off = self.error_bounds[name]
+            return value + (self._off_sooner if name == "loss_probability_per_year" else off)
+        rate = 1.0 / value + self._off_sooner
         return 1.0 / rate if rate else math.inf
+
+    @property
+    def _off_sooner(self) -> float:
+        """By how much the probability may be too low: replica sets only depend more, not less."""
+        too_high = self.loss_probability_per_year - self.latest.probability
+        return self.error_bounds["loss_probability_per_year"] - too_high
 
     def _has_no_digit(self, name: str) -> bool:
         """Whether a measure may be off by half of itself, or more."""

@@ -26,6 +26,7 @@ from advisor.reliability.quorums import Quorums
 from advisor.reliability.scheme_chain import SchemeChain, explored
 from advisor.reliability.solve import Vector
 from advisor.reliability.staying import Stays
+from advisor.reliability.together import of_chain
 from advisor.reliability.workload import Workload
 
 
@@ -50,6 +51,8 @@ class Filled:
     Attributes
     ----------
     chain : SchemeChain
+    per_hour : array, shape (names,)
+        Rates of the chain's names.
     rate : array, shape (transitions,)
         Per hour.
     share : array, shape (states,)
@@ -64,6 +67,7 @@ class Filled:
     """
 
     chain: SchemeChain
+    per_hour: Vector
     rate: Vector
     share: Vector
     rough: bool
@@ -131,7 +135,21 @@ def measures(
         "records_refused_per_year": _refused_share(filled, config, outage) * records,
     }
     events = _by_mechanism(chain, flux * losing * HOURS_PER_YEAR, model)
-    return SchemeMeasures(SetLosses(first, events), amounts)
+    own = np.array([key[0] for key in chain.keys])
+    shared = of_chain(
+        chain,
+        own,
+        np.broadcast_to(pattern, own.shape),
+        [rates.causes_of(name, model) for name in chain.rate_names],
+        filled.per_hour,
+        flux * chain.losses,
+        flux * (1.0 - chain.losses) * filled.early,
+        began_together=False,
+    )
+    together = {key: amount * HOURS_PER_YEAR for key, amount in shared.items()}
+    dropped = flux * (1.0 - chain.losses) * some * dropping * HOURS_PER_YEAR
+    tails = _by_mechanism(chain, dropped, model)
+    return SchemeMeasures(SetLosses(first, events, together, tails), amounts)
 
 
 def _filled(
@@ -154,7 +172,8 @@ def _filled(
     unflushed_hours = min(unflushed_hours, load.retention_hours)
     nobody = np.zeros(len(chain.keys))
     never = np.zeros(len(rate))
-    bare = Filled(chain, rate, nobody, precision > solve.EXACT, unflushed_hours, never, never)
+    rough = precision > solve.EXACT
+    bare = Filled(chain, per_hour, rate, nobody, rough, unflushed_hours, never, never)
     flow = bare.flow()
     stops = chain.writable[chain.source] & ~chain.writes
     unflushed: Vector = np.where(stops, unflushed_hours, 0.0)

@@ -203,9 +203,8 @@ def scheme_row(
     scheme = Quorums.of(name, factor)
     where = place(cluster, config, load.partitions)
     tails = Tails(each_change=1, leaders=factor) if scheme.tail else None
-    alike = where.alike(
-        ordered=False, apart=bool(tails), leaders=factor if tails else None, led=False
-    )
+    alike = where.alike(ordered=False, apart=False, led=False)
+    led = where.alike(ordered=False, apart=True, leaders=factor, led=False)
     counts = {pattern: sets.partitions for pattern, sets in alike.items()}
     found = {
         pattern: measures(scheme, pattern, config, model, load, where.brokers, precision)
@@ -215,7 +214,8 @@ def scheme_row(
         {pattern: measured.losses for pattern, measured in found.items()},
         lambda name: rates.rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,
         alike,
-        tails,
+        where.meetings(ordered=False, led=False),
+        (tails, led) if tails else None,
     )
 
     def over_all(measure: str) -> float:

@@ -17,8 +17,10 @@ from advisor.reliability import reduction as red
 from advisor.reliability.bounds import missing, third_failures
 from advisor.reliability.chain import Structure
 from advisor.reliability.early_cuts import charged
+from advisor.reliability.meetings import Losses
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.staying import Stays
+from advisor.reliability.together import of_chain
 from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
@@ -45,6 +47,8 @@ class SetMeasures:
         From healthy, over a year.
     causes : dict of measure to dict of mechanism to float
         For all measures that are sums or shares of time; the parts add up to the measure.
+    tails_per_year : dict of mechanism to float
+        Loss events of what only a leader had.
     early_cuts_per_year : float
         Loss events by power that goes before all is on disk; see `early_cuts`.
     neglected_per_year : float
@@ -56,6 +60,7 @@ class SetMeasures:
 
     first_loss: solve.FirstLoss
     causes: dict[str, Causes]
+    tails_per_year: Causes
     early_cuts_per_year: float
     neglected_per_year: float
     states: int
@@ -109,7 +114,8 @@ class Solution:
         self.unflushed = structure.unflushed(self.unflushed_hours, hung_hours)
         out = self.flow.out[structure.target]
         self.early, self.early_lost_hours = charged(cuts, out, self.unflushed)
-        self.events: Vector = certain + 2.0 * some * tail + self.early
+        self.tails: Vector = np.where(tail, 2.0 * some, 0.0)
+        self.events: Vector = certain + self.tails + self.early
         losing = certain - math.expm1(-2.0 * self.tail_records) * tail
         self.losing: Vector = losing + (1.0 - losing) * self.early
         self.pi = solve.stationary(self.flow, precision)
@@ -123,6 +129,15 @@ class Solution:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return solve.Flow.of(source, target, rate[moves], absorbed)
+
+    def together(self, began_together: bool) -> Losses:
+        """Losses a year that sets may have in common; see `together.weaknesses`."""
+        names, own, racks = self.chain.rate_names, self.chain.own, self.chain.racks
+        behind = [rates.causes_of(name, self.model) for name in names]
+        table = np.array([self.rates[name] for name in names])
+        certain, early = self.flux * self.chain.flags[:, chain.LOSS], self.flux * self.early
+        found = of_chain(self.chain, own, racks, behind, table, certain, early, began_together)
+        return {key: amount * HOURS_PER_YEAR for key, amount in found.items()}
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.
@@ -147,6 +162,7 @@ class Solution:
         return SetMeasures(
             first_loss=self._first_loss,
             causes=causes,
+            tails_per_year=self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR),
             early_cuts_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
             neglected_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
             states=self.chain.states,
