@@ -112,6 +112,8 @@ def cut(structure: chain.Structure, kept: int) -> chain.Structure:
     flags = structure.flags[from_kept].copy()
     flags[:, chain.BEYOND] = beyond
     every = np.concatenate([np.arange(kept), left])
+    cuts = np.flatnonzero(structure.cuts.state < kept)
+    state, rate, end = (column[cuts] for column in structure.cuts[:3])
     return replace(
         structure,
         states=kept,
@@ -128,7 +130,7 @@ def cut(structure: chain.Structure, kept: int) -> chain.Structure:
         in_sync=structure.in_sync[:kept],
         blame={name: share[:kept] for name, share in structure.blame.items()},
         beyond=place,
-        cuts=Cuts(*(column[structure.cuts.state < kept] for column in structure.cuts)),
+        cuts=Cuts(state, rate, end, structure.cuts.odds),
         stops=(structure.writable[structure.source[from_kept]] & ~structure.writable[target])[
             beyond
         ],

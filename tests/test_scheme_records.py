@@ -13,7 +13,8 @@ from advisor.reliability import faults, retention
 from advisor.reliability import reduction as red
 from advisor.reliability.measures import setting_for
 from advisor.reliability.model import load_model
-from advisor.reliability.quorums import SCHEMES, Quorums, lost_early, settle
+from advisor.reliability.quorums import SCHEMES, Outage, Quorums, early_end, settle
+from advisor.reliability.returns import Outages
 from advisor.reliability.scheme_chain import explored
 from advisor.reliability.schemes import MEASURES, SchemeRow, compare_schemes, rows_beside
 from advisor.reliability.wording import significant
@@ -32,6 +33,8 @@ DISKS = (
 )
 # Power goes often, and soon after the writing has stopped.
 CUTS = ({"crash": 1000, "power": 1000}, {"crash": 4, "power": 4}, 30.0)
+# ... and stays away longer than a crash.
+LONG_CUTS = ({"crash": 2000, "power": 600}, {"crash": 0.5, "power": 8}, 30.0)
 LONG_FLUSH_HOURS = 0.1
 UNFLUSHED = ("synchronous", "majority", "asynchronous")
 
@@ -199,27 +202,44 @@ def test_power_lost_twice_before_all_is_on_disk_loses_the_last_seconds(name: str
     assert found["flushed majority"].loss_events_per_year == 0
 
 
-def test_who_returns_first_decides_whether_early_power_loses() -> None:
+def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float) -> float:
+    """Chance that early power takes slot 1's end of the log for good; the others have crashed.
+
+    Parameters are the levels before, and how often spells end per hour.
+    """
+    scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
+    others = (faults.CRASHED,) * (len(levels) - 2)
+    stopped = settle(scheme, (faults.CRASHED, faults.WELL, *others), levels, copying=True)
+    after = faults.Machines((faults.CRASHED, faults.DARK, *others), racks)
+    change = faults.Change("broker.power", after, ((red.POWER, (1,)),))
+    outages: Outages[Outage] = Outages()
+    end = early_end(scheme, stopped, change, True, outages)
+    rates = {"repair broker.crash": crashed, "repair broker.power": dark}
+    odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
+    return float(odds.of(ends, np.array(list(rates.values())))[0])
+
+
+@pytest.mark.parametrize(("crashed", "dark"), [(1.0, 1.0), (1.0, 50.0), (20.0, 0.1)])
+def test_who_returns_first_decides_whether_early_power_loses(crashed: float, dark: float) -> None:
     """A majority of three stops as one crashes and another was down; then power takes the last.
 
-    The crashed one alone holds the end. Each of three returns first, and it loses if the other two
-    return before it: one chance in three. If the other had everything, it loses nothing.
+    The crashed one alone holds the end, and it is lost if the other two return before it. If the
+    other had everything, nothing is lost.
     """
-    majority, racks = Quorums.of("majority", 3), (0, 1, 2)
-    own = (faults.CRASHED, faults.WELL, faults.CRASHED)
-    stopped = settle(majority, own, (0, 0, 1), copying=True)
-    change = faults.Change(
-        "broker.power",
-        faults.Machines((faults.CRASHED, faults.DARK, faults.CRASHED), racks),
-        ((red.POWER, (1,)),),
-    )
-    assert lost_early(majority, stopped, change, copying=True) == pytest.approx(1 / 3)
-    whole = settle(majority, own, (0, 0, 0), copying=True)
-    assert lost_early(majority, whole, change, copying=True) == 0.0
-    behind = settle(majority, own, (1, 0, 1), copying=True)
-    assert lost_early(majority, behind, change, copying=True) == 1.0
-    synchronous = Quorums.of("synchronous", 3)
-    assert lost_early(synchronous, stopped, change, copying=True) == 0.0
+    either = 2.0 * crashed + dark
+    last = dark / either / 2.0 + crashed / either * dark / (crashed + dark)
+    assert early_chance("majority", (0, 0, 1), crashed, dark) == pytest.approx(last, rel=1e-12)
+    assert early_chance("majority", (0, 0, 0), crashed, dark) == 0.0
+    assert early_chance("majority", (1, 0, 1), crashed, dark) == 1.0
+    assert early_chance("synchronous", (0, 0, 1), crashed, dark) == 0.0
+
+
+def test_what_a_majority_loses_in_any_case_is_not_early_powers() -> None:
+    """Slots 0 and 1 of five have the end, and power takes it from 1. Three that are back lead.
+
+    Of ten threes that may be first, three have 1 and not 0. One has neither, and loses as it would.
+    """
+    assert early_chance("majority", (0, 0, 1, 1, 1), 1.0, 1.0) == pytest.approx(0.3, rel=1e-12)
 
 
 def test_a_tail_costs_what_the_leader_alone_had() -> None:
@@ -298,14 +318,22 @@ def test_lives_drawn_by_lot_lose_as_much(
     assert (np.abs(mean - exact) <= FAR * error).all(), (mean, exact, error)
 
 
-@pytest.mark.parametrize(("name", "replicas"), [("synchronous", 2), ("majority", 3)])
-def test_lives_in_which_power_goes_early_lose_as_often(name: str, replicas: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "replicas", "lived", "years"),
+    [("synchronous", 2, CUTS, 40), ("majority", 3, CUTS, 40), ("majority", 3, LONG_CUTS, 50)],
+)
+def test_lives_in_which_power_goes_early_lose_as_often(
+    name: str,
+    replicas: int,
+    lived: tuple[dict[str, float], dict[str, float], float],
+    years: float,
+) -> None:
     """The twin knows no rule about early power: it looks when each record was written.
 
     Two synchronous replicas lose in no other way. A majority leaves out that power may find a
     record missing twice, so that only its losses are counted here.
     """
-    rates, hours, kept = CUTS
+    rates, hours, kept = lived
     load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=kept)
     mechanisms = {
         f"broker_{what}": {"per_year": rate, "minutes": hours[what] * 60}
@@ -313,7 +341,7 @@ def test_lives_in_which_power_goes_early_lose_as_often(name: str, replicas: int)
     }
     model = card(**mechanisms, flush={"seconds": LONG_FLUSH_HOURS * 3600})
     row = rows(model, replicas, load)[name]
-    drawn = np.array(lives(name, rates, hours, load, 40, replicas, LONG_FLUSH_HOURS))
+    drawn = np.array(lives(name, rates, hours, load, years, replicas, LONG_FLUSH_HOURS))
     mean, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
     assert abs(mean[1] - row.loss_events_per_year) <= FAR * error[1]
     if name == "synchronous":

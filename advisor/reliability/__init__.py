@@ -3,7 +3,8 @@
 - The question: `model`, `card`, `counts` (what fails), `workload`, `placement`.
 - The partition with time taken out: `reduction`, `decisions`, `histories`; as a table `automaton`.
 - The machines below it: `faults`, `rates`.
-- All that can happen: `graph`, `happenings`, `early_cuts`, `numbering`, `symmetry`.
+- All that can happen: `graph`, `happenings`, `early_cuts`, `returns`, `numbering`,
+  `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
   `limits`, `bounds`; as arrays `chain`.
 - Its solution: `solve`, `staying`, `retention`, `solution`; for one replica set `measures`.

@@ -155,6 +155,8 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
     written = np.array(table.writable)[whole.partition]
     writable = written[kept]
+    rate_names = [whole.rate_names[number] for number in met.tolist()]
+    cuts = _early_cuts(whole, kept, part, rate_names, writable)
     return Structure(
         states=len(kept),
         source=part.source,
@@ -163,7 +165,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         weight=part.times,
         flags=np.stack([*flags, beyond], axis=1),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1))[part.gaps],
-        rate_names=tuple(whole.rate_names[number] for number in met.tolist()),
+        rate_names=tuple(rate_names),
         writable=writable,
         readable=np.array(table.readable)[partitions],
         growing=np.array(table.growing)[partitions],
@@ -174,7 +176,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         setting=whole.setting,
         beyond=place,
         stops=writable[part.source[beyond]] & ~written[part.into[beyond]],
-        cuts=_early_cuts(whole, kept, part, met, writable),
+        cuts=cuts,
         own=own,
         racks=racks,
         waits=waits,
@@ -185,15 +187,19 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
 
 
 def _early_cuts(
-    whole: Graph, kept: IntArray, part: Part, names: IntArray, writable: NDArray[np.bool_]
+    whole: Graph, kept: IntArray, part: Part, names: list[str], writable: NDArray[np.bool_]
 ) -> Cuts:
-    """Of the kept states in which writing stops."""
+    """Of the kept states in which writing stops; names of rates that are not met yet are added."""
     stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
     stopped = np.unique(part.target[stops])
-    found = whole.early_cuts(kept[stopped])
-    number = np.zeros(len(whole.rate_names), dtype=np.int64)
-    number[names] = np.arange(len(names))
-    return Cuts(stopped[found.state], number[found.rate], found.chance)
+    owner, rate, end = whole.early_cuts(kept[stopped])
+    ends = end.tolist()
+    power = [whole.rate_names[number] for number in rate.tolist()]
+    names += [n for n in dict.fromkeys([*power, *whole.outages.names(ends)]) if n not in names]
+    place = {name: number for number, name in enumerate(names)}
+    odds, renamed = whole.outages.odds(ends, place)
+    cuts = np.array([place[name] for name in power], dtype=np.int64)
+    return Cuts(stopped[owner], cuts, renamed, odds)
 
 
 def _blame(waits: IntArray) -> dict[str, NDArray[np.float64]]:

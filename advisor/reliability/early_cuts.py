@@ -2,26 +2,37 @@
 
 What was written last is in the page cache of those who were in sync. One failure stops the
 writing; if power then goes within the time until all is on disk, whoever it strikes lacks the end
-of the log: nobody has it any more, or whoever leads next lacks it. The second failure within so
-short a time is charged to the first one, which leads into the state without writing. What a third
-could do is neglected, and part of the error (:func:`advisor.reliability.bounds.third_failures`).
+of the log: nobody has it any more, or whoever leads next lacks it. Who that is may depend on who is
+back first (:mod:`advisor.reliability.returns`). The second failure within so short a time is
+charged to the first one, which leads into the state without writing. What a third could do within
+it is neglected, and part of the error (:func:`advisor.reliability.bounds.third_failures`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
 from advisor.reliability.happenings import LOSS, UNFLUSHED, Events, Passages
 from advisor.reliability.numbering import IntArray
+from advisor.reliability.returns import LOST, SPARED, End, Odds, Outages
 from advisor.reliability.solve import Vector, sums
 
 _EARLY = {red.POWER: red.EARLY_POWER}
+# What ends the outage of a replica, by its condition.
+_RETURNS = {
+    **dict.fromkeys(red.DOWN, red.BACK),
+    red.GONE: red.REPLACED,
+    red.LAGGING: red.CAUGHT_UP,
+}
+Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+"""Nobody leads: the partition if power went late, if it went early; spells and racks by slot."""
+
 # Below this two terms of the series have more digits than the quotient.
 _FEW = 1e-5
 
@@ -33,16 +44,19 @@ class Cuts(NamedTuple):
     ----------
     state, rate : arrays of int, shape (cuts,)
         Where, and index of the name of the failure's rate.
-    chance : array, shape (cuts,)
-        Of a loss by this failure.
+    end : array of int, shape (cuts,)
+        What comes of it: LOST, or an outage in ``odds``.
+    odds : Odds
+        Who is back first.
     """
 
     state: IntArray
     rate: IntArray
-    chance: Vector
+    end: IntArray
+    odds: Odds
 
     def per_hour(self, rates: Vector, states: int) -> Vector:
-        """How often power that would go early goes in each state.
+        """How often power goes in each state that would lose by going early.
 
         Parameters
         ----------
@@ -50,7 +64,8 @@ class Cuts(NamedTuple):
             Per hour, of each name.
         states : int
         """
-        return sums(self.state, rates[self.rate] * self.chance, states)
+        chance = self.odds.of(self.end, rates)
+        return sums(self.state, rates[self.rate] * chance, states)
 
 
 def charged(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
@@ -87,12 +102,18 @@ class EarlyCuts:
     table : Automaton
     events : Events
     passages : Passages
+
+    Attributes
+    ----------
+    outages : Outages
+        In which the order of return decides what is lost.
     """
 
     def __init__(self, table: Automaton, events: Events, passages: Passages) -> None:
         self._table, self._events, self._passages = table, events, passages
         self._early = np.zeros(0, dtype=np.int64)
-        self._later: dict[int, float] = {}
+        self._whoever: dict[tuple[int, int], int | None] = {}
+        self.outages: Outages[Outage] = Outages()
 
     def early(self, events: IntArray) -> IntArray:
         """The same events with power gone early; -1 if none is about power."""
@@ -106,39 +127,75 @@ class EarlyCuts:
         early = tuple((_EARLY.get(event, event), slots) for event, slots in told)
         return -1 if early == told else self._events.number(early)
 
-    def chance(self, partition: IntArray, events: IntArray, early: IntArray) -> NDArray[np.float64]:
-        """Of losing by power that goes early what is not lost by power that goes late.
+    def ends(
+        self, partition: IntArray, events: IntArray, early: IntArray, own: IntArray, racks: IntArray
+    ) -> IntArray:
+        """What power that goes early loses and would not lose later: LOST, SPARED or an outage.
 
         Parameters
         ----------
         partition, events, early : arrays of int, shape (asked,)
+        own, racks : arrays of int, shape (asked, replicas)
+            What each slot's broker suffers afterwards, and where it stands.
         """
         known = self._passages
         late, soon = known.of(partition, events), known.of(partition, early)
         spared = known.flags[late] & LOSS == 0
-        lost: NDArray[np.float64]
-        lost = (spared & (known.flags[soon] & LOSS > 0)).astype(np.float64)
-        for place in np.flatnonzero(spared & (known.flags[soon] & UNFLUSHED > 0)).tolist():
-            lost[place] = max(lost[place], self._lost_later(int(known.following[soon[place]])))
-        return lost
+        found = np.where(spared & (known.flags[soon] & LOSS > 0), LOST, SPARED)
+        waits = spared & (known.flags[soon] & LOSS == 0) & (known.flags[soon] & UNFLUSHED > 0)
+        for place in np.flatnonzero(waits).tolist():
+            both = int(known.following[late[place]]), int(known.following[soon[place]])
+            machines = tuple(own[place].tolist()), tuple(racks[place].tolist())
+            found[place] = self._end(*both, *machines)
+        return found
 
-    def _lost_later(self, partition: int) -> float:
-        """Chance that gap 0 is lost as soon as somebody leads; who returns first is left open."""
+    def _end(self, late: int, soon: int, own: tuple[int, ...], racks: tuple[int, ...]) -> int:
+        """Of an outage, after power that went late and after power that went early."""
+        whoever = self._whoever_returns(late, soon)
+        if whoever is not None:
+            return whoever
+        return self.outages.end((late, soon, own, racks), self._ways)
+
+    def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
+        late, soon, own, racks = key
+        for change in faults.ends(faults.Machines(own, racks)):
+            ((event, slots),) = change.events
+            after = self._after(late, soon, event, slots)
+            if isinstance(after, tuple):
+                whoever = self._whoever_returns(*after)
+                if whoever is None:
+                    yield change.rate, ((*after, change.machines.own, racks),)
+                    continue
+                after = whoever
+            yield change.rate, after
+
+    def _whoever_returns(self, late: int, soon: int) -> int | None:
+        """What comes of an outage if the order of return does not matter; None if it does."""
         table = self._table
-        if table.readable[partition]:
-            return 0.0
-        known = self._later.get(partition)
-        if known is None:
-            condition = table.states[partition].condition
-            down = [slot for slot, own in enumerate(condition) if own in red.DOWN]
-            chances = [self._lost_with(partition, slot) for slot in down]
-            known = self._later[partition] = sum(chances) / len(chances) if chances else 0.0
-        return known
+        if table.readable[soon]:
+            return SPARED
+        both = late, soon
+        if both not in self._whoever:
+            different: set[int | None] = set()
+            for slot, condition in enumerate(table.states[soon].condition):
+                if condition in _RETURNS:
+                    after = self._after(late, soon, _RETURNS[condition], (slot,))
+                    if isinstance(after, int):
+                        different.add(after)
+                    elif after != both:
+                        different.add(self._whoever_returns(*after))
+            (*_, any_of) = different or {SPARED}
+            self._whoever[both] = any_of if len(different) <= 1 else None
+        return self._whoever[both]
 
-    def _lost_with(self, partition: int, slot: int) -> float:
-        """The same if this slot's broker returns first."""
-        following, outcome = self._table.step(partition, red.BACK, (slot,))
+    def _after(
+        self, late: int, soon: int, event: int, slots: tuple[int, ...]
+    ) -> int | tuple[int, int]:
+        """LOST or SPARED once somebody leads, or how the partition goes on without a leader."""
+        later, same = self._table.step(late, event, slots)
+        following, outcome = self._table.step(soon, event, slots)
         onto = outcome.gap_map[0]
         if onto == red.LOST:
-            return 1.0
-        return self._lost_later(following) if onto == 0 and following != partition else 0.0
+            # What is lost in any case is counted when it happens.
+            return SPARED if same.losses & ~red.TAIL else LOST
+        return (later, following) if onto == 0 else SPARED

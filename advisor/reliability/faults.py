@@ -130,6 +130,14 @@ def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
         yield from _cluster_power(machines, NOT_RETURNING in setting.mechanisms)
 
 
+def ends(machines: Machines) -> Iterator[Change]:
+    """The spells that can end next, with the names of their rates."""
+    for slot in range(len(machines.own)):
+        yield from _broker_ends(machines, slot)
+    for rack in range(max(machines.racks) + 1):
+        yield from _rack_ends(machines, machines.members(rack))
+
+
 def _own(machines: Machines, slots: tuple[int, ...], condition: int) -> Machines:
     own = list(machines.own)
     for slot in slots:
@@ -182,8 +190,12 @@ def _rack_changes(
     standing = tuple([s for s in members if machines.own[s] != GONE])
     if "rack.destroyed" in setting.mechanisms and standing:
         yield Change("rack.destroyed", _own(machines, standing, GONE), ((red.DESTROY, standing),))
+    yield from _rack_ends(machines, members)
+
+
+def _rack_ends(machines: Machines, members: tuple[int, ...]) -> Iterator[Change]:
     for spell in (ISOLATED, RACK_DARK):
-        back = suffering(spell)
+        back = tuple([s for s in members if machines.own[s] == spell])
         if back:
             yield Change(f"repair {SPELLS[spell]}", _own(machines, back, WELL), ((red.BACK, back),))
 

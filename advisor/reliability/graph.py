@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from advisor.reliability import faults
 from advisor.reliability.automaton import automaton
 from advisor.reliability.decisions import Setup
-from advisor.reliability.early_cuts import Cuts, EarlyCuts
+from advisor.reliability.early_cuts import EarlyCuts, Outage
 from advisor.reliability.happenings import (
     FAILOVER,
     HANDOVER,
@@ -31,6 +31,7 @@ from advisor.reliability.happenings import (
 )
 from advisor.reliability.numbering import IntArray, Pairs, spread
 from advisor.reliability.peril import copies_ahead, peril
+from advisor.reliability.returns import SPARED, Outages
 from advisor.reliability.symmetry import Symmetry
 
 __all__ = [
@@ -144,13 +145,18 @@ class Graph:
             self._perils[number] = peril(state), copies_ahead(state)
         return self._perils[partition]
 
-    def early_cuts(self, states: IntArray) -> Cuts:
+    def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """What power loses that goes before what was written last is on disk.
 
         Parameters
         ----------
         states : array of int, shape (asked,)
-            Those in which nothing is written. The cuts name them by their index.
+            Those in which nothing is written.
+
+        Returns
+        -------
+        owner, rate, end : arrays of int, shape (cuts,)
+            Index into ``states``, number of the rate's name, and LOST or one of ``outages``.
         """
         machines, known = self.machines[states], self._changes
         known.ask(machines)
@@ -158,10 +164,20 @@ class Graph:
         early = self._cuts.early(known.events[row])
         about = np.flatnonzero(early >= 0)
         owner, row = owner[about], row[about]
-        partition = self.partition[states[owner]]
-        chance = self._cuts.chance(partition, known.events[row], early[about])
-        loses = chance > 0
-        return Cuts(owner[loses], known.rate[row[loses]], chance[loses])
+        end = self._cuts.ends(
+            self.partition[states[owner]],
+            known.events[row],
+            early[about],
+            known.after[row],
+            known.racks[machines[owner]],
+        )
+        loses = end != SPARED
+        return owner[loses], known.rate[row[loses]], end[loses]
+
+    @property
+    def outages(self) -> Outages[Outage]:
+        """In which the order of return decides what power that went early has taken."""
+        return self._cuts.outages
 
     def _explore(self, states: IntArray) -> None:
         """Find the moves out of states, many at once."""

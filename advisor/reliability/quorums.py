@@ -17,12 +17,15 @@ from a replica than which no other log that still exists holds more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.histories import INTO_BASE, LOST, gaps_between, newest, ranked
+from advisor.reliability.returns import LOST as LOST_EARLY
+from advisor.reliability.returns import SPARED, End, Outages
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -32,6 +35,9 @@ _FALLS = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY)
 
 Levels = tuple[int, ...]
 """Per slot how much of the acknowledged history its log holds: 0 all of it, 1 less, ..., EMPTY."""
+
+Outage = tuple[Levels, Levels, faults.Machines]
+"""Nobody leads: the logs if power went late, if it went early, and what the machines suffer."""
 
 GapMap = tuple[int, ...]
 """For each gap between levels its new number, LOST or INTO_BASE, as in `histories`."""
@@ -237,35 +243,44 @@ def follow(
     )
 
 
-def lost_early(scheme: Quorums, before: View, change: faults.Change, copying: bool) -> float:
-    """Chance that power loses, right after writing has stopped, what it would not lose later.
+def early_end(
+    scheme: Quorums, before: View, change: faults.Change, copying: bool, outages: Outages[Outage]
+) -> int:
+    """What power loses, right after writing has stopped, and would not lose later.
 
-    Either nobody has the end of the log any more, or whoever leads next may lack it.
+    Returns
+    -------
+    int
+        LOST where nobody has the end of the log any more; one of ``outages`` where it depends on
+        who is back first whether the next to lead lacks it; or SPARED.
     """
-    if follow(scheme, before, change, copying, page_cache=True).losses:
-        return 0.0
-    step = follow(scheme, before, change, copying, page_cache=True, early=True)
-    if step.losses:
-        return 1.0
-    if step.unflushed != 0:
-        return 0.0
-    return _lost_later(scheme, step.view, change.machines.own, copying)
+    late = follow(scheme, before, change, copying, page_cache=True)
+    if late.losses:
+        return SPARED
+    soon = follow(scheme, before, change, copying, page_cache=True, early=True)
+    if soon.losses:
+        return LOST_EARLY
+    if soon.unflushed != 0 or soon.view.readable:
+        return SPARED
+
+    def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
+        for end in faults.ends(key[2]):
+            yield end.rate, _after(scheme, key, end.machines, copying)
+
+    return outages.end((late.view.levels, soon.view.levels, change.machines), ways)
 
 
-def _lost_later(scheme: Quorums, view: View, own: tuple[int, ...], copying: bool) -> float:
-    """Chance that gap 0 is lost once somebody leads; all are equally likely to return first."""
-    if view.readable:
-        return 0.0
-    away = [s for s, condition in enumerate(own) if condition not in (*RUNNING, faults.GONE)]
-    chances = []
-    for back in away:
-        after = tuple(faults.WELL if s == back else condition for s, condition in enumerate(own))
-        then = settle(scheme, after, view.levels, copying)
-        if then.gap_map[0] == 0:
-            chances.append(_lost_later(scheme, then, after, copying))
-        else:
-            chances.append(float(then.gap_map[0] == LOST))
-    return sum(chances) / len(chances) if chances else 0.0
+def _after(
+    scheme: Quorums, before: Outage, machines: faults.Machines, copying: bool
+) -> End[Outage]:
+    """How an outage goes on, or ends, when somebody is back."""
+    late, soon = (settle(scheme, machines.own, levels, copying) for levels in before[:2])
+    if soon.gap_map[0] == LOST:
+        # What is lost in any case is counted when it happens.
+        return SPARED if late.lost else LOST_EARLY
+    if soon.gap_map[0] != 0 or soon.readable:
+        return SPARED
+    return ((late.levels, soon.levels, machines),)
 
 
 def _along(onto: GapMap, step: GapMap) -> GapMap:

@@ -20,13 +20,15 @@ from advisor.reliability.histories import INTO_BASE, gaps_between
 from advisor.reliability.quorums import (
     RUNNING,
     Levels,
+    Outage,
     Quorums,
     Step,
     View,
+    early_end,
     follow,
-    lost_early,
     settle,
 )
+from advisor.reliability.returns import SPARED, Outages
 
 Key = tuple[tuple[int, ...], Levels]
 """What each slot's broker suffers, and how complete its log is."""
@@ -125,39 +127,48 @@ def explored(
             found.append(_Move(number, numbers[key], name, weight, step))
     keys = tuple(numbers)
     stopped = {m.target for m in found if views[m.source].writable} if page_cache else set()
+    outages: Outages[Outage] = Outages()
     early = [
         (number, *cut)
         for number in sorted(stopped)
-        for cut in _early_cuts(scheme, setting, keys[number][0], views[number], copying)
+        for cut in _early_cuts(scheme, setting, keys[number][0], views[number], copying, outages)
     ]
-    return _arrays(keys, views, found, early)
+    return _arrays(keys, views, found, early, outages)
 
 
 def _early_cuts(
-    scheme: Quorums, setting: faults.Setting, own: tuple[int, ...], view: View, copying: bool
-) -> Iterator[tuple[str, float]]:
-    """Yield the names of power failures that lose early, and their chances of doing so."""
+    scheme: Quorums,
+    setting: faults.Setting,
+    own: tuple[int, ...],
+    view: View,
+    copying: bool,
+    outages: Outages[Outage],
+) -> Iterator[tuple[str, int]]:
+    """Yield the names of power failures that may lose early, and what comes of them."""
     if view.writable:
         return
     for change in faults.changes(faults.Machines(own, setting.racks), setting):
         if any(event == red.POWER for event, _ in change.events):
-            chance = lost_early(scheme, view, change, copying)
-            if chance:
-                yield change.rate, chance
+            end = early_end(scheme, view, change, copying, outages)
+            if end != SPARED:
+                yield change.rate, end
 
 
 def _arrays(
     keys: tuple[Key, ...],
     views: list[View],
     found: list[_Move],
-    early: list[tuple[int, str, float]],
+    early: list[tuple[int, str, int]],
+    outages: Outages[Outage],
 ) -> SchemeChain:
-    names = tuple(dict.fromkeys(move.rate for move in found))
+    ends = [end for *_, end in early]
+    names = tuple(dict.fromkeys([*(move.rate for move in found), *outages.names(ends)]))
     place = {name: number for number, name in enumerate(names)}
     width = max(len(keys[0][0]) - 1, 1)
     gap_map = np.full((len(found), width), INTO_BASE, dtype=np.int64)
     for row, move in enumerate(found):
         gap_map[row, : len(move.step.gap_map)] = move.step.gap_map
+    odds, renamed = outages.odds(ends, place)
     return SchemeChain(
         keys=keys,
         writable=np.array([view.writable for view in views]),
@@ -179,7 +190,8 @@ def _arrays(
         cuts=Cuts(
             np.array([state for state, _, _ in early], dtype=np.int64),
             np.array([place[rate] for _, rate, _ in early], dtype=np.int64),
-            np.array([chance for *_, chance in early], dtype=np.float64),
+            renamed,
+            odds,
         ),
     )
 
