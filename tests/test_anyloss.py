@@ -125,3 +125,18 @@ def test_a_placement_is_made_once() -> None:
         for least in (1, 2)
     )
     assert one is two
+
+
+def test_what_is_destroyed_is_lost_whatever_is_acknowledged() -> None:
+    """Twelve partitions of one replica each lose as soon with acks=1 as with acks=all."""
+    with_all, with_one = (
+        advisor.evaluate(
+            CLUSTER,
+            advisor.Config(replication_factor=1, min_insync_replicas=1, acks=acks),
+            CARD,
+            Workload(partitions=12, replication_delay_ms=0.0),
+        )
+        for acks in ("all", 1)
+    )
+    assert with_all.mean_years_to_loss == pytest.approx(with_one.mean_years_to_loss, rel=1e-12)
+    assert with_all.loss_probability_per_year > 0.9

@@ -7,9 +7,10 @@
   `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
   `limits`, `bounds`; as arrays `chain`.
-- Its solution: `solve`, `staying`, `retention`, `solution`; for one replica set `measures`.
-- The answer: `evaluate`, `anyloss` (for all sets), `result`, `ranges`, `tornado`, `cost`,
-  `tolerances`, `internal_topics`, `empty_leader`, `copysets`, `wording`, `drawing`, `frames`.
+- Its solution: `solve`, `staying`, `stalls`, `retention`, `solution`; for one replica set `measures`.
+- All sets: `anyloss`, and what they have in common, `meetings` and `together`; `copysets`.
+- The answer: `evaluate`, `assumptions`, `result`, `ranges`, `tornado`, `cost`, `tolerances`,
+  `internal_topics`, `empty_leader`, `wording`, `drawing`, `frames`.
 - Other schemes: `quorums`, `scheme_chain`, `scheme_solution`, `schemes`.
 - The sampler: `sampler`, `sampler_*`; its answer `sampled`, beside the exact one `crosscheck`.
 """

@@ -81,7 +81,8 @@ class Reliability:
         controller notices, or 1 to 1.5 times ``replica.lag.time.max.ms``. None of it is in
         ``write_unavailability``; 0 with other acks.
     records_refused_per_year : float
-        Written with more outage ahead than the producer waits, by the distribution of outages.
+        Written with more outage ahead than the producer waits, by the distribution of outages, or
+        given up while acks=all waited for a follower.
     records_dropped_per_year : float
         With acks=0, which acknowledges nothing: records gone from logs, and never written to
         them (``records_refused_per_year`` counts these too). ``acked_records_lost_per_year`` is
