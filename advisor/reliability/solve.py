@@ -20,10 +20,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.sparse import csgraph
 
 from advisor.errors import AdvisorError
+from advisor.reliability.elimination import Elimination
+from advisor.reliability.uniformisation import absorbed_within
 
 Vector = NDArray[np.float64]
 
@@ -38,6 +40,12 @@ _SWEEPS = 2000
 _SWEEPS_BETWEEN_LOOKS = 4
 # By this factor less than the precision asked for, when the start is taken as forgotten.
 _FORGOTTEN = math.exp(3.0)
+# What the sums' own rounding hides.
+_ROUNDED = 1e-13
+# The bound on what is left of the start has a factor that may need as much as exp of this.
+_MARGIN = 2.0
+# A kernel beyond this leaves nothing of the bound.
+_CONTRACTS = 0.9
 
 
 def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
@@ -128,7 +136,7 @@ class Excursions:
 
     def forward(self, source: Vector) -> Vector:
         """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""
-        arrivals = sum_of_paths(self._columns, source[1:], self.precision, self._patience)
+        arrivals = self._followed(self._columns, source[1:])
         if arrivals is None:
             return np.concatenate([[0.0], self._eliminated(source[1:], True)])
         return np.concatenate([[0.0], arrivals / self.out[1:]])
@@ -141,56 +149,51 @@ class Excursions:
         gain : array, shape (states,) or (states, gains)
         """
         first = (gain[1:].T / self.out[1:]).T
-        value = sum_of_paths(self._rows, first, self.precision, self._patience)
+        value = self._followed(self._rows, first)
         if value is None:
             value = self._eliminated(gain[1:], False)
         return np.concatenate([np.zeros_like(gain[:1]), value])
 
-    @property
-    def _patience(self) -> int:
-        return _SWEEPS if len(self.out) <= _LARGEST_ELIMINATED else _MOST_SWEEPS
+    def lasting(self, gain: Vector, per_hour: float) -> Vector | None:
+        """What excursions collect where an hour's gain grows by ``exp(per_hour * age)``.
+
+        Parameters
+        ----------
+        gain : array, shape (states, gains)
+        per_hour : float
+            How fast; less than every state is left.
+
+        Returns
+        -------
+        array, shape (gains,), or None
+            Per healthy hour; None where it is endless, or takes long to tell.
+        """
+        slower = self.out[1:] - per_hour
+        if not np.all(slower > 0):
+            return None
+        # Killed at a negative rate: as if each state were left more slowly, for the same places.
+        more = sparse.diags_array(self.out[1:] / slower)
+        jumps = sparse.csr_array(more @ self._rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = sum_of_paths(jumps, (gain[1:].T / slower).T, ROUGH, _SWEEPS)
+            found = None if value is None else self.start[1:] @ value
+        return found if found is not None and bool(np.all(np.isfinite(found))) else None
+
+    def _followed(self, jumps: sparse.csr_array, first: Vector) -> Vector | None:
+        """The sum over paths; None where elimination is quicker."""
+        if "_elimination" in vars(self):
+            return None
+        patience = _SWEEPS if len(self.out) <= _LARGEST_ELIMINATED else _MOST_SWEEPS
+        return sum_of_paths(jumps, first, self.precision, patience)
 
     def _eliminated(self, given: Vector, forward: bool) -> Vector:
         """The same by elimination, where excursions are too long to be followed."""
+        return self._elimination.solve(given, forward)
+
+    @cached_property
+    def _elimination(self) -> Elimination:
         leak = self.back[1:] + self.flow.absorbed[1:]
-        return eliminate(self.flow.rates[1:, 1:].toarray(), leak, given, forward)
-
-
-def eliminate(rates: Vector, leak: Vector, given: Vector, forward: bool) -> Vector:
-    """Solve ``x (D - A) = given`` (forward) or ``(D - A) x = given`` without subtraction.
-
-    Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed by itself;
-    a state's total rate is the sum of what leads to the states that are left, and of its leak.
-
-    Parameters
-    ----------
-    rates : array, shape (n, n)
-        A, off-diagonal rates.
-    leak : array, shape (n,)
-        Rate out of the system from each state.
-    given : array, shape (n,) or (n, columns)
-    forward : bool
-    """
-    rates, leak, given = rates.copy(), leak.copy(), given.copy()
-    np.fill_diagonal(rates, 0.0)
-    count = len(leak)
-    total = np.zeros(count)
-    for last in range(count - 1, -1, -1):
-        onward = rates[last, :last]
-        total[last] = onward.sum() + leak[last]
-        if total[last] == 0:
-            raise AdvisorError("a part of the chain cannot be left: give every outage a duration")
-        arriving = rates[:last, last] / total[last]
-        leak[:last] += arriving * leak[last]
-        share = onward / total[last] if forward else arriving
-        given[:last] += np.multiply.outer(share, given[last])
-        rates[:last, :last] += np.outer(arriving, onward)
-        np.fill_diagonal(rates[:last, :last], 0.0)
-    solved = np.zeros_like(given)
-    for state in range(count):
-        row = rates[:state, state] if forward else rates[state, :state]
-        solved[state] = (given[state] + row @ solved[:state]) / total[state]
-    return solved
+        return Elimination(self.flow.rates[1:, 1:].toarray(), leak)
 
 
 def sum_of_paths(
@@ -282,12 +285,42 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
     mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
     ahead = hours.backward(np.ones(len(hours.out)))
     slowest = float(ahead.max())
-    # What is left of the start decays as exp(-horizon / slowest).
+    # What is left of the start decays as exp(-horizon / slowest), or faster.
+    left, most = 0.0, math.inf
     if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
-        probability = _uniformised(flow, hours.out, horizon_hours)
-        return FirstLoss(mean_hours, probability, "uniformisation")
-    probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
-    return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
+        most = max(precision, _ROUNDED)
+        left = _left_of_the_start(hours, loss_per_healthy_hour, horizon_hours, most)
+    if left < math.inf:
+        probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
+        if left <= most * probability:
+            return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
+    probability = absorbed_within(flow, horizon_hours, precision)
+    return FirstLoss(mean_hours, probability, "uniformisation")
+
+
+def _left_of_the_start(
+    hours: Excursions, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
+) -> float:
+    """A bound on what the extrapolation to the horizon is off, having begun healthy.
+
+    The chance of being healthy at t, times ``exp(h t)`` (h: the hazard), solves a renewal equation
+    ``1 = v + k * v`` with a kernel k >= 0 made of excursions that go on. Where K, the integral of
+    ``k exp(x t)``, is below 1, v is within ``K / (1 - K) exp(-x t)`` of its limit. Losses follow
+    from v through what excursions lose at each age; their integral from the horizon on gives the
+    bound, with ``x + h`` for the growth that :meth:`Excursions.lasting` weighs ages by.
+    """
+    growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
+    gains = np.stack([np.ones(len(hours.out)), hours.flow.absorbed], axis=1)
+    found = hours.lasting(gains, growth)
+    # The hazard is less than the losses of a healthy hour.
+    if found is None or growth <= loss_per_healthy_hour:
+        return math.inf
+    time, losses = map(float, found)
+    kernel = time * growth / (growth - loss_per_healthy_hour)
+    if kernel >= _CONTRACTS:
+        return math.inf
+    at_once = kernel / (1.0 - kernel) * (float(hours.flow.absorbed[0]) + losses)
+    return math.exp(-growth * horizon_hours) / growth * (at_once + losses)
 
 
 def _before_absorption(flow: Flow) -> Flow:
@@ -327,28 +360,3 @@ def _extrapolated(hours: Excursions, visits: Vector, ahead: Vector, horizon_hour
     lead = shortfall / (1.0 - shortfall)
     decay = -math.expm1(-hazard * horizon_hours)
     return decay - lead * (1.0 - decay)
-
-
-def _uniformised(flow: Flow, out: Vector, horizon_hours: float) -> float:
-    """Probability of absorption by Jensen's series; Poisson weights beyond their tails cut off."""
-    pace = float(out.max()) * 1.000001
-    mean = pace * horizon_hours
-    spread = 9.0 * math.sqrt(mean) + 60.0
-    if mean + spread > 20_000_000:
-        raise AdvisorError(
-            "a repair takes too long against the shortest outage to be solved within a year's "
-            "horizon; leave the shortest mechanism out, or use simulate()"
-        )
-    first, last = max(0, int(mean - spread)), int(mean + spread)
-    tail = stats.poisson.sf(np.arange(first, last + 1), mean)
-    jumps = sparse.csr_array(flow.rates.T / pace)
-    stay = 1.0 - out / pace
-    leave = flow.absorbed / pace
-    there = np.zeros(len(out))
-    there[0] = 1.0
-    lost = 0.0
-    for step in range(last + 1):
-        # Lost in jump step+1 if at least that many jumps happen.
-        lost += float(there @ leave) * (1.0 if step < first else float(tail[step - first]))
-        there = jumps @ there + stay * there
-    return lost

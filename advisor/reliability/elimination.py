@@ -1,0 +1,67 @@
+"""Solving a chain by elimination without subtraction, where paths are too long to be followed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.errors import AdvisorError
+
+Vector = NDArray[np.float64]
+
+
+class Elimination:
+    """Solves ``x (D - A) = given`` and ``(D - A) x = given``, keeping the digits of every entry.
+
+    Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed by itself;
+    a state's total rate is the sum of what leads to the states that are left, and of its leak.
+
+    Parameters
+    ----------
+    rates : array, shape (n, n)
+        A, off-diagonal rates.
+    leak : array, shape (n,)
+        Rate out of the system from each state.
+
+    Raises
+    ------
+    AdvisorError
+        If a part of the chain cannot be left.
+    """
+
+    def __init__(self, rates: Vector, leak: Vector) -> None:
+        rates, leak = rates.copy(), leak.copy()
+        np.fill_diagonal(rates, 0.0)
+        total = np.zeros(len(leak))
+        for last in range(len(leak) - 1, -1, -1):
+            onward = rates[last, :last]
+            total[last] = onward.sum() + leak[last]
+            if total[last] == 0:
+                raise AdvisorError(
+                    "a part of the chain cannot be left: give every outage a duration"
+                )
+            arriving = rates[:last, last] / total[last]
+            leak[:last] += arriving * leak[last]
+            rates[:last, :last] += np.outer(arriving, onward)
+            np.fill_diagonal(rates[:last, :last], 0.0)
+        # Of each state: rates to and from those that are left when it is eliminated.
+        self._rates, self._total = rates, total
+
+    def solve(self, given: Vector, forward: bool) -> Vector:
+        """The solution for one right-hand side, or for several.
+
+        Parameters
+        ----------
+        given : array, shape (n,) or (n, columns)
+        forward : bool
+            ``x (D - A) = given``; else ``(D - A) x = given``.
+        """
+        rates, total, given = self._rates, self._total, given.copy()
+        for last in range(len(total) - 1, -1, -1):
+            share = (rates[last, :last] if forward else rates[:last, last]) / total[last]
+            given[:last] += np.multiply.outer(share, given[last])
+        solved = np.zeros_like(given)
+        for state in range(len(total)):
+            row = rates[:state, state] if forward else rates[state, :state]
+            solved[state] = (given[state] + row @ solved[:state]) / total[state]
+        return solved
