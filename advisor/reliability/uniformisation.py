@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse, special
 
 from advisor.errors import AdvisorError
 
@@ -98,7 +98,7 @@ class _Weights:
     def __init__(self, mean: float) -> None:
         spread = 9.0 * math.sqrt(mean) + 60.0
         self._first, self.count = max(0, int(mean - spread)), int(mean + spread) + 1
-        self._tail: Vector = stats.poisson.sf(np.arange(self._first, self.count), mean)
+        self._tail: Vector = special.pdtrc(np.arange(self._first, self.count), mean)
 
     def between(self, begin: int, end: int) -> Vector:
         """Weights of the steps from ``begin`` on and before ``end``."""
