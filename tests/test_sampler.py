@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from advisor.reliability.automaton import automaton
 from advisor.reliability.result import MEASURES
 from advisor.reliability.sampler import run_block
 from advisor.reliability.sampler_merge import merge
+from advisor.reliability.sampler_partitions import _note_copies
 from advisor.reliability.sampler_plan import Block, cut_into_blocks, plan_for
 from advisor.reliability.sampler_tables import tables
 
@@ -236,6 +238,46 @@ def test_partitions_that_fail_together_lose_together() -> None:
     assert events == pytest.approx(12 * moments / years, rel=1e-12)
     # A twelfth of a record a second, for 30 s until it is on disk.
     assert found.acked_records_lost_per_year.value == pytest.approx(events * 2.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("placement", [((1, 2), (2, 1)), ((1, 2), (1, 2)), ((1, 2), (2, 3))])
+def test_a_broker_copies_at_once_what_it_shares_with_the_same_brokers(
+    placement: tuple[tuple[int, int], ...],
+) -> None:
+    """Whoever leads them: two partitions on two brokers lose as one does, as the chain has it.
+
+    On other brokers there is another copy, and what may be lost is no longer the same.
+    """
+    model = card(
+        broker_crash={"per_year": 12.0, "minutes": 60.0},
+        broker_destroyed={"per_year": 4.0, "hours": 5.0},
+        copy={"bytes_per_second": 2.2e6},
+    )
+    cluster, load = Cluster.uniform(brokers=3, racks=3), Workload(bytes_per_broker=1e12)
+    one = evaluate(cluster, PAIR, model, load, placement=placement[:1])
+    both, _ = sample(cluster, PAIR, model, load, years=20_000, placement=placement)
+    together = set(placement[0]) == set(placement[1])
+    found = both.loss_probability_per_year
+    assert (abs(off_by(found, one.loss_probability_per_year)) < FAR) == together
+    assert abs(off_by(both.loss_events_per_year, 2.0 * one.loss_events_per_year)) < FAR
+
+
+def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
+    """Two sets on two brokers, in both orders, join and leave their copies one by one."""
+    copies = [SimpleNamespace(running=0), SimpleNamespace(running=0)]
+    desk = SimpleNamespace(copying=0)
+    board = SimpleNamespace(desk=[desk], copies=copies, copy_of=np.array([[0, 1], [1, 0]]))
+    # Set, its slots that copy before and after, and how many sets each copy fills then.
+    for s, before, after, running in (
+        (0, 0b00, 0b01, [1, 0]),
+        (1, 0b00, 0b11, [2, 1]),
+        (0, 0b01, 0b10, [1, 2]),
+        (1, 0b11, 0b00, [0, 1]),
+        (0, 0b10, 0b00, [0, 0]),
+    ):
+        _note_copies.py_func(board, s, before, after)
+        assert [copy.running for copy in copies] == running
+        assert desk.copying == sum(count > 0 for count in running)
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:

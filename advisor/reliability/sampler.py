@@ -26,6 +26,7 @@ from advisor.reliability.sampler_board import (
     CAUSES,
     CLOCK,
     COLUMNS,
+    COPY,
     DESK,
     ENTRIES,
     FINISHED,
@@ -146,8 +147,13 @@ def _new_board(plan: Plan) -> Board:
     clocks = brokers + 2 * racks
     gaps = max(plan.replicas - 1, 1)
     members = [[b for b, rack in enumerate(plan.racks) if rack == r] for r in range(racks)]
+    copies, copy_of = _copies(plan)
     served = [
-        [(s, 1 << replicas.index(b)) for s, replicas in enumerate(plan.sets) if b in replicas]
+        [
+            (s, 1 << replicas.index(b), copy_of[s][replicas.index(b)])
+            for s, replicas in enumerate(plan.sets)
+            if b in replicas
+        ]
         for b in range(brokers)
     ]
     board = Board(
@@ -158,6 +164,8 @@ def _new_board(plan: Plan) -> Board:
         members=np.array([b for group in members for b in group], dtype=np.int64),
         brokers=_ranges(served, BROKER),
         served=np.array([place for group in served for place in group], dtype=SERVED),
+        copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
+        copy_of=np.array(copy_of, dtype=np.int64),
         clocks=np.zeros(clocks, dtype=CLOCK),
         running=np.zeros(clocks, dtype=np.int64),
         sets=np.zeros(sets, dtype=SET),
@@ -176,6 +184,20 @@ def _new_board(plan: Plan) -> Board:
     board.blame[:, NO_CAUSE] = 1.0
     _set_desk(plan, board)
     return board
+
+
+def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
+    """The broker that each copy fills, and the copy that fills each slot of each set.
+
+    A replaced broker copies all partitions that it shares with the same brokers at once, whoever
+    of them leads, as in the chain.
+    """
+    numbers: dict[tuple[frozenset[int], int], int] = {}
+    copy_of = [
+        [numbers.setdefault((frozenset(replicas), broker), len(numbers)) for broker in replicas]
+        for replicas in plan.sets
+    ]
+    return [broker for _, broker in numbers], copy_of
 
 
 def _set_desk(plan: Plan, board: Board) -> None:

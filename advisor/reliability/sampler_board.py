@@ -43,7 +43,8 @@ STRIKE = _fields("targets", "per_hour")
 SPELL = _fields("cause", "hours shape")
 RACK = _fields("start end", "")
 BROKER = _fields("own rack start end", "")
-SERVED = _fields("set bit", "")
+SERVED = _fields("set bit copy", "")
+COPY = _fields("broker running", "")
 CLOCK = _fields("place held", "due")
 SET = _fields("state mask mask_after waited", "weight since down flushed base")
 
@@ -64,7 +65,11 @@ class Board(NamedTuple):
     brokers : array of BROKER, shape (brokers,)
         What it suffers, its rack, and the sets on it: ``served[start:end]``.
     served : array of SERVED, shape (sets * slots,)
-        A set, and the bit of the broker's slot in it.
+        A set, the bit of the broker's slot in it, and the copy that fills it.
+    copies : array of COPY, shape (copies,)
+        A broker, and how many sets it fills now. Sets on the same brokers share their copies.
+    copy_of : array of int, shape (sets, slots)
+        The copy that fills each slot.
     clocks : array of CLOCK, shape (brokers + 2 racks,)
         Each broker's, then each rack's for network and power: when it rings, its place among the
         running ones (-1: off), and how many brokers a rack's clock holds.
@@ -96,6 +101,8 @@ class Board(NamedTuple):
     members: NDArray[np.int64]
     brokers: NDArray[Any]
     served: NDArray[Any]
+    copies: NDArray[Any]
+    copy_of: NDArray[np.int64]
     clocks: NDArray[Any]
     running: NDArray[np.int64]
     sets: NDArray[Any]

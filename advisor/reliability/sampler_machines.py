@@ -3,7 +3,8 @@
 Faults of the whole cluster come as one Poisson process; those that find nothing to strike pass by
 (uniformisation), which keeps the process of :mod:`advisor.reliability.faults` exactly. Repairs
 have clocks of their own: one for each broker, and one for each rack and kind of rack failure,
-whose brokers come back together.
+whose brokers come back together. A replaced broker has one copy to make for all partitions that
+it shares with the same brokers.
 """
 
 from __future__ import annotations
@@ -245,22 +246,31 @@ def _repair(board: Board, clock: int) -> None:
 
 @called
 def _copy_ends(rng: Generator, table: Table, board: Board) -> None:
-    """One of all replicas that copy has its log, each as likely."""
+    """One of all copies is done, each as likely, in all sets that it fills."""
     desk = board.desk[0]
     left = min(int(rng.random() * desk.copying), desk.copying - 1)
     desk.cause = _DESTROYED
     desk.event = _E_COPIED
-    for s in range(len(board.sets)):
-        slots = table.states[board.sets[s].state].copying
-        while slots:
-            bit = slots & -slots
-            slots ^= bit
-            if left == 0:
-                board.sets[s].mask = bit
-                board.touched[0] = s
-                desk.touched = 1
-                return
-            left -= 1
+    for done in range(len(board.copies)):
+        if board.copies[done].running == 0:
+            continue
+        if left == 0:
+            _fill(table, board, done)
+            return
+        left -= 1
+
+
+@called
+def _fill(table: Table, board: Board, done: int) -> None:
+    """Mark the slots that a copy fills."""
+    desk, b = board.desk[0], board.copies[done].broker
+    for i in range(board.brokers[b].start, board.brokers[b].end):
+        s, bit = board.served[i].set, board.served[i].bit
+        copying = table.states[board.sets[s].state].copying
+        if board.served[i].copy == done and copying & bit != 0:
+            board.sets[s].mask = bit
+            board.touched[desk.touched] = s
+            desk.touched += 1
 
 
 @inlined

@@ -96,7 +96,7 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     old, new = table.states[before], table.states[one.state]
     desk.broken += old.whole - new.whole
     if old.copying != new.copying:
-        desk.copying += _bits(new.copying) - _bits(old.copying)
+        _note_copies(board, s, old.copying, new.copying)
     if losses != 0:
         _count_loss(rng, board, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
@@ -110,6 +110,19 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
         _lay_blame(table, board, s)
     else:
         one.waited = 0
+
+
+@called
+def _note_copies(board: Board, s: int, before: int, after: int) -> None:
+    """Join copies, or leave them; one that fills nothing any more is over."""
+    desk = board.desk[0]
+    for slot in range(board.copy_of.shape[1]):
+        was, runs = before >> slot & 1, after >> slot & 1
+        if was != runs:
+            copy = board.copies[board.copy_of[s, slot]]
+            copy.running += runs - was
+            if copy.running == runs:
+                desk.copying += runs - was
 
 
 @inlined
