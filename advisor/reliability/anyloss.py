@@ -206,12 +206,14 @@ class _Nobody:
 
     def lose_at(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
         """The same, once at each of some sites, which may be named several times."""
-        some = np.flatnonzero(per_year)
-        for site in np.unique(sites[some]).tolist():
-            for amount, count in zip(
-                *np.unique(per_year[some[sites[some] == site]], return_counts=True), strict=True
-            ):
-                self.lose(mechanism, scope, site, float(amount), int(count))
+        strikes, chances = self._strikes(mechanism), self._chances
+        shares = per_year / strikes / chances
+        unhurt = chances * np.log1p(-np.minimum(shares, 1.0 - 1e-12))
+        distinct, which = np.unique(sites, return_inverse=True)
+        there = np.bincount(which.ravel(), unhurt, len(distinct))
+        for site, logarithm in zip(distinct.tolist(), there.tolist(), strict=True):
+            self._logarithms[mechanism, scope, site] += logarithm
+        self._alone += float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * chances
 
     @property
     def rate_of_somebody(self) -> float:

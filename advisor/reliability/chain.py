@@ -7,7 +7,7 @@ same order of magnitude and for every draw of its uncertainty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.graph import Graph, IntArray, graph, served_by
 from advisor.reliability.numbering import met_in_order
 from advisor.reliability.selection import Guide, Part, chosen, left_states, part_of
+from advisor.reliability.together import Weaknesses, weaknesses
 
 # What a transition does, as columns of `Structure.flags`.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED, BEYOND = range(7)
@@ -98,6 +99,11 @@ class Structure:
     looks: IntArray
     spells: IntArray
     perils: NDArray[np.float64]
+
+    @cached_property
+    def weaknesses(self) -> tuple[Weaknesses, Weaknesses]:
+        """How weak states are; second, if spells that began together end together."""
+        return weaknesses(self.own, self.racks, False), weaknesses(self.own, self.racks, True)
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
         """For how long after a transition what was written last is not on disk yet.

@@ -26,7 +26,7 @@ from advisor.reliability.quorums import Quorums
 from advisor.reliability.scheme_chain import SchemeChain, explored
 from advisor.reliability.solve import Vector
 from advisor.reliability.staying import Stays
-from advisor.reliability.together import of_chain
+from advisor.reliability.together import of_chain, weaknesses
 from advisor.reliability.workload import Workload
 
 
@@ -138,13 +138,11 @@ def measures(
     own = np.array([key[0] for key in chain.keys])
     shared = of_chain(
         chain,
-        own,
-        np.broadcast_to(pattern, own.shape),
+        weaknesses(own, np.broadcast_to(pattern, own.shape), began_together=False),
         [rates.causes_of(name, model) for name in chain.rate_names],
         filled.per_hour,
         flux * chain.losses,
         flux * (1.0 - chain.losses) * filled.early,
-        began_together=False,
     )
     together = {key: amount * HOURS_PER_YEAR for key, amount in shared.items()}
     dropped = flux * (1.0 - chain.losses) * some * dropping * HOURS_PER_YEAR

@@ -96,6 +96,7 @@ class Solution:
         precision: float,
     ) -> None:
         self.precision = precision
+        self._together: dict[bool, Losses] = {}
         self.chain, self.model, self.load = structure, model, load
         self.rates = rates_per_hour
         table = np.array([self.rates[name] for name in structure.rate_names])
@@ -132,12 +133,16 @@ class Solution:
 
     def together(self, began_together: bool) -> Losses:
         """Losses a year that sets may have in common; see `together.weaknesses`."""
-        names, own, racks = self.chain.rate_names, self.chain.own, self.chain.racks
-        behind = [rates.causes_of(name, self.model) for name in names]
-        table = np.array([self.rates[name] for name in names])
-        certain, early = self.flux * self.chain.flags[:, chain.LOSS], self.flux * self.early
-        found = of_chain(self.chain, own, racks, behind, table, certain, early, began_together)
-        return {key: amount * HOURS_PER_YEAR for key, amount in found.items()}
+        if began_together not in self._together:
+            names, weak = self.chain.rate_names, self.chain.weaknesses[began_together]
+            behind = [rates.causes_of(name, self.model) for name in names]
+            table = np.array([self.rates[name] for name in names])
+            certain, early = self.flux * self.chain.flags[:, chain.LOSS], self.flux * self.early
+            year = HOURS_PER_YEAR
+            self._together[began_together] = of_chain(
+                self.chain, weak, behind, table, certain * year, early * year
+            )
+        return self._together[began_together]
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.

@@ -18,20 +18,23 @@ from numpy.typing import NDArray
 from advisor.reliability import faults
 from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.meetings import SCOPES, Losses, Rack, Weakness, scope_of
-from advisor.reliability.numbering import IntArray
+from advisor.reliability.numbering import IntArray, place_values
 
 Vector = NDArray[np.float64]
 
 # Spells of a whole rack. Who was destroyed, or lost power with the site, comes back by himself.
 _OF_A_RACK = (faults.ISOLATED, faults.RACK_DARK)
+_CONDITIONS = range(len(faults.SPELLS) + 1)
 _BEGAN_TOGETHER = (faults.GONE, faults.DARK_ALL)
 # Names of rates at which something ends, and of failures that some brokers survive.
 _ENDS, _SOME_SURVIVE = re.compile(r"repair |copy$"), re.compile(r"cluster\.power [^0]")
 
 
-def weaknesses(
-    own: IntArray, racks: IntArray, began_together: bool
-) -> tuple[list[Weakness | None], IntArray]:
+# Distinct ones, and the index of each state's among them.
+Weaknesses = tuple[list[Weakness | None], IntArray]
+
+
+def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weaknesses:
     """How weak sets are in some states; None where nobody is away.
 
     Parameters
@@ -48,10 +51,12 @@ def weaknesses(
         Index of each state's weakness.
     """
     shared = (*_OF_A_RACK, *_BEGAN_TOGETHER) if began_together else _OF_A_RACK
-    kind = np.where(own == faults.WELL, 0, np.where(np.isin(own, shared), 2, 1))
-    rows, number = np.unique(np.concatenate([kind, racks], axis=1), axis=0, return_inverse=True)
-    half = own.shape[1]
-    return [_weakness(row[:half], row[half:]) for row in rows.tolist()], number.ravel()
+    kinds = np.array([0 if c == faults.WELL else 2 if c in shared else 1 for c in _CONDITIONS])
+    digits = racks * 3 + kinds[own]
+    places = place_values(3 * (int(racks.max(initial=0)) + 1), own.shape[1])
+    _, first, number = np.unique(digits @ places, return_index=True, return_inverse=True)
+    found = [(row % 3, row // 3) for row in digits[first]]
+    return [_weakness(k.tolist(), r.tolist()) for k, r in found], number.ravel()
 
 
 def _weakness(kinds: Sequence[int], racks: Sequence[int]) -> Weakness | None:
@@ -108,13 +113,11 @@ class Chain(Protocol):
 
 def of_chain(
     chain: Chain,
-    own: IntArray,
-    racks: IntArray,
+    weak: Weaknesses,
     mechanisms: Sequence[Mapping[str, float]],
     rates: Vector,
     certain: Vector,
     early: Vector,
-    began_together: bool,
 ) -> Losses:
     """Losses of one set that others may have part in, per hour.
 
@@ -124,25 +127,23 @@ def of_chain(
     Parameters
     ----------
     chain : Chain
-    own, racks : arrays of int, shape (states, replicas)
-        What each slot's broker suffers, and where it stands.
+    weak : Weaknesses
+        Of its states.
     mechanisms : sequence of mapping of mechanism to float
         What is behind each name of a rate.
     rates : array, shape (names,)
         Per hour.
     certain, early : arrays, shape (transitions,)
         Losses with a transition, and by power that goes soon after it, per hour.
-    began_together : bool
-        See :func:`weaknesses`.
     """
-    distinct, weak = weaknesses(own, racks, began_together)
-    states = len(weak)
+    distinct, number = weak
+    states = len(number)
     names = chain.rate_names
     ends = np.array([bool(_ENDS.match(name)) for name in names], dtype=bool)
     by_chance = ends | np.array([bool(_SOME_SURVIVE.match(name)) for name in names], dtype=bool)
     strike = [scope_of(name) for name in names]
     lost = np.flatnonzero((certain > 0) & ~by_chance[chain.rate])
-    source = weak[chain.source[lost]]
+    source = number[chain.source[lost]]
     found: dict[tuple[str, str, Weakness], float] = defaultdict(float)
     _add(found, mechanisms, strike, distinct, chain.rate[lost], source, certain[lost])
     soon = np.flatnonzero(early)
@@ -153,5 +154,5 @@ def of_chain(
         part = chain.cuts.per_hour(np.where(kept, rates, 0.0), states)[target]
         amounts = early[soon] * part / whole
         scopes = [scope] * len(names)
-        _add(found, mechanisms, scopes, distinct, name, weak[target], amounts)
+        _add(found, mechanisms, scopes, distinct, name, number[target], amounts)
     return dict(found)
