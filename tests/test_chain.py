@@ -50,7 +50,7 @@ def whole(pattern, config, card):
     structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
     found = measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
     values = [sum(found.causes[name].values()) for name in MEASURES]
-    return np.array([*values, found.first_loss.probability]), structure.states
+    return np.array([*values, found.losses[0].first.probability]), structure.states
 
 
 def unmerged(monkeypatch):

@@ -15,6 +15,7 @@ from advisor.reliability.automaton import Automaton
 from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import EarlyCuts
 from advisor.reliability.happenings import Events, Passages
+from advisor.reliability.symmetry import Symmetry
 
 UNCLEAN = Config(
     replication_factor=2, min_insync_replicas=2, acks="all", unclean_leader_election_enable=True
@@ -73,7 +74,8 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     state = 0
     for slot in (0, 1):
         state, _ = table.step(state, red.CRASH, (slot,))
-    cuts = EarlyCuts(table, told, passages)
+    spread = faults.Setting((0, 1, 2), frozenset())
+    cuts = EarlyCuts(table, told, passages, Symmetry(table, spread))
     dark = np.array([told.number(((red.POWER, (2,)),))])
     own, racks = [faults.CRASHED, faults.CRASHED, faults.DARK], [0, 1, 2]
     here, machines = np.array([state]), (np.array([own]), np.array([racks]))

@@ -99,7 +99,7 @@ def test_the_whole_chain_lies_within_the_bounds(card, pattern, min_isr, acks, un
     assert full.neglected_per_year == 0
     for name, value in totals(full).items():
         assert abs(totals(kept)[name] - value) <= kept.errors[name], name
-    off = abs(kept.first_loss.probability - full.first_loss.probability)
+    off = abs(kept.losses[0].first.probability - full.losses[0].first.probability)
     assert off <= kept.errors["loss_events_per_year"]
 
 

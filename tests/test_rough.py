@@ -57,8 +57,8 @@ def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr
             assert totals(rough)[measure] == pytest.approx(value, rel=share + inverted, abs=0.0), (
                 measure
             )
-        chance = exact.first_loss.probability
-        assert rough.first_loss.probability == pytest.approx(chance, rel=share, abs=0.0)
+        chance = exact.losses[0].first.probability
+        assert rough.losses[0].first.probability == pytest.approx(chance, rel=share, abs=0.0)
 
 
 def test_the_transform_is_stated_as_its_authors_do():

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +35,11 @@ from advisor.reliability.solve import FirstLoss
 Vector = NDArray[np.float64]
 
 
-class SetLosses(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SetLosses:
     """When one partition on one replica set loses something.
+
+    Equal only to itself: whoever asks again about the same chain hands over the same one.
 
     Attributes
     ----------
@@ -52,8 +55,8 @@ class SetLosses(NamedTuple):
 
     first: FirstLoss
     per_year: Mapping[str, float]
-    together: Losses = MappingProxyType({})
-    tails: Mapping[str, float] = MappingProxyType({})
+    together: Losses = field(default_factory=dict)
+    tails: Mapping[str, float] = field(default_factory=dict)
 
 
 class Tails(NamedTuple):
@@ -119,11 +122,11 @@ def any_loss(
     """
     # Partitions on the same replicas lose together, but for their tails.
     counts = {pattern: alike.partitions if tails else alike.sets for pattern, alike in sets.items()}
+    firsts = {pattern: losses[pattern].first for pattern in sets}
     if sum(counts.values()) == 1:
-        only = next(iter(losses.values())).first
+        only = max(firsts.values(), key=lambda first: first.probability)
         mean_years = only.mean_hours / HOURS_PER_YEAR
         return AnyLoss(only.probability, mean_years, (only.probability,) * 2)
-    firsts = {pattern: losses[pattern].first for pattern in sets}
     known = {pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in firsts.items()}
     most_often = math.fsum(known[pattern] * count for pattern, count in counts.items())
     if most_often == 0:

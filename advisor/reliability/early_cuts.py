@@ -22,6 +22,7 @@ from advisor.reliability.happenings import LOSS, UNFLUSHED, Events, Passages
 from advisor.reliability.numbering import IntArray
 from advisor.reliability.returns import LOST, SPARED, End, Odds, Outages
 from advisor.reliability.solve import Vector, sums
+from advisor.reliability.symmetry import Symmetry
 
 _EARLY = {red.POWER: red.EARLY_POWER}
 # What ends the outage of a replica, by its condition.
@@ -102,6 +103,7 @@ class EarlyCuts:
     table : Automaton
     events : Events
     passages : Passages
+    alike : Symmetry
 
     Attributes
     ----------
@@ -109,10 +111,15 @@ class EarlyCuts:
         In which the order of return decides what is lost.
     """
 
-    def __init__(self, table: Automaton, events: Events, passages: Passages) -> None:
-        self._table, self._events, self._passages = table, events, passages
+    def __init__(
+        self, table: Automaton, events: Events, passages: Passages, alike: Symmetry
+    ) -> None:
+        self._table, self._events = table, events
+        self._passages, self._alike = passages, alike
         self._early = np.zeros(0, dtype=np.int64)
-        self._whoever: dict[tuple[int, int], int | None] = {}
+        self._known: dict[tuple[int, int], int | None] = {}
+        # The same, by what the two know of their slots.
+        self._whoever: dict[tuple[tuple[int, ...], ...], int | None] = {}
         self.outages: Outages[Outage] = Outages()
 
     def early(self, events: IntArray) -> IntArray:
@@ -145,16 +152,12 @@ class EarlyCuts:
         waits = spared & (known.flags[soon] & LOSS == 0) & (known.flags[soon] & UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
             both = int(known.following[late[place]]), int(known.following[soon[place]])
-            machines = tuple(own[place].tolist()), tuple(racks[place].tolist())
-            found[place] = self._end(*both, *machines)
+            whoever = self._whoever_returns(*both)
+            if whoever is None:
+                key = (*both, tuple(own[place].tolist()), tuple(racks[place].tolist()))
+                whoever = self.outages.end(key, self._ways)
+            found[place] = whoever
         return found
-
-    def _end(self, late: int, soon: int, own: tuple[int, ...], racks: tuple[int, ...]) -> int:
-        """Of an outage, after power that went late and after power that went early."""
-        whoever = self._whoever_returns(late, soon)
-        if whoever is not None:
-            return whoever
-        return self.outages.end((late, soon, own, racks), self._ways)
 
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         late, soon, own, racks = key
@@ -175,18 +178,30 @@ class EarlyCuts:
         if table.readable[soon]:
             return SPARED
         both = late, soon
-        if both not in self._whoever:
-            different: set[int | None] = set()
-            for slot, condition in enumerate(table.states[soon].condition):
-                if condition in _RETURNS:
-                    after = self._after(late, soon, _RETURNS[condition], (slot,))
-                    if isinstance(after, int):
-                        different.add(after)
-                    elif after != both:
-                        different.add(self._whoever_returns(*after))
-            (*_, any_of) = different or {SPARED}
-            self._whoever[both] = any_of if len(different) <= 1 else None
-        return self._whoever[both]
+        if both not in self._known:
+            key = tuple(sorted(self._alike.by_slot(*both)))
+            if key not in self._whoever:
+                self._whoever[key] = self._common(*both)
+            self._known[both] = self._whoever[key]
+        return self._known[both]
+
+    def _common(self, late: int, soon: int) -> int | None:
+        """What comes of every return; None if that is not one thing."""
+        common: int | None = None
+        known = self._alike.by_slot(late, soon)
+        condition_of = self._table.states[soon].condition
+        # Of those who are alike in both, one speaks for all.
+        for slot in dict(zip(known, range(len(known)), strict=True)).values():
+            condition = condition_of[slot]
+            if condition in _RETURNS:
+                after = self._after(late, soon, _RETURNS[condition], (slot,))
+                if after == (late, soon):
+                    continue
+                end = after if isinstance(after, int) else self._whoever_returns(*after)
+                if end is None or common not in (None, end):
+                    return None
+                common = end
+        return SPARED if common is None else common
 
     def _after(
         self, late: int, soon: int, event: int, slots: tuple[int, ...]

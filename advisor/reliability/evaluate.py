@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from advisor.protocol.config import Config
-from advisor.reliability.anyloss import KAFKA_TAILS, AnyLoss, SetLosses, Tails, any_loss
+from advisor.reliability.anyloss import KAFKA_TAILS, AnyLoss, SetLosses, any_loss
 from advisor.reliability.assumptions import assumptions
 from advisor.reliability.cost import cost_of
-from advisor.reliability.measures import SetMeasures, measure, together
-from advisor.reliability.meetings import Losses, Meetings
+from advisor.reliability.measures import SetMeasures, measure
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.placement import Alike, Brokers, Placement, Replicas, place
+from advisor.reliability.placement import Brokers, Placement, Replicas, place
 from advisor.reliability.rates import rate_per_hour
 from advisor.reliability.result import Reliability, tolerance
 from advisor.reliability.solve import EXACT, ROUGH
@@ -83,23 +81,19 @@ def _evaluate(
     like: FailureModel | None = None,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
-    # Replicas that fail together lose together, whoever leads; a tail is the leader's own.
+    # Replicas that fail together lose together, whoever leads.
     alike = where.alike(ordered, apart=False)
-    led = None if config.acks == "all" else where.alike(ordered, True, KAFKA_TAILS.leaders)
-    tails = None if led is None else (KAFKA_TAILS, led)
     counts = {pattern: found.partitions for pattern, found in alike.items()}
     sets = sum(found.sets for found in alike.values())
     asked = (config, model, load, where.brokers, precision, like)
     solved = {pattern: measure(pattern, *asked) for pattern in alike}
 
-    shared = [
-        {p: together(p, *asked, began) if sets > 1 else {} for p in alike}
-        for began in (False, True)
-    ]
-    strikes = partial(rate_per_hour, config=config, model=model, load=load, brokers=where.brokers)
-    met = where.meetings(ordered)
-    first, other = (_first_loss(solved, some, strikes, alike, met, tails) for some in shared)
-    latest = max(first, other, key=lambda found: found.mean_years)
+    strikes = tuple(
+        (name, rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR)
+        for name in model.mechanisms
+    )
+    lost = tuple((pattern, found.losses) for pattern, found in solved.items())
+    first, latest = _first_losses(where, ordered, config.acks != "all", strikes, lost)
     causes = _causes(solved, counts)
     _split_probability(causes, first.probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
@@ -134,27 +128,38 @@ def _evaluate(
     )
 
 
-def _first_loss(
-    solved: Mapping[tuple[int, ...], SetMeasures],
-    shared: Mapping[tuple[int, ...], Losses],
-    strikes_per_hour: Callable[[str], float],
-    alike: Mapping[tuple[int, ...], Alike],
-    meetings: Meetings,
-    tails: tuple[Tails, Mapping[tuple[int, ...], Alike]] | None,
-) -> AnyLoss:
-    """Of all sets, given what they lose in common."""
-    losses = {
-        pattern: SetLosses(
-            found.first_loss,
-            found.causes["loss_events_per_year"],
-            shared[pattern],
-            found.tails_per_year if tails else {},
-        )
-        for pattern, found in solved.items()
-    }
-    return any_loss(
-        losses, lambda name: strikes_per_hour(name) * HOURS_PER_YEAR, alike, meetings, tails
-    )
+@lru_cache(maxsize=64)
+def _first_losses(
+    where: Placement,
+    ordered: bool,
+    tails: bool,
+    strikes_per_year: tuple[tuple[str, float], ...],
+    lost: tuple[tuple[tuple[int, ...], tuple[SetLosses, SetLosses]], ...],
+) -> tuple[AnyLoss, AnyLoss]:
+    """Of all sets: as it is counted, and the latest it may be; how long producers wait is nothing.
+
+    Parameters
+    ----------
+    where : Placement
+    ordered : bool
+        See `Placement.pattern`.
+    tails : bool
+        Records are acknowledged that only the leader has, and are its own.
+    strikes_per_year : tuple of (mechanism, float)
+    lost : tuple of (pattern, (SetLosses, SetLosses))
+    """
+    alike, met = where.alike(ordered, apart=False), where.meetings(ordered)
+    led = (KAFKA_TAILS, where.alike(ordered, True, KAFKA_TAILS.leaders)) if tails else None
+    strikes = dict(strikes_per_year)
+
+    def first(began_together: bool) -> AnyLoss:
+        losses = {pattern: both[began_together] for pattern, both in lost}
+        return any_loss(losses, lambda name: strikes.get(name, 0.0), alike, met, led)
+
+    found = first(False)
+    if all(one is other for _, (one, other) in lost):
+        return found, found
+    return found, max(found, first(True), key=lambda each: each.mean_years)
 
 
 def _causes(
@@ -212,7 +217,7 @@ def _split_probability(causes: dict[str, dict[str, float]], probability: float) 
 
 def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
     states = sum(found.states for found in solved.values())
-    how = ", ".join(sorted({found.first_loss.method for found in solved.values()}))
+    how = ", ".join(sorted({found.losses[0].first.method for found in solved.values()}))
     return (
         f"Markov chain of {states} states in {len(solved)} rack pattern(s), {how}; "
         f"{sets} replica set(s)"

@@ -77,8 +77,8 @@ class Graph:
         self._changes = changes(setting, setup.copying)
         self._passages = Passages(self.table, self._changes.told)
         self._copies = Copies(self.table, self._changes.told)
-        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages)
         self._alike = Symmetry(self.table, setting)
+        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._alike)
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps

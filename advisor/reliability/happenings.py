@@ -165,9 +165,11 @@ class Passages:
         if len(events) == 1:
             # A step by itself is asked for once; those in longer sequences are shared.
             now, outcome = table.asked(partition, *events[0])
-        else:
+        elif not events:
             now, outcome = partition, red.nothing_happens(table.states[partition])
-            for event, slots in events:
+        else:
+            now, outcome = table.step(partition, *events[0])
+            for event, slots in events[1:]:
                 now, later = table.step(now, event, slots)
                 outcome = outcome.then(later)
         noted = self._noted.get(outcome)

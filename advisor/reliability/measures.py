@@ -10,7 +10,6 @@ from advisor.protocol.controller import Policy
 from advisor.reliability import chain, faults, rates, solve
 from advisor.reliability.chain import Structure
 from advisor.reliability.decisions import Setup
-from advisor.reliability.meetings import Losses
 from advisor.reliability.model import FailureModel
 from advisor.reliability.selection import Guide
 from advisor.reliability.solution import SetMeasures, Solution
@@ -23,7 +22,6 @@ __all__ = [
     "setup_for",
     "solution",
     "solved",
-    "together",
 ]
 
 
@@ -163,18 +161,3 @@ def solution(
     found = rates_for(structure.setup, structure.setting, config, model, load, brokers)
     _, hung = rates.stall_hours(config, model)
     return Solution(structure, found, model, load, brokers, hung, solve.EXACT)
-
-
-def together(
-    pattern: tuple[int, ...],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    brokers: int,
-    precision: float,
-    like: FailureModel | None,
-    began_together: bool,
-) -> Losses:
-    """What replica sets may lose in common; see :meth:`Solution.together` and :func:`measure`."""
-    found = solved(pattern, config, model, load, brokers, precision, like)
-    return found.together(began_together)

@@ -43,9 +43,9 @@ class Alike(NamedTuple):
     struck: Mapping[tuple[str, int], Mapping[Hashable, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Placement:
-    """A topic's partitions, grouped by their replicas.
+    """A topic's partitions, grouped by their replicas; equal only to itself.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Placement:
     brokers: int
     rack_of: Mapping[int, str]
     # A card is drawn many times for one placement, which has ten thousands of sets.
-    _known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def partitions(self) -> int:

@@ -48,7 +48,6 @@ _STRUCK = {
 # Ways to lose acknowledged records, as bits.
 MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
 
-
 # What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
 _AFTER = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
@@ -194,7 +193,6 @@ def _active(condition: tuple[int, ...]) -> frozenset[int]:
 class _Work:
     """The partition while one event is being worked through."""
 
-    # Until something says otherwise.
     pushed: histories.Slots | None = None
     spared: frozenset[int] = frozenset()
     returned_unclean: frozenset[int] = frozenset()
@@ -245,6 +243,11 @@ class _Work:
         Brokers that fall or return together are noticed one after the other, the leader first.
         """
         final = self.active
+        if event in _FALLS:
+            # Of those who were down already nobody notices more.
+            slots = tuple([slot for slot in slots if slot in self.were_active])
+            if not slots:
+                return
         if len(slots) == 1:
             self.registration = self._decision(event, slots[0], final)
         else:
@@ -269,8 +272,6 @@ class _Work:
         if event in _RETURNS:
             unclean = slot in self.returned_unclean
             return decided.broker_back(registration, slot, active, unclean)
-        if slot not in self.were_active:
-            return registration
         if event == STOP:
             # It ends as others do if nobody could take over.
             registration = decided.broker_stopping(registration, slot, active)

@@ -139,7 +139,7 @@ def measures(
     shared = of_chain(
         chain,
         weaknesses(own, np.broadcast_to(pattern, own.shape), began_together=False),
-        [rates.causes_of(name, model) for name in chain.rate_names],
+        model,
         filled.per_hour,
         flux * chain.losses,
         flux * (1.0 - chain.losses) * filled.early,

@@ -8,7 +8,6 @@ out could carry is bounded in :mod:`advisor.reliability.leftout`.
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -130,14 +129,7 @@ def chosen(graph: Graph, guide: Guide, setup: Setup) -> IntArray:
     setup : Setup
         One of those that the graph serves.
     """
-    collecting = gc.isenabled()
-    # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
-    gc.disable()
-    try:
-        return _Search(graph, guide, setup).kept()
-    finally:
-        if collecting:
-            gc.enable()
+    return _Search(graph, guide, setup).kept()
 
 
 class _Search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from advisor.protocol.config import Config
 from advisor.reliability import chain, rates, retention, solve, stalls
 from advisor.reliability import reduction as red
+from advisor.reliability.anyloss import SetLosses
 from advisor.reliability.bounds import missing, third_failures
 from advisor.reliability.chain import Structure
 from advisor.reliability.early_cuts import charged
 from advisor.reliability.meetings import Losses
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.staying import Stays
-from advisor.reliability.together import of_chain
+from advisor.reliability.together import BEGIN_TOGETHER, Weaknesses, of_chain
 from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
@@ -43,12 +44,10 @@ class SetMeasures:
 
     Attributes
     ----------
-    first_loss : FirstLoss
-        From healthy, over a year.
+    losses : (SetLosses, SetLosses)
+        Second, if spells that began together end together too; see `together.weaknesses`.
     causes : dict of measure to dict of mechanism to float
         For all measures that are sums or shares of time; the parts add up to the measure.
-    tails_per_year : dict of mechanism to float
-        Loss events of what only a leader had.
     early_cuts_per_year : float
         Loss events by power that goes before all is on disk; see `early_cuts`.
     neglected_per_year : float
@@ -58,9 +57,8 @@ class SetMeasures:
         How far each measure of ``causes`` may be off, in its unit.
     """
 
-    first_loss: solve.FirstLoss
+    losses: tuple[SetLosses, SetLosses]
     causes: dict[str, Causes]
-    tails_per_year: Causes
     early_cuts_per_year: float
     neglected_per_year: float
     states: int
@@ -95,22 +93,20 @@ class Solution:
         hung_hours: float,
         precision: float,
     ) -> None:
-        self.precision = precision
-        self._together: dict[bool, Losses] = {}
         self.chain, self.model, self.load = structure, model, load
-        self.rates = rates_per_hour
-        table = np.array([self.rates[name] for name in structure.rate_names])
-        self.rate: Vector = table[structure.rate] * structure.weight
+        self.rates, self.precision = rates_per_hour, precision
+        self.table = np.array([rates_per_hour[name] for name in structure.rate_names])
+        self.rate: Vector = self.table[structure.rate] * structure.weight
         self.mechanism = [rates.mechanism_of(name) for name in structure.rate_names]
         self.outage_hours = rates.failover_hours(model, load, brokers)
-        per_second = load.records_per_second / load.partitions
+        per_second = load.records_per_hour_per_partition / 3600.0
         self.tail_records = per_second * load.replication_delay_ms / 1000.0
         # A leader that goes will lead again, and each of the two changes drops a tail.
         some = -math.expm1(-self.tail_records)
         certain, tail = structure.flags[:, chain.LOSS], structure.flags[:, chain.TAIL]
         self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
-        cuts = structure.cuts.per_hour(table, structure.states)[structure.target]
+        cuts = structure.cuts.per_hour(self.table, structure.states)[structure.target]
         # After each transition.
         self.unflushed = structure.unflushed(self.unflushed_hours, hung_hours)
         out = self.flow.out[structure.target]
@@ -123,26 +119,13 @@ class Solution:
         self.flux: Vector = self.pi[structure.source] * self.rate
         rough = precision > solve.EXACT
         begun = self.flux * self.unflushed_hours * structure.flags[:, chain.UNFLUSHED]
-        most = load.retention_hours
-        self.gaps = retention.Gaps.of(structure, self.rate, begun).mean_hours(self.pi, most, rough)
+        gaps = retention.Gaps.of(structure, self.rate, begun)
+        self.gaps = gaps.mean_hours(self.pi, load.retention_hours, rough)
 
     def _flow(self, rate: Vector, absorbed: Vector) -> solve.Flow:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return solve.Flow.of(source, target, rate[moves], absorbed)
-
-    def together(self, began_together: bool) -> Losses:
-        """Losses a year that sets may have in common; see `together.weaknesses`."""
-        if began_together not in self._together:
-            names, weak = self.chain.rate_names, self.chain.weaknesses[began_together]
-            behind = [rates.causes_of(name, self.model) for name in names]
-            table = np.array([self.rates[name] for name in names])
-            certain, early = self.flux * self.chain.flags[:, chain.LOSS], self.flux * self.early
-            year = HOURS_PER_YEAR
-            self._together[began_together] = of_chain(
-                self.chain, weak, behind, table, certain * year, early * year
-            )
-        return self._together[began_together]
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.
@@ -158,16 +141,15 @@ class Solution:
             **self._causes,
             "records_refused_per_year": self._refused(waits, patience),
             "write_stalled": self._stalled(waits),
+            "records_dropped_per_year": {},
         }
         errors = self._errors(causes, waits, patience)
-        causes["records_dropped_per_year"] = {}
         errors["records_dropped_per_year"] = 0.0
         if config.acks == 0:
             _drop_what_nobody_acknowledged(causes, errors)
         return SetMeasures(
-            first_loss=self._first_loss,
+            losses=self._losses,
             causes=causes,
-            tails_per_year=self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR),
             early_cuts_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
             neglected_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
             states=self.chain.states,
@@ -177,10 +159,9 @@ class Solution:
     @cached_property
     def _causes(self) -> dict[str, Causes]:
         """Of all measures that do not depend on how long producers wait."""
-        year = HOURS_PER_YEAR
         return {
-            "loss_events_per_year": self._by_trigger(self.flux * self.events * year),
-            "acked_records_lost_per_year": self._by_trigger(self._records_lost() * year),
+            "loss_events_per_year": self._by_trigger(self.flux * self.events * HOURS_PER_YEAR),
+            "acked_records_lost_per_year": self._by_trigger(self._records_lost() * HOURS_PER_YEAR),
             "write_unavailability": self._unavailability(self.chain.writable),
             "read_unavailability": self._unavailability(self.chain.readable),
         }
@@ -192,6 +173,7 @@ class Solution:
         longest = max(self.outage_hours)
         found = missing(self.chain, self.rates, self.rate, gain, longest, self.unflushed_hours)
         share: list[float] = (found * self.pi[0]).tolist()
+        share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         return share
 
     @cached_property
@@ -205,15 +187,13 @@ class Solution:
     def _widest_gap_hours(self) -> float:
         """Writing in a gap, on average in the state where that is longest."""
         gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
-        widest = float(gaps.max(initial=0.0)) + self.unflushed_hours
-        return min(widest, self.load.retention_hours)
+        return min(float(gaps.max(initial=0.0)) + self.unflushed_hours, self.load.retention_hours)
 
     def _errors(
         self, causes: dict[str, Causes], waits: stalls.Waits, patience: stalls.Patience
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
         events, totals, unwritable, unreadable, hours, stalled = self._missed
-        events += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         year, load = HOURS_PER_YEAR, self.load
         records = load.records_per_hour_per_partition
         lost = totals * load.retained_records_per_partition + events * (
@@ -260,14 +240,26 @@ class Solution:
                 away + ~self.chain.writable,
                 away + ~self.chain.readable,
                 np.ones(states),
-                np.bincount(source, self.rate * stalls.stalling(self.chain), states),
+                np.bincount(source, self.rate * self._stalling, states),
             ],
             axis=1,
         )
 
     @cached_property
-    def _first_loss(self) -> solve.FirstLoss:
-        return solve.first_loss(self.until_loss, HOURS_PER_YEAR, self.precision)
+    def _losses(self) -> tuple[SetLosses, SetLosses]:
+        first = solve.first_loss(self.until_loss, HOURS_PER_YEAR, self.precision)
+        events = self._causes["loss_events_per_year"]
+        tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
+        apart, at_once = self.chain.weaknesses
+        found = SetLosses(first, events, self._together(apart), tails)
+        began = any(self.model.rate_per_hour(name) > 0 for name in BEGIN_TOGETHER)
+        return found, replace(found, together=self._together(at_once)) if began else found
+
+    def _together(self, weak: Weaknesses) -> Losses:
+        """Losses a year that other sets may have part in."""
+        certain, early = self.flux * self.chain.flags[:, chain.LOSS], self.flux * self.early
+        per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
+        return of_chain(self.chain, weak, self.model, self.table, *per_year)
 
     @property
     def until_loss(self) -> solve.Flow:
@@ -326,7 +318,11 @@ class Solution:
     @cached_property
     def _stalls_per_hour(self) -> Vector:
         """By the names of rates."""
-        return self._by_name(self.flux * stalls.stalling(self.chain))
+        return self._by_name(self.flux * self._stalling)
+
+    @cached_property
+    def _stalling(self) -> NDArray[np.bool_]:
+        return stalls.stalling(self.chain)
 
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
         """Failures and moves of the leader that end in service, per hour; by names of rates."""
@@ -345,13 +341,12 @@ class Solution:
         budget_hours = patience.outage_hours
         if math.isinf(budget_hours):
             return {}
-        away = self._unwritable.after(budget_hours)
-        beyond = np.maximum(np.array(self.outage_hours) - budget_hours, 0.0)
-        waited = stalls.refused_hours(self.chain, self._unwritable, waits, patience)
-        moments = self._write_changes @ beyond + self._by_name(self.flux * waited)
-        return _added(
-            self._by_blame(self.pi * away * per_year), self._by_mechanism(moments * per_year)
-        )
+        away = self.pi * self._unwritable.after(budget_hours)
+        moments = self._write_changes @ np.maximum(np.array(self.outage_hours) - budget_hours, 0.0)
+        if max(waits) > 0.0:
+            lasting = self._stalling, self._unwritable, waits, patience
+            moments += self._by_name(self.flux * stalls.refused_hours(self.chain, *lasting))
+        return _added(self._by_blame(away * per_year), self._by_mechanism(moments * per_year))
 
     @cached_property
     def _write_changes(self) -> Vector:

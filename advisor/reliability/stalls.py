@@ -170,18 +170,25 @@ def lagging(structure: Structure) -> NDArray[np.bool_]:
     return found
 
 
-def refused_hours(structure: Structure, outage: Stays, waits: Waits, patience: Patience) -> Vector:
+def refused_hours(
+    structure: Structure,
+    stalled: NDArray[np.bool_],
+    outage: Stays,
+    waits: Waits,
+    patience: Patience,
+) -> Vector:
     """Hours of writing that producers give up in each transition's wait, shape (transitions,).
 
     Parameters
     ----------
     structure : Structure
+    stalled : array of bool, shape (transitions,)
+        See :func:`stalling`.
     outage : Stays
         In the states without writing.
     waits, patience
     """
     lags, written = lagging(structure), structure.writable[structure.target]
-    stalled = stalling(structure)
     into = np.zeros(structure.states)
     if (stalled & lags & ~written).any() and waits.lag_hours > 0.0:
         into = waits.beyond_into(outage, patience)

@@ -58,6 +58,8 @@ class Symmetry:
         self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
         self._look = np.zeros(0, dtype=np.int64)
         self._roles = np.zeros((0, table.replicas), dtype=np.int64)
+        self._by_slot: dict[int, list[int]] = {}
+        self._known_numbers: dict[tuple[int, ...], int] = {}
         self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
         well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
@@ -119,6 +121,21 @@ class Symmetry:
         """
         self._look_at(partition)
         return self._roles[partition]
+
+    def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
+        """What partitions know of each slot, in numbers; all different where the order decides."""
+        numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
+        for partition in partitions:
+            if partition not in self._by_slot:
+                state = self._table.states[partition]
+                self._by_slot[partition] = [
+                    numbers.setdefault(
+                        _known(state, slot, ordered) if self._alike else (partition, slot),
+                        len(numbers),
+                    )
+                    for slot in range(self._table.replicas)
+                ]
+        return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
 
     def _look_at(self, partition: IntArray) -> None:
         """Have the looks and roles of these partitions ready."""

@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability import faults
+from advisor.reliability import faults, rates
 from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.meetings import SCOPES, Losses, Rack, Weakness, scope_of
+from advisor.reliability.model import FailureModel
 from advisor.reliability.numbering import IntArray, place_values
 
 Vector = NDArray[np.float64]
@@ -26,6 +27,8 @@ Vector = NDArray[np.float64]
 _OF_A_RACK = (faults.ISOLATED, faults.RACK_DARK)
 _CONDITIONS = range(len(faults.SPELLS) + 1)
 _BEGAN_TOGETHER = (faults.GONE, faults.DARK_ALL)
+BEGIN_TOGETHER = ("rack.destroyed", "cluster.power")
+"""What begins spells of several brokers that end one by one."""
 # Names of rates at which something ends, and of failures that some brokers survive.
 _ENDS, _SOME_SURVIVE = re.compile(r"repair |copy$"), re.compile(r"cluster\.power [^0]")
 
@@ -51,21 +54,30 @@ def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weakness
         Index of each state's weakness.
     """
     shared = (*_OF_A_RACK, *_BEGAN_TOGETHER) if began_together else _OF_A_RACK
-    kinds = np.array([0 if c == faults.WELL else 2 if c in shared else 1 for c in _CONDITIONS])
-    digits = racks * 3 + kinds[own]
-    places = place_values(3 * (int(racks.max(initial=0)) + 1), own.shape[1])
-    _, first, number = np.unique(digits @ places, return_index=True, return_inverse=True)
-    found = [(row % 3, row // 3) for row in digits[first]]
-    return [_weakness(k.tolist(), r.tolist()) for k, r in found], number.ravel()
+    away = np.array([condition in shared for condition in _CONDITIONS])
+    alone = ~away
+    alone[faults.WELL] = False
+    # A rack in one number; those of no replica are zero.
+    base = own.shape[1] + 1
+    numbers = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
+    for rack in range(numbers.shape[1]):
+        here = racks == rack
+        by_themselves = (here & alone[own]).sum(axis=1)
+        numbers[:, rack] = (here.sum(axis=1) * base + by_themselves) * 2
+        numbers[:, rack] += (here & away[own]).any(axis=1)
+    numbers.sort(axis=1)
+    codes = numbers @ place_values(2 * base**2, numbers.shape[1])
+    _, first, number = np.unique(codes, return_index=True, return_inverse=True)
+    return [_weakness(row, base) for row in numbers[first].tolist()], number.ravel()
 
 
-def _weakness(kinds: Sequence[int], racks: Sequence[int]) -> Weakness | None:
-    if not any(kinds):
-        return None
-    in_rack: dict[int, list[int]] = defaultdict(list)
-    for kind, rack in zip(kinds, racks, strict=True):
-        in_rack[rack].append(kind)
-    return tuple(sorted(Rack(len(k), k.count(1), 2 in k) for k in in_rack.values()))
+def _weakness(numbers: Sequence[int], base: int) -> Weakness | None:
+    found = [
+        Rack(number // 2 // base, number // 2 % base, bool(number % 2))
+        for number in numbers
+        if number
+    ]
+    return tuple(found) if any(rack.alone or rack.away for rack in found) else None
 
 
 def _add(
@@ -114,8 +126,8 @@ class Chain(Protocol):
 def of_chain(
     chain: Chain,
     weak: Weaknesses,
-    mechanisms: Sequence[Mapping[str, float]],
-    rates: Vector,
+    model: FailureModel,
+    rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
 ) -> Losses:
@@ -129,16 +141,15 @@ def of_chain(
     chain : Chain
     weak : Weaknesses
         Of its states.
-    mechanisms : sequence of mapping of mechanism to float
-        What is behind each name of a rate.
-    rates : array, shape (names,)
-        Per hour.
+    model : FailureModel
+    rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses with a transition, and by power that goes soon after it, per hour.
     """
     distinct, number = weak
     states = len(number)
     names = chain.rate_names
+    mechanisms = [rates.causes_of(name, model) for name in names]
     ends = np.array([bool(_ENDS.match(name)) for name in names], dtype=bool)
     by_chance = ends | np.array([bool(_SOME_SURVIVE.match(name)) for name in names], dtype=bool)
     strike = [scope_of(name) for name in names]
@@ -148,10 +159,10 @@ def of_chain(
     _add(found, mechanisms, strike, distinct, chain.rate[lost], source, certain[lost])
     soon = np.flatnonzero(early)
     name, target = chain.rate[soon], chain.target[soon]
-    whole = chain.cuts.per_hour(rates, states)[target]
+    whole = chain.cuts.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in strike], dtype=bool)
-        part = chain.cuts.per_hour(np.where(kept, rates, 0.0), states)[target]
+        part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
         amounts = early[soon] * part / whole
         scopes = [scope] * len(names)
         _add(found, mechanisms, scopes, distinct, name, number[target], amounts)
