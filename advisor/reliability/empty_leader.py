@@ -40,7 +40,12 @@ class LossesByStart(NamedTuple):
 
 @lru_cache(maxsize=256)
 def losses_by_start(
-    pattern: tuple[int, ...], config: Config, model: FailureModel, load: Workload, brokers: int
+    pattern: tuple[int, ...],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    brokers: int,
+    brokers_per_rack: float,
 ) -> LossesByStart:
     """Divide the losses of one replica set.
 
@@ -51,8 +56,10 @@ def losses_by_start(
     config, model, load
     brokers : int
         Of the whole cluster.
+    brokers_per_rack : float
     """
-    found = measures.solved(pattern, config, model, load, brokers)
+    asked = (config, model, load, brokers)
+    found = measures.solved(pattern, *asked, brokers_per_rack=brokers_per_rack)
     structure = found.chain
     events = found.flux * found.events * HOURS_PER_YEAR
     ends = np.array([name.startswith("repair ") for name in structure.rate_names], dtype=np.bool_)
@@ -83,11 +90,9 @@ def empty_leader_share(
     if not applies or config.replication_factor == 1 or not result.loss_events_per_year:
         return None
     where = place(result.cluster, config, result.load.partitions, placement)
+    asked = (config, result.model, result.load, where.brokers, where.brokers_per_rack)
     found = [
-        (
-            losses_by_start(pattern, config, result.model, result.load, where.brokers),
-            sets.partitions,
-        )
+        (losses_by_start(pattern, *asked), sets.partitions)
         for pattern, sets in where.alike(ordered=False, apart=False).items()
     ]
     starts = math.fsum(losses.starts * count for losses, count in found)

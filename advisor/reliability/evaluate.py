@@ -85,7 +85,7 @@ def _evaluate(
     alike = where.alike(ordered, apart=False)
     counts = {pattern: found.partitions for pattern, found in alike.items()}
     sets = sum(found.sets for found in alike.values())
-    asked = (config, model, load, where.brokers, precision, like)
+    asked = (config, model, load, where.brokers, precision, like, where.brokers_per_rack)
     solved = {pattern: measure(pattern, *asked) for pattern in alike}
 
     strikes = tuple(

@@ -71,6 +71,7 @@ def guide_for(
     model: FailureModel,
     load: Workload,
     brokers: int,
+    brokers_per_rack: float = 1.0,
 ) -> Guide:
     """What the choice of states goes by: failures rounded up, ends of outages down."""
     found = rates_for(setup, setting, config, model, load, brokers)
@@ -78,8 +79,8 @@ def guide_for(
         name: _power_of_two(rate, name != "copy" and not name.startswith("repair "))
         for name, rate in found.items()
     }
-    failover, _ = rates.failover_hours(model, load, brokers)
-    return Guide(tuple(rounded.items()), _power_of_two(failover, False))
+    slowest = max(rates.failovers(model, load, brokers, brokers_per_rack))
+    return Guide(tuple(rounded.items()), _power_of_two(slowest, False))
 
 
 def _power_of_two(value: float, up: bool) -> float:
@@ -98,6 +99,7 @@ def measure(
     brokers: int,
     precision: float = solve.EXACT,
     like: FailureModel | None = None,
+    brokers_per_rack: float = 1.0,
 ) -> SetMeasures:
     """Solve the chain of one replica set; the same question is answered once.
 
@@ -112,8 +114,11 @@ def measure(
         Relative accuracy asked of the solver; the errors say what that may miss.
     like : FailureModel, optional
         A card whose chain is to be taken, if it has the same states.
+    brokers_per_rack : float
+        Those whose leaders move together when a rack fails.
     """
-    return solved(pattern, config, model, load, brokers, precision, like).measures(config)
+    asked = (model, load, brokers, precision, like, brokers_per_rack)
+    return solved(pattern, config, *asked).measures(config)
 
 
 def solved(
@@ -124,17 +129,18 @@ def solved(
     brokers: int,
     precision: float = solve.EXACT,
     like: FailureModel | None = None,
+    brokers_per_rack: float = 1.0,
 ) -> Solution:
     """The chain of one replica set with numbers in it; for the parameters see :func:`measure`."""
     setup, setting = setup_for(config, model, load, brokers), setting_for(pattern, model)
     chosen_by = model
     if like is not None and setup_for(config, like, load, brokers) == setup:
         chosen_by = like if setting_for(pattern, like) == setting else model
-    guide = guide_for(setup, setting, config, chosen_by, load, brokers)
+    guide = guide_for(setup, setting, config, chosen_by, load, brokers, brokers_per_rack)
     found = rates_for(setup, setting, config, model, load, brokers)
     _, hung = rates.stall_hours(config, model)
-    numbers = tuple(found.items())
-    return _solved(setup, setting, guide, numbers, model, load, brokers, hung, precision)
+    numbers, moves = tuple(found.items()), rates.failovers(model, load, brokers, brokers_per_rack)
+    return _solved(setup, setting, guide, numbers, model, load, moves, hung, precision)
 
 
 @lru_cache(maxsize=64)
@@ -145,13 +151,13 @@ def _solved(
     found: tuple[tuple[str, float], ...],
     model: FailureModel,
     load: Workload,
-    brokers: int,
+    failovers: rates.Failovers,
     hung_hours: float,
     precision: float,
 ) -> Solution:
     """The chain of many configurations: how long producers wait changes nothing in it."""
     structure = chain.structure(setup, setting, guide)
-    return Solution(structure, dict(found), model, load, brokers, hung_hours, precision)
+    return Solution(structure, dict(found), model, load, failovers, hung_hours, precision)
 
 
 def solution(
@@ -160,4 +166,5 @@ def solution(
     """Fill a structure with a card's numbers and solve it, to all digits."""
     found = rates_for(structure.setup, structure.setting, config, model, load, brokers)
     _, hung = rates.stall_hours(config, model)
-    return Solution(structure, found, model, load, brokers, hung, solve.EXACT)
+    failovers = rates.failovers(model, load, brokers, 1.0)
+    return Solution(structure, found, model, load, failovers, hung, solve.EXACT)

@@ -69,6 +69,19 @@ class Placement:
         return sum(count for _, count in self.sets)
 
     @property
+    def brokers_per_rack(self) -> float:
+        """How many brokers stand in a partition's first rack, on average; its leaders go at once.
+
+        That is where the preferred leader is.
+        """
+        if "beside" not in self._known:
+            beside = Counter(self.rack_of.values())
+            there = sum(beside[self.rack_of[first]] * count for (first, *_), count in self.sets)
+            self._known["beside"] = there / self.partitions
+        known: float = self._known["beside"]
+        return known
+
+    @property
     def followers_away(self) -> Mapping[int, int]:
         """How many partitions have so many followers in another rack than the first replica."""
         if "away" not in self._known:

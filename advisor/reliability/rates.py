@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from advisor.errors import NotComputedError
 from advisor.protocol.config import Config
@@ -148,15 +153,43 @@ def causes_of(name: str, model: FailureModel) -> dict[str, float]:
     return {mechanism_of(name): 1.0}
 
 
-def failover_hours(model: FailureModel, load: Workload, brokers: int) -> tuple[float, float]:
-    """Mean hours without a leader through a failure, and through a controlled move.
+class Failovers(NamedTuple):
+    """Mean hours without a leader, with the move back to the preferred one afterwards.
 
-    Both with the move back to the preferred leader afterwards. The controller moves a broker's
-    leaders one after the other; a partition waits for half of them on average.
+    Attributes
+    ----------
+    broker, rack : float
+        When a broker fails, and when all brokers of a rack do.
+    move : float
+        When a broker that is to stop hands over.
     """
-    leaders = max(load.partitions / brokers, 1.0)
-    election = model.get("election.ms_per_leader", 0.0) * (leaders + 1.0) / 2.0 / 3_600_000.0
-    return model.get("detection.seconds", 0.0) / 3600.0 + 2.0 * election, 2.0 * election
+
+    broker: float = 0.0
+    rack: float = 0.0
+    move: float = 0.0
+
+    def by_name(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Those of failures and of controlled moves, shape (names of rates, 2)."""
+        failing = [self.rack if name.startswith("rack.") else self.broker for name in names]
+        return np.stack([failing, np.full(len(names), self.move)], axis=1)
+
+
+def failovers(
+    model: FailureModel, load: Workload, brokers: int, brokers_per_rack: float
+) -> Failovers:
+    """How long a partition waits for a leader.
+
+    The controller moves all leaders of the brokers that fail together, one after the other; a
+    partition waits for half of them on average.
+    """
+
+    def election(at_once: float) -> float:
+        leaders = max(load.partitions / brokers * at_once, 1.0)
+        return model.get("election.ms_per_leader", 0.0) * (leaders + 1.0) / 2.0 / 3_600_000.0
+
+    detected = model.get("detection.seconds", 0.0) / 3600.0
+    one, rack = 2.0 * election(1.0), 2.0 * election(brokers_per_rack)
+    return Failovers(detected + one, detected + rack, one)
 
 
 def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
@@ -177,9 +210,10 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
 __all__ = [
     "HOURS_PER_YEAR",
     "MEAN_LAG_TIMES",
+    "Failovers",
     "causes_of",
     "copy_hours",
-    "failover_hours",
+    "failovers",
     "mechanism_of",
     "names",
     "offered_restarts",

@@ -215,8 +215,7 @@ def _set_desk(plan: Plan, board: Board) -> None:
         "flush_hours": plan.unflushed_hours,
         "tail": tail,
         "tail_chance": -math.expm1(-tail),
-        "failover_hours": plan.failover_hours,
-        "handover_hours": plan.handover_hours,
+        "handover_hours": plan.failovers.move,
         "budget_hours": plan.budget_hours,
         "waiting_budget_hours": plan.waiting_budget_hours,
         "delivery_hours": plan.delivery_hours,
@@ -231,6 +230,7 @@ def _set_desk(plan: Plan, board: Board) -> None:
 def _strikes(plan: Plan) -> NDArray[Any]:
     targets = {"broker": len(plan.racks), "rack": plan.rack_count, "cluster": 1}
     strikes = np.zeros(CAUSES, dtype=STRIKE)
+    strikes["failover_hours"] = plan.failovers.by_name(MECHANISMS)[:, 0]
     for row, name in zip(strikes, MECHANISMS, strict=True):
         count = targets[name.split(".")[0]]
         row["targets"] = count

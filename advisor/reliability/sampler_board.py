@@ -33,13 +33,12 @@ DESK = _fields(
     "new_losses lost_this_year phase years_left miss_state miss_event miss_mask "
     "events loss_moments lost_years first_losses",
     "now next_strike risk_since year_end at_risk strikes not_returning copies_per_hour "
-    "records_per_hour retained flush_hours tail tail_chance failover_hours handover_hours "
-    "budget_hours waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours "
-    "lag_hours",
+    "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
+    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
 )
 """One record: the event under way, the totals, and the constants of the plan."""
 
-STRIKE = _fields("targets", "per_hour")
+STRIKE = _fields("targets", "per_hour failover_hours")
 SPELL = _fields("cause", "hours shape")
 RACK = _fields("start end", "")
 BROKER = _fields("own rack start end", "")
@@ -56,7 +55,8 @@ class Board(NamedTuple):
     ----------
     desk : array of DESK, shape (1,)
     strikes : array of STRIKE, shape (mechanisms,)
-        ``targets`` brokers, racks or clusters are struck ``per_hour`` altogether.
+        ``targets`` brokers, racks or clusters are struck ``per_hour`` altogether. A leader that
+        fails with it is followed after ``failover_hours``.
     spells : array of SPELL, shape (conditions,)
         What a broker suffers: its mechanism, mean hours and gamma shape.
     racks : array of RACK, shape (racks,)

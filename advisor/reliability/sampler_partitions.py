@@ -100,7 +100,8 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     if losses != 0:
         _count_loss(rng, board, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
-        hours = desk.failover_hours if failed else desk.handover_hours
+        failover_hours = board.strikes[desk.cause].failover_hours
+        hours = failover_hours if failed else desk.handover_hours
         _count_leader_change(board, s, hours, old.writable and new.writable)
     elif old.writable and new.in_sync < old.in_sync and (new.writable or event == _LAG):
         # The wait for a dead follower is inside the outage that it brings; a laggard's is before.

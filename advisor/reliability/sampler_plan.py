@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from advisor.errors import InputError
 from advisor.protocol.config import Config
@@ -72,8 +72,8 @@ class Plan:
         Age at which a written record is surely on disk.
     tail_hours : float
         How long an acks=1 or 0 record stands on the leader alone.
-    failover_hours, handover_hours : float
-        Without a leader when one fails, and when one hands over.
+    failovers : Failovers
+        Hours without a leader.
     budget_hours : float
         How long a producer tries in an outage before it gives a record up; may be infinite.
     waiting_budget_hours, delivery_hours : float
@@ -95,8 +95,7 @@ class Plan:
     retained_records: float = 0.0
     unflushed_hours: float = 0.0
     tail_hours: float = 0.0
-    failover_hours: float = 0.0
-    handover_hours: float = 0.0
+    failovers: rates.Failovers = field(default_factory=rates.Failovers)
     budget_hours: float = math.inf
     waiting_budget_hours: float = math.inf
     delivery_hours: float = math.inf
@@ -169,7 +168,6 @@ def plan_for(
     racks = list(dict.fromkeys(where.rack_of.values()))
     copy_hours = rates.copy_hours(config, model, load, where.brokers)
     patience, waits = Patience.of(config), Waits.of(config, model)
-    failover, handover = rates.failover_hours(model, load, where.brokers)
     return Plan(
         setup=setup_for(config, model, load, where.brokers),
         racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
@@ -182,8 +180,7 @@ def plan_for(
         retained_records=load.retained_records_per_partition,
         unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
         tail_hours=load.replication_delay_ms / 3_600_000.0,
-        failover_hours=failover,
-        handover_hours=handover,
+        failovers=rates.failovers(model, load, where.brokers, where.brokers_per_rack),
         budget_hours=patience.outage_hours,
         waiting_budget_hours=patience.waiting_hours,
         delivery_hours=patience.delivery_hours,

@@ -96,6 +96,7 @@ def measures(
     model: FailureModel,
     load: Workload,
     brokers: int,
+    brokers_per_rack: float,
     precision: float,
 ) -> SchemeMeasures:
     """Solve the chain of one replica set.
@@ -110,6 +111,8 @@ def measures(
     model, load
     brokers : int
         Of the whole cluster.
+    brokers_per_rack : float
+        Those whose leaders move together when a rack fails.
     precision : float
         Relative accuracy asked of the solver.
     """
@@ -121,7 +124,8 @@ def measures(
     losing = losing + (1.0 - losing) * filled.early
     absorbed = solve.sums(chain.source, filled.rate * losing, len(chain.keys))
     first = solve.first_loss(filled.flow(1.0 - losing, absorbed), HOURS_PER_YEAR, precision)
-    outage = rates.failover_hours(model, load, brokers)
+    moves = rates.failovers(model, load, brokers, brokers_per_rack)
+    outage = moves.by_name(chain.rate_names)[chain.rate]
     records = load.records_per_hour_per_partition * HOURS_PER_YEAR
     lost = _lost_hours(filled, load.retention_hours) * records
     tail = min(_tail_records(load), load.retained_records_per_partition)
@@ -193,24 +197,24 @@ def _dropping(filled: Filled, scheme: Quorums) -> Vector:
     return scheme.tail * going * (chain.writable[chain.source] & chain.reads)
 
 
-def _reactions(filled: Filled, hours: tuple[float, float], writing: bool) -> float:
+def _reactions(filled: Filled, hours: Vector, writing: bool) -> float:
     """Share of time until a new leader serves, where service goes on.
 
     Parameters
     ----------
     filled : Filled
-    hours : (float, float)
+    hours : array, shape (transitions, 2)
         For each failure of a leader, and for each that hands over.
     writing : bool
         Of writes rather than of reads.
     """
     chain, flux = filled.chain, filled.flux
     before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)
-    changes = flux * (chain.failed * hours[0] + chain.moved * hours[1])
+    changes = flux * (chain.failed * hours[:, 0] + chain.moved * hours[:, 1])
     return math.fsum(changes[before[chain.source] & after].tolist())
 
 
-def _refused_share(filled: Filled, config: Config, outage: tuple[float, float]) -> float:
+def _refused_share(filled: Filled, config: Config, outage: Vector) -> float:
     """Share of the records whose producer gives up, by the distribution of outages.
 
     No wait comes before an outage as in Kafka, where a laggard has to leave the ISR first: a
@@ -223,8 +227,8 @@ def _refused_share(filled: Filled, config: Config, outage: tuple[float, float]) 
     if math.isinf(budget_hours):
         return 0.0
     waits = Stays(filled.flow(), ~filled.chain.writable).after(budget_hours)
-    failed, moved = (max(hours - budget_hours, 0.0) for hours in outage)
-    return float(filled.share @ waits) + _reactions(filled, (failed, moved), writing=True)
+    beyond = np.maximum(outage - budget_hours, 0.0)
+    return float(filled.share @ waits) + _reactions(filled, beyond, writing=True)
 
 
 def _lost_hours(filled: Filled, most: float) -> float:

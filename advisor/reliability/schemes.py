@@ -206,10 +206,8 @@ def scheme_row(
     alike = where.alike(ordered=False, apart=False, led=False)
     led = where.alike(ordered=False, apart=True, leaders=factor, led=False)
     counts = {pattern: sets.partitions for pattern, sets in alike.items()}
-    found = {
-        pattern: measures(scheme, pattern, config, model, load, where.brokers, precision)
-        for pattern in alike
-    }
+    asked = (config, model, load, where.brokers, where.brokers_per_rack, precision)
+    found = {pattern: measures(scheme, pattern, *asked) for pattern in alike}
     first = any_loss(
         {pattern: measured.losses for pattern, measured in found.items()},
         lambda name: rates.rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR,

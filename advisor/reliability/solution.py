@@ -75,8 +75,7 @@ class Solution:
         Of everything that can happen to the replica set.
     model : FailureModel
     load : Workload
-    brokers : int
-        Of the whole cluster.
+    failovers : Failovers
     hung_hours : float
         For how long acks=all waits for a follower that lags; see `rates.stall_hours`.
     precision : float
@@ -89,7 +88,7 @@ class Solution:
         rates_per_hour: Mapping[str, float],
         model: FailureModel,
         load: Workload,
-        brokers: int,
+        failovers: rates.Failovers,
         hung_hours: float,
         precision: float,
     ) -> None:
@@ -98,7 +97,8 @@ class Solution:
         self.table = np.array([rates_per_hour[name] for name in structure.rate_names])
         self.rate: Vector = self.table[structure.rate] * structure.weight
         self.mechanism = [rates.mechanism_of(name) for name in structure.rate_names]
-        self.outage_hours = rates.failover_hours(model, load, brokers)
+        self.longest_hours = max(failovers)
+        self.outage_hours = failovers.by_name(structure.rate_names)
         per_second = load.records_per_hour_per_partition / 3600.0
         self.tail_records = per_second * load.replication_delay_ms / 1000.0
         # A leader that goes will lead again, and each of the two changes drops a tail.
@@ -170,7 +170,7 @@ class Solution:
     def _missed(self) -> list[float]:
         """What is left out, as a share of all time; see `bounds.missing`."""
         gain = self._gain()
-        longest = max(self.outage_hours)
+        longest = self.longest_hours
         found = missing(self.chain, self.rates, self.rate, gain, longest, self.unflushed_hours)
         share: list[float] = (found * self.pi[0]).tolist()
         share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
@@ -229,9 +229,8 @@ class Solution:
     def _gain(self) -> Vector:
         """Columns of `bounds.missing`, per hour in each state."""
         flags, source, states = self.chain.flags, self.chain.source, self.chain.states
-        changes = self.rate * (
-            flags[:, [chain.FAILOVER, chain.HANDOVER]] @ np.array(self.outage_hours)
-        )
+        outages = flags[:, [chain.FAILOVER, chain.HANDOVER]] * self.outage_hours[self.chain.rate]
+        changes = self.rate * outages.sum(axis=1)
         away = np.bincount(source, changes, states)
         return np.stack(
             [
@@ -306,7 +305,7 @@ class Solution:
         """Time in states without service, and the moments until a new leader serves."""
         return _added(
             self._by_blame(self.pi * ~available),
-            self._by_mechanism(self._leader_changes(available) @ np.array(self.outage_hours)),
+            self._by_mechanism((self._leader_changes(available) * self.outage_hours).sum(axis=1)),
         )
 
     def _stalled(self, waits: stalls.Waits) -> Causes:
@@ -342,7 +341,8 @@ class Solution:
         if math.isinf(budget_hours):
             return {}
         away = self.pi * self._unwritable.after(budget_hours)
-        moments = self._write_changes @ np.maximum(np.array(self.outage_hours) - budget_hours, 0.0)
+        beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
+        moments = (self._write_changes * beyond).sum(axis=1)
         if max(waits) > 0.0:
             lasting = self._stalling, self._unwritable, waits, patience
             moments += self._by_name(self.flux * stalls.refused_hours(self.chain, *lasting))
