@@ -7,6 +7,11 @@ from dataclasses import asdict, dataclass
 
 from advisor.errors import InputError
 
+MOST_PARTITIONS = 10_000_000
+"""Several times what the largest clusters hold, and what a computation can still place."""
+MOST_AMOUNT = 1e18
+"""Of anything else, and of the bytes that are kept: an exabyte, or far from every cluster."""
+
 _AMOUNTS = (
     "records_per_second",
     "record_bytes",
@@ -44,8 +49,8 @@ class Workload:
     Raises
     ------
     InputError
-        If a number is negative, not finite or no number, if there is no partition, or if what is
-        kept comes to more bytes than a float can hold.
+        If a number is negative, not finite, above 1e18 or no number, if there is no partition or
+        more than ten million, or if what is kept comes to more than 1e18 bytes.
     """
 
     partitions: int = 1
@@ -59,21 +64,28 @@ class Workload:
 
     def __post_init__(self) -> None:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
-        if not whole or self.partitions < 1:
-            raise InputError(f"partitions={self.partitions!r} must be a whole number above 0")
+        if not whole or not 1 <= self.partitions <= MOST_PARTITIONS:
+            raise InputError(
+                f"partitions={_shown(self.partitions)} must be a whole number from 1 to "
+                f"{MOST_PARTITIONS:,}"
+            )
         for name in _AMOUNTS:
             value = getattr(self, name)
             if name == "bytes_per_broker" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InputError(f"{name}={value!r} must be a number")
-            if not _is_amount(value):
-                raise InputError(f"{name}={value!r} must be finite and not negative")
-        if not math.isfinite(self.retained_bytes):
+            # Not a number compares with nothing.
+            if not 0 <= value <= MOST_AMOUNT:
+                raise InputError(
+                    f"{name}={_shown(value)} must be a number from 0 to {MOST_AMOUNT:.0e}"
+                )
+        if self.retained_bytes > MOST_AMOUNT:
             raise InputError(
                 f"records_per_second={self.records_per_second!r}, "
                 f"record_bytes={self.record_bytes!r} and retention_hours={self.retention_hours!r} "
-                "together keep more bytes than can be counted; lower one of them"
+                f"together keep {self.retained_bytes:.1e} bytes, and {MOST_AMOUNT:.0e} is the most "
+                "that can be computed; lower one of them"
             )
 
     @property
@@ -96,9 +108,8 @@ class Workload:
         return asdict(self)
 
 
-def _is_amount(value: float) -> bool:
-    """Whether it is a number from 0 that a float can hold."""
-    try:
-        return math.isfinite(value) and value >= 0
-    except OverflowError:
-        return False
+def _shown(value: object) -> str:
+    """A value as given; a whole number of more digits than anybody reads by its power of ten."""
+    if isinstance(value, int) and abs(value) > MOST_AMOUNT:
+        return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
+    return repr(value)
