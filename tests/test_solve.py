@@ -106,6 +106,29 @@ def test_staying_is_the_same_however_much_is_remembered(monkeypatch, remembered)
         assert asked.after(hours)[1:] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("pace", [1.0, 3600.0])
+def test_who_waits_for_longer_than_anything_lasts_gives_up_nothing(pace):
+    """Where the series is too long, a bound must say so: it is none that hides a chance."""
+    rates = np.array([[0.0, 0.1, 0.0], [0.5, 0.0, 4.0], [0.001, pace, 0.0]])
+    stays = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    inner = np.array([[-4.5, 4.0], [pace, -pace - 0.001]])
+    slowest = max(np.linalg.eigvals(inner).real)
+    bound = stays._longest_hours
+    assert np.exp(slowest * bound) <= staying._NEVER * (1.0 + 1e-9)
+    assert bound < 10.0 * np.log(staying._NEVER) / slowest
+    assert stays.after(6_000_000.0).tolist() == [0.0, 0.0, 0.0]
+    weighed = stays.mean_after(np.array([2.0, 6_000_000.0]), np.ones(2))
+    assert weighed == pytest.approx(stays.after(2.0), rel=1e-12, abs=0.0)
+
+
+def test_a_wait_that_is_long_beside_some_stays_only_is_refused():
+    """One state is left in a second and one in a thousand years."""
+    rates = np.array([[0.0, 1.0, 1.0], [3600.0, 0.0, 0.0], [1e-7, 0.0, 0.0]])
+    stays = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    with pytest.raises(AdvisorError, match="too long"):
+        stays.after(1e6)
+
+
 def test_nothing_to_lose_is_never():
     """Without absorption the mean is infinite and the probability 0, and the method says why."""
     flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))

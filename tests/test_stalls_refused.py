@@ -201,3 +201,10 @@ def test_waits_that_the_chain_leaves_out_may_refuse_all_of_themselves(
     solved.__dict__["_flux_beyond"] = (ways_out, 0.0)
     more = solved.measures(config).errors[name] - without
     assert more == pytest.approx((stalls + ways_out) * wait_s * YEAR, rel=1e-3)
+
+
+def test_who_retries_without_a_deadline_gives_up_nothing():
+    """Kafka 2.0 has no delivery timeout: two thousand million retries outlast every outage."""
+    config = Config(kafka_version="2.0", replication_factor=3, acks="all", retries=2**31 - 1)
+    found = evaluate(Cluster.uniform(brokers=6, racks=3), config, load_model("three_az_cloud"))
+    assert found.records_refused_per_year == 0.0

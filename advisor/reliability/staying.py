@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
+from scipy.sparse import linalg
 
 from advisor.errors import AdvisorError
 from advisor.reliability.solve import Flow, Vector
@@ -17,6 +19,10 @@ _ROUNDING = 1e-17
 _REMEMBERED = 2**18
 # Chances of numbers of events that are worked out together (8 MB).
 _AT_ONCE = 2**20
+# A series over more events would take too long.
+_MOST_EVENTS = 5_000_000
+# No chance of staying that is smaller changes any number.
+_NEVER = 1e-30
 
 
 class Stays:
@@ -74,8 +80,11 @@ class Stays:
             If so many hours hold more than five million of the shortest stays.
         """
         stays = np.zeros(self._size)
-        mean = self._pace * float(hours_in.max())
-        if mean > 5_000_000:
+        if self._pace * float(hours_in.max()) > _MOST_EVENTS:
+            shorter = hours_in < self._longest_hours
+            hours_in, weights = hours_in[shorter], weights[shorter]
+        mean = self._pace * float(hours_in.max(initial=0.0))
+        if mean > _MOST_EVENTS:
             raise AdvisorError("the producer's budget is too long against the shortest outage")
         chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
         at_once = max(_AT_ONCE // len(chances), 1)
@@ -96,6 +105,19 @@ class Stays:
             total += chances[step] * term
         stays[self._index] = total
         return stays
+
+    @cached_property
+    def _longest_hours(self) -> float:
+        """Nobody stays longer, but with a chance that nothing is changed by.
+
+        With h the mean hours until the set is left, H the largest and m the smallest of them, each
+        h falls by h / H an hour at least, so that ``P(T > t) <= H / m * exp(-t / H)``.
+        """
+        leaving = sparse.eye_array(len(self._index)) - self._jumps
+        ones = np.full(len(self._index), 1.0 / self._pace)
+        hours = np.atleast_1d(linalg.spsolve(sparse.csc_array(leaving), ones))
+        most, least = float(hours.max(initial=0.0)), float(hours.min(initial=math.inf))
+        return most * math.log(most / least / _NEVER) if len(hours) else 0.0
 
     def _remember(self, count: int) -> None:
         """Have so many terms ready."""
