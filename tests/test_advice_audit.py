@@ -6,7 +6,7 @@ import random
 import pytest
 
 from advisor.advice import Goals, audit
-from advisor.advice.auditing import config_of, load_of
+from advisor.advice.described import config_of, load_of
 from advisor.advice.findings import grouped
 from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.wording import (
@@ -46,11 +46,33 @@ TWO_RACKS = topic("two-racks", (1, 2), min_insync_replicas="1")
 
 
 def test_worst_first() -> None:
-    """Topics stand in the order of the records they lose."""
-    found = audit(Cluster(SIX, (GOOD, TWO_RACKS, SINGLE, ONE_RACK)), CARD, goals=EASY)
+    """Topics that are alike before the goals stand in the order of the records they lose."""
+    four = (GOOD, TWO_RACKS, SINGLE, ONE_RACK)
+    found = audit(Cluster(SIX, four), CARD, goals=LOOSE)
+    assert found.ok
     lost = [t.choice.reliability.acked_records_lost_per_year for t in found.topics]
     assert lost == sorted(lost, reverse=True)
     assert [t.topic.name for t in found.topics] == ["single", "one-rack", "two-racks", "good"]
+
+
+def test_what_misses_a_goal_comes_before_what_meets_all() -> None:
+    """Broken now, then by how far a goal is missed, then by how many, then by what is lost."""
+    dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
+    strict = topic("strict", (1, 2, 3), min_insync_replicas="3")
+    loose = topic("loose", (1, 2, 3), min_insync_replicas="1")
+    every = (GOOD, SINGLE, strict, loose, dead)
+
+    def order(**goals: object) -> list[str]:
+        limits = {"loss_probability_per_year": None, "write_unavailability": None, **goals}
+        found = audit(Cluster(SIX, every), CARD, goals=Goals(**limits))
+        met = [t.ok for t in found.topics]
+        assert met == sorted(met)
+        return [t.topic.name for t in found.topics]
+
+    # What loses most stands last of those that miss it, where writes alone are asked for.
+    assert order(write_unavailability=1e-3) == ["dead", "strict", "single", "loose", "good"]
+    assert order(loss_probability_per_year=1e-2) == ["dead", "single", "loose", "good", "strict"]
+    assert order(survive="rack") == ["dead", "single", "loose", "strict", "good"]
 
 
 def test_the_real_placement_is_judged() -> None:
@@ -109,6 +131,17 @@ def test_retention_is_the_topics_own() -> None:
     assert load_of(topic("t", (1,), retention_ms="-1"), base).retention_hours == 50.0
     compacted = topic("t", (1,), retention_ms="7200000", cleanup_policy="compact")
     assert load_of(compacted, base).retention_hours == 50.0
+
+
+@pytest.mark.parametrize("endless", ["-1", str(2**63 - 1), "1" + 400 * "0", "1" + 5000 * "0"])
+def test_retention_without_end_is_the_loads(endless: str) -> None:
+    """The largest number there is says the same as -1, of however many digits; a note says so."""
+    kept = topic("kept", (1,), retention_ms=endless)
+    assert load_of(kept, Workload(retention_hours=50.0)).retention_hours == 50.0
+    gone = topic("gone", (1,), retention_ms=str(10**12))
+    notes = audit(Cluster(SIX, (kept, gone)), CARD).notes
+    said = "Records that retention.ms keeps for ever were taken to be kept 168 hours: kept."
+    assert [note for note in notes if "retention" in note] == [said]
 
 
 def test_a_rack_is_survived_by_the_real_placement_only() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -123,6 +124,70 @@ def test_what_cannot_be_computed_is_left_out_and_said() -> None:
 
     with pytest.raises(NotComputedError, match="never"):
         search(never, SIX, CARD, LOAD)
+
+
+def test_every_ranked_settings_assumptions_are_noted_once() -> None:
+    """What holds for others than the best is said too, and for today's; the best one's first."""
+
+    def assuming(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        own = f"min ISR {config.min_insync_replicas} with acks={config.acks}"
+        return replace(made_up(cluster, config, model, load), assumptions=("racks", own))
+
+    today = Config(replication_factor=2, min_insync_replicas=1, acks=0)
+    answer = search(assuming, SIX, CARD, LOAD, current=today, kafka_version="4.1")
+    assert answer.best.config.min_insync_replicas == 2
+    assert answer.notes[:2] == ("Racks.", "Min ISR 2 with acks=all.")
+    assert answer.notes[-1] == "Min ISR 1 with acks=0."
+    assert sorted(answer.notes) == sorted(
+        {"Racks.", *(f"Min ISR {least} with acks=all." for least in (1, 2, 3))}
+        | {f"Min ISR 1 with acks={acks}." for acks in (0, 1)}
+    )
+
+
+def test_what_is_missed_is_said_with_its_goal() -> None:
+    """In the words of the goals, plain for one and many; without a digit left it is just beyond."""
+    one_rack = Cluster.uniform(brokers=3, racks=1)
+
+    def missed(**goals: float | None) -> str:
+        verdict = search(made_up, one_rack, CARD, LOAD, Goals(**goals)).verdict
+        return verdict.partition("No setting meets every goal; this one misses the ")[2]
+
+    assert missed(loss_probability_per_year=1e-12, write_unavailability=1e-9) == (
+        "goals for lost records (once in 10 million years; the goal is once in 1 trillion years) "
+        "and time without writes (5.3 minutes a year; the goal is less than a second a year)."
+    )
+    only = {"loss_probability_per_year": None}
+    assert missed(**only, records_refused_per_year=0.5) == (
+        "goal for refused records (0.56 a year; the goal is 0.5 a year)."
+    )
+    assert missed(**only, write_unavailability=9e-9) == (
+        "goal for time without writes (1.0e-08; the goal is 9.0e-09)."
+    )
+    assert missed(**only, write_unavailability=0.99999e-8) == (
+        "goal for time without writes (1.0e-08, just beyond the goal)."
+    )
+
+
+def test_the_table_is_for_people() -> None:
+    """Delivery timeouts and measures are shown without a needless digit or exponent."""
+
+    def patient(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        made = made_up(cluster, config, model, load)
+        return replace(made, records_refused_per_year=179e6 / (config.delivery_timeout_ms or 1))
+
+    page = search(patient, SIX, CARD, LOAD)._repr_html_().partition("<tbody>")[2]
+    rows = [re.findall("<td>(.*?)</td>", row) for row in page.split("<tr>")]
+    assert {(row[3], row[7]) for row in rows if row} == {
+        ("120", "1,500"),
+        ("600", "300"),
+        ("1,800", "99"),
+    }
+    old = search(made_up, SIX, CARD, LOAD, kafka_version="2.0")._repr_html_()
+    assert "<td>none</td>" in old
 
 
 def test_ranking_puts_what_meets_everything_first() -> None:
@@ -272,7 +337,7 @@ def test_topics_and_load_come_from_the_description() -> None:
     assert answer.current is not None
     assert answer.current.config.replication_factor == 3
     assert answer.topics == ("__consumer_offsets", "few", "many")
-    assert any("6 partitions was assumed" in note for note in answer.notes)
+    assert any("6 partitions were assumed" in note for note in answer.notes)
     only = search(made_up, cluster, CARD, topics=["few"])
     assert only.load.partitions == 1
     assert not any("many" in line for line in only.commands())

@@ -3,13 +3,14 @@
 import pytest
 
 from advisor.advice import Goals, recommend
-from advisor.advice.auditing import audit, config_of
+from advisor.advice.auditing import audit
 from advisor.advice.checks import (
     check_cluster,
     check_producer,
     check_replacement,
     check_topic,
 )
+from advisor.advice.described import config_of
 from advisor.advice.findings import RULES
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.protocol.config import Config
@@ -257,7 +258,9 @@ def test_the_finding_and_the_file_agree_on_patience(limit: float | None) -> None
     recommended = advice.best.config.delivery_timeout_ms
     assert (recommended == 120_000) == (limit is None)
     told = [found for found in advice.findings if found.code == "KRA402"]
-    assert [f"is {recommended // 1000} s, shorter than" in found.detail for found in told] == [True]
+    assert [f"is {recommended // 1000:,} s, shorter than" in found.detail for found in told] == [
+        True
+    ]
     assert f"\ndelivery.timeout.ms={recommended}\n" in advice.files()["producer.properties"]
     assert "Raise" not in told[0].rule.remedy
     alike = [c for c in advice.choices if c.name == advice.best.name]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.reliability.wording import significant, time_per_year, years
+from advisor.reliability.wording import as_given, significant, time_per_year, years
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,26 @@ from advisor.reliability.wording import significant, time_per_year, years
 def test_two_digits(value, said):
     """Two significant digits, thousands apart, an exponent only where zeros would pile up."""
     assert significant(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.0, "0"),
+        (120.0, "120"),
+        (1500.0, "1,500"),
+        (0.0136, "0.0136"),
+        (1e-4, "0.0001"),
+        (1e-6, "1e-06"),
+        (5e7, "50,000,000"),
+        (1234567.0, "1,234,570"),
+        (1e18, "1e+18"),
+        (0.1 + 0.2, "0.3"),
+    ],
+)
+def test_what_somebody_gave_keeps_its_digits(value, said):
+    """Up to six of them, thousands apart, an exponent only where zeros would have to be counted."""
+    assert as_given(value) == said
 
 
 @pytest.mark.parametrize(

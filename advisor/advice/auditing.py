@@ -14,10 +14,11 @@ from advisor.advice.checks import (
     check_replacement,
     check_topic,
 )
-from advisor.advice.choice import BRIEF_GOALS, GOAL_WORDS, Choice, choose, measures_of
+from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for, measures_of
+from advisor.advice.described import amount_of, config_of, kept_for_ever, load_of
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.findings import BROKEN, Finding, by_weight
-from advisor.advice.goals import Goals
+from advisor.advice.goals import Goals, decades_short
 from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
@@ -28,14 +29,13 @@ from advisor.reliability.copysets import Copysets, copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel
 from advisor.reliability.result import Reliability
-from advisor.reliability.wording import time_per_year
+from advisor.reliability.wording import as_given, time_per_year
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Evaluate = Callable[..., Reliability]
-MILLISECONDS_PER_HOUR = 3_600_000.0
 WITHOUT_INTERVALS = (
     "These values have no 95 % intervals, which would take hours for hundreds of topics: "
     "advisor evaluate gives them for one setting."
@@ -89,7 +89,7 @@ class TopicAudit:
         if self.broken:
             text += f"; now {listed(self.broken)}"
         if self.choice.unmet:
-            text += f"; misses {listed([GOAL_WORDS[goal] for goal in self.choice.unmet])}"
+            text += f"; misses {goals_for(self.choice)}"
         return f"{text}."
 
     def row(self, intervals: bool = False) -> dict[str, object]:
@@ -103,7 +103,10 @@ class TopicAudit:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """All topics of a cluster, worst first: by records lost, then by time without writes.
+    """All topics of a cluster, worst first.
+
+    First come those that do not work now, then those that miss a goal, by how far, then the
+    others; among equals what loses most records, then what is longest without writes.
 
     Attributes
     ----------
@@ -273,13 +276,17 @@ def audit(
     notes = [note] if note else []
     if load is None:
         load = Workload()
-        notes.append(
-            f"No load was given: {load.records_per_second:g} records of {load.record_bytes} bytes "
-            "a second to each topic were assumed."
-        )
+        notes.append(f"No load was given: {amount_of(load)} to each topic were assumed.")
     settings = {"acks": "all", **controller_of(cluster, version), **(producer or {})}
     if "acks" not in (producer or {}):
         notes.append("Producers were taken to use acks=all.")
+    endless = [topic.name for topic in cluster.topics if kept_for_ever(topic)]
+    if endless:
+        hours = as_given(load.retention_hours)
+        notes.append(
+            f"Records that retention.ms keeps for ever were taken to be kept {hours} hours: "
+            f"{first_of(endless)}."
+        )
     judged = []
     for topic in cluster.topics:
         findings = tuple(check_topic(topic, cluster, config_of(topic, version, settings)))
@@ -289,7 +296,7 @@ def audit(
                 cluster, members, config, model, load_of(topic, load), goals, evaluated
             )
             judged.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
-    judged.sort(key=_worst_first)
+    judged.sort(key=lambda topic: _worst_first(topic, goals))
     assumed = dict.fromkeys(a for t in judged for a in t.choice.reliability.assumptions)
     return Audit(
         cluster=cluster,
@@ -306,30 +313,6 @@ def audit(
         ),
         notes=(*notes, *map(sentence, assumed), *cluster.notes),
     )
-
-
-def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
-    """Return a topic's settings; what the description does not state is Kafka's default."""
-    stated: dict[str, Any] = {}
-    unclean = topic.configs.get("unclean.leader.election.enable")
-    if unclean is not None:
-        stated["unclean_leader_election_enable"] = unclean.strip().lower() == "true"
-    return Config(
-        kafka_version=kafka_version,
-        replication_factor=topic.replication_factor,
-        min_insync_replicas=topic.min_insync_replicas,
-        **stated,
-        **producer,
-    )
-
-
-def load_of(topic: Topic, load: Workload) -> Workload:
-    """Return the load with the topic's own partitions and, if it states one, its retention."""
-    retention = topic.configs.get("retention.ms", "")
-    hours = load.retention_hours
-    if retention.isdigit() and "compact" not in topic.configs.get("cleanup.policy", ""):
-        hours = int(retention) / MILLISECONDS_PER_HOUR
-    return replace(load, partitions=len(topic.partitions), retention_hours=hours)
 
 
 def _replacement(judged: Sequence[TopicAudit]) -> Iterator[Finding]:
@@ -371,12 +354,17 @@ def _judged(
     return choose(config, r, goals, largest)
 
 
-def _worst_first(judged: TopicAudit) -> tuple[float, float, float, str, tuple[int, ...]]:
-    r = judged.choice.reliability
-    lost = measures_of(r).get("loss_probability_per_year", math.inf)
+def _worst_first(judged: TopicAudit, goals: Goals) -> tuple[object, ...]:
+    choice, r = judged.choice, judged.choice.reliability
+    measures = measures_of(r)
     return (
+        not judged.broken,
+        choice.meets_all,
+        # A goal of surviving something is missed or not, and has no distance.
+        -decades_short(goals, measures),
+        -len(choice.unmet),
         -r.acked_records_lost_per_year,
-        -lost,
+        -measures.get("loss_probability_per_year", math.inf),
         -r.write_unavailability,
         judged.topic.name,
         judged.partitions,

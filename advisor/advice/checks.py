@@ -15,7 +15,7 @@ from advisor.reliability.empty_leader import empty_leader_share
 from advisor.reliability.model import FailureModel
 from advisor.reliability.placement import Replicas
 from advisor.reliability.result import Reliability
-from advisor.reliability.wording import percent, significant
+from advisor.reliability.wording import as_given, percent, significant
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -99,15 +99,16 @@ def check_producer(
     if budget <= detection:
         yield finding(
             "KRA401",
-            f"delivery.timeout.ms is {budget:g} s; noticing a dead broker takes {detection:g} s.",
+            f"delivery.timeout.ms is {as_given(budget)} s; noticing a dead broker takes "
+            f"{as_given(detection)} s.",
         )
     longer = [
-        f"{name} ({minutes:g} minutes)"
+        f"{name} ({as_given(minutes)} minutes)"
         for name in ("broker.crash", "broker.restart", "rack.network", "rack.power")
         if (minutes := model.get(f"{name}.minutes", 0.0)) * 60.0 > budget
     ]
     if longer:
-        detail = f"delivery.timeout.ms is {budget:g} s, shorter than {listed(longer)}."
+        detail = f"delivery.timeout.ms is {as_given(budget)} s, shorter than {listed(longer)}."
         yield finding("KRA402", f"{detail}{_of_patience(given_up or {})}")
 
 
@@ -115,7 +116,9 @@ def _of_patience(given_up: Mapping[int, float]) -> str:
     """What waiting longer is worth, so that nobody has to guess."""
     if len(given_up) < 2:
         return ""
-    said = [f"{significant(given_up[ms])} after {ms / 1000.0:,g} s" for ms in sorted(given_up)]
+    said = [
+        f"{significant(given_up[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(given_up)
+    ]
     return f" Records given up a year with the recommended setting: {listed(said)}."
 
 

@@ -15,6 +15,7 @@ from advisor.advice.goals import (
     judge,
 )
 from advisor.advice.tolerance import Survival, survival
+from advisor.advice.wording import listed
 from advisor.errors import InputError, NotComputedError
 from advisor.protocol.config import Config
 from advisor.reliability.result import Reliability
@@ -180,19 +181,25 @@ def _margin(goals: Goals, measures: Mapping[str, float]) -> float:
 
 
 GOAL_WORDS = {
-    "loss_probability_per_year": "the probability of losing an acknowledged record",
-    "write_unavailability": "the time in which writes are refused",
-    "read_unavailability": "the time in which reads fail",
-    "records_refused_per_year": "the number of records refused",
-    SURVIVE_WITHOUT_LOSS: "losing no acknowledged record in one event",
-    SURVIVE_WRITABLE: "writing on after one event",
+    "loss_probability_per_year": "lost records",
+    "write_unavailability": "time without writes",
+    "read_unavailability": "time without reads",
+    "records_refused_per_year": "refused records",
+    SURVIVE_WITHOUT_LOSS: "losses in one failure",
+    SURVIVE_WRITABLE: "writes after one failure",
 }
+"""What each goal is for, to stand after "the goals for" and after "missed:" alike."""
 
 BRIEF_GOALS = {
+    **GOAL_WORDS,
     "loss_probability_per_year": "losses",
     "write_unavailability": "writes",
     "read_unavailability": "reads",
-    "records_refused_per_year": "refused records",
-    SURVIVE_WITHOUT_LOSS: "losses in one event",
-    SURVIVE_WRITABLE: "writes after one event",
 }
+"""The same in fewer words, where a column has to be narrow."""
+
+
+def goals_for(choice: Choice) -> str:
+    """Return what a choice misses: "the goal for lost records", "the goals for a, b and c"."""
+    words = [GOAL_WORDS[goal] for goal in choice.unmet]
+    return f"the goal{'s' if len(words) > 1 else ''} for {listed(words)}"

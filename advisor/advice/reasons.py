@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import dominant, every, listed
+from advisor.advice.wording import dominant, every, how_often, listed
 from advisor.reliability.result import Reliability
 from advisor.reliability.wording import significant, time_per_year
 
 _BEYOND_BELIEF_YEARS = 1e6
+_SAID: Mapping[str, Callable[[float], str]] = {
+    "loss_probability_per_year": how_often,
+    "write_unavailability": time_per_year,
+    "read_unavailability": time_per_year,
+    "records_refused_per_year": lambda records: f"{significant(records)} a year",
+}
 
 
 def verdict(choice: Choice, where: str) -> str:
@@ -45,17 +51,25 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
     """Return which goals are missed by how much; "" when none is."""
     if choice.meets_all:
         return ""
-    missed = []
-    for goal in choice.unmet:
-        words = GOAL_WORDS[goal]
-        if goal in goals.limits:
-            value = float(getattr(choice.reliability, goal))
-            words += f" ({significant(value)}, the goal is {goals.limits[goal]:g})"
-        missed.append(words)
-    text = f"No setting meets every goal; this one misses {listed(missed)}."
+    missed = [f"{GOAL_WORDS[goal]}{_how_far(choice, goals, goal)}" for goal in choice.unmet]
+    plural = "s" if len(missed) > 1 else ""
+    text = f"No setting meets every goal; this one misses the goal{plural} for {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
         text += f" {rack_rule}"
     return text
+
+
+def _how_far(choice: Choice, goals: Goals, goal: str) -> str:
+    """Return a measure and its limit in brackets; "" for a goal that has none."""
+    if goal not in goals.limits:
+        return ""
+    value, limit = float(getattr(choice.reliability, goal)), goals.limits[goal]
+    # What reads alike in words may still differ in its digits.
+    for say in (_SAID[goal], significant):
+        found, wanted = say(value), say(limit) if limit else "none"
+        if found != wanted:
+            return f" ({found}; the goal is {wanted})"
+    return f" ({found}, just beyond the goal)"
 
 
 def reasons(
@@ -118,11 +132,10 @@ def _against_factor(
         return ""
     if other.meets_all:
         return f"RF {factor} meets the goals too, with one more copy of everything."
-    missed = listed([GOAL_WORDS[goal] for goal in other.unmet])
     least = other.config.min_insync_replicas
     if not best.meets_all and set(other.unmet) == set(best.unmet):
         return _no_better(other, best)
-    return f"RF {factor}, at its best with min.insync.replicas {least}, misses {missed}."
+    return f"RF {factor}, at its best with min.insync.replicas {least}, misses {goals_for(other)}."
 
 
 def _no_better(other: Choice, best: Choice) -> str:

@@ -23,6 +23,7 @@ from advisor.cluster import Cluster
 from advisor.protocol.config import Config
 from advisor.reliability import drawing
 from advisor.reliability.model import FailureModel
+from advisor.reliability.wording import as_given, significant
 from advisor.reliability.workload import Workload
 
 if TYPE_CHECKING:
@@ -253,12 +254,13 @@ def _tolerates(choice: Choice) -> Mapping[str, int]:
 
 
 def _short_row(choice: Choice) -> dict[str, object]:
+    patience = choice.config.delivery_timeout_ms
     return {
         "RF": choice.config.replication_factor,
         "min ISR": choice.config.min_insync_replicas,
         "acks": choice.config.acks,
-        "delivery timeout, s": (choice.config.delivery_timeout_ms or 0) / 1000,
-        **{name: f"{value:.2g}" for name, value in measures_of(choice.reliability).items()},
+        "delivery timeout, s": "none" if patience is None else as_given(patience / 1000.0),
+        **{name: significant(value) for name, value in measures_of(choice.reliability).items()},
         "goals": "met" if choice.meets_all else f"{len(choice.unmet)} missed",
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.advice.choice import Choice, choose, ranked
+from advisor.advice.described import amount_of
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
 from advisor.advice.recommendation import Recommendation
@@ -85,8 +86,8 @@ def search(
     version, note = version_of(cluster, kafka_version)
     notes = [note] if note else []
     if load is None:
-        load, assumed = assumed_load(chosen)
-        notes.append(assumed)
+        load, note = assumed_load(chosen)
+        notes.append(note)
     current = current or usual_config(chosen, version)
 
     controller = controller_of(cluster, version)
@@ -98,15 +99,20 @@ def search(
 
     choices, left_out = _all_choices(version, len(cluster.brokers), goals, tried)
     notes += left_out
+    best_first = tuple(ranked(choices, goals))
+    today = tried(current) if current is not None else None
+    # The recommended setting's own come first; some hold for others only, such as acks=1.
+    shown = best_first if today is None else (*best_first, today)
+    assumed = dict.fromkeys(text for each in shown for text in each.reliability.assumptions)
     return Recommendation(
         cluster=cluster,
         model=model,
         load=load,
         goals=goals,
-        choices=tuple(ranked(choices, goals)),
-        current=tried(current) if current is not None else None,
+        choices=best_first,
+        current=today,
         topics=tuple(topic.name for topic in chosen),
-        notes=(*notes, *map(sentence, choices[0].reliability.assumptions), *cluster.notes),
+        notes=(*notes, *map(sentence, assumed), *cluster.notes),
     )
 
 
@@ -166,8 +172,8 @@ def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
     partitions = sum(len(topic.partitions) for topic in ours) or 1
     load = replace(Workload(), partitions=partitions)
     return load, (
-        f"No load was given: {load.records_per_second:g} records of {load.record_bytes} bytes a "
-        f"second over {partitions} partition{'s' if partitions > 1 else ''} was assumed."
+        f"No load was given: {amount_of(load)} over {partitions:,} "
+        f"partition{'s' if partitions > 1 else ''} were assumed."
     )
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from advisor.advice.wording import count
 from advisor.reliability.copysets import Chance, Copysets
+from advisor.reliability.wording import significant
 
 
 def spread_numbers(found: Copysets) -> dict[str, object]:
@@ -31,7 +32,7 @@ def spread_words(found: Copysets) -> str:
     if not found.sets:
         return "No partition stands anywhere."
     sets = len(found.sets)
-    shared = f"{found.mean_scatter_width:.3g}"
+    shared = significant(found.mean_scatter_width, 3)
     text = (
         f"The partitions stand on {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
         "(copysets); a broker shares partitions with "
@@ -69,4 +70,4 @@ def _percent(probability: float) -> str:
         return f"{100.0 * probability:.0f} %"
     if probability > 0.99:
         return "over 99 %"
-    return f"{100.0 * probability:.2g} %"
+    return f"{significant(100.0 * probability)} %"

@@ -252,8 +252,8 @@ def _sure(recommendation: Recommendation) -> str:
 
 def _audited(audit: Audit) -> dict[str, Any]:
     return {
-        "caption": f"{audit.verdict} What loses records most often comes first; writes decide "
-        f"between equals. {WITHOUT_INTERVALS}",
+        "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
+        f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
         "rows": [_topic_row(topic) for topic in audit.topics],
     }
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 
+# As many as people give, and far fewer than a float holds.
+_GIVEN_DIGITS = 6
+# From here on zeros have to be counted.
+_NO_ZEROS_MORE = 1e15
 _YEAR_MINUTES = 8760.0 * 60.0
 _SPANS = (
     (1e12, 1e12, "trillion years"),
@@ -24,11 +28,22 @@ def significant(value: float, digits: int = 2) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     rounded = float(f"{value:.{digits - 1}e}")
-    if 1e-3 <= abs(rounded) < 1e15:
+    if 1e-3 <= abs(rounded) < _NO_ZEROS_MORE:
         decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
         text = f"{rounded:,.{decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{rounded:.{digits - 1}e}"
+
+
+def as_given(value: float) -> str:
+    """A number as somebody wrote it: its own digits, up to six, and thousands apart.
+
+    >>> as_given(5e7), as_given(1500.0), as_given(0.0136), as_given(1e-6)
+    ('50,000,000', '1,500', '0.0136', '1e-06')
+    """
+    text = f"{value:,.{_GIVEN_DIGITS}g}"
+    rounded = float(f"{value:.{_GIVEN_DIGITS}g}")
+    return f"{rounded:,.0f}" if "e+" in text and abs(rounded) < _NO_ZEROS_MORE else text
 
 
 def years(value: float) -> str:

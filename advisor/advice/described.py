@@ -1,0 +1,59 @@
+"""What a description says of a topic, as the settings and the load that are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from advisor.cluster import Topic
+from advisor.protocol.config import Config
+from advisor.reliability.model import HOURS_PER_YEAR
+from advisor.reliability.wording import as_given
+from advisor.reliability.workload import Workload
+
+MILLISECONDS_PER_HOUR = 3_600_000.0
+# Longer than Kafka exists; people write the largest number there is where they mean -1.
+_FOR_EVER_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
+_UNLIMITED = "-1"
+
+
+def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
+    """Return a topic's settings; what the description does not state is Kafka's default."""
+    stated: dict[str, Any] = {}
+    unclean = topic.configs.get("unclean.leader.election.enable")
+    if unclean is not None:
+        stated["unclean_leader_election_enable"] = unclean.strip().lower() == "true"
+    return Config(
+        kafka_version=kafka_version,
+        replication_factor=topic.replication_factor,
+        min_insync_replicas=topic.min_insync_replicas,
+        **stated,
+        **producer,
+    )
+
+
+def load_of(topic: Topic, load: Workload) -> Workload:
+    """Return the load with the topic's own partitions and, if it states one, its retention."""
+    retention, hours = topic.configs.get("retention.ms", ""), load.retention_hours
+    if retention.isdigit() and not _compacted(topic) and not kept_for_ever(topic):
+        hours = float(retention) / MILLISECONDS_PER_HOUR
+    return replace(load, partitions=len(topic.partitions), retention_hours=hours)
+
+
+def kept_for_ever(topic: Topic) -> bool:
+    """Return whether the topic's time limit is none: -1, or more than a hundred years."""
+    retention = topic.configs.get("retention.ms", "")
+    # A float, unlike a whole number, is read from any number of digits.
+    endless = retention.isdigit() and float(retention) > _FOR_EVER_MS
+    return not _compacted(topic) and (endless or retention == _UNLIMITED)
+
+
+def amount_of(load: Workload) -> str:
+    """Return how much is written in words: "1,000 records of 1,024 bytes a second"."""
+    rate, size = as_given(load.records_per_second), as_given(load.record_bytes)
+    return f"{rate} records of {size} bytes a second"
+
+
+def _compacted(topic: Topic) -> bool:
+    return "compact" in topic.configs.get("cleanup.policy", "")
