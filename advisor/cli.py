@@ -119,7 +119,8 @@ def simulate(
     if as_json:
         _print_json(result.to_dict())
     else:
-        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in notes)]))
+        told = [*(f"{text}." for text in result.assumptions), *notes]
+        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in told)]))
 
 
 @advisor.command()

@@ -57,6 +57,50 @@ def test_restarts_that_never_happen_are_not_spoken_of():
 
 
 @pytest.mark.parametrize(
+    ("cluster", "config", "card"),
+    [
+        (
+            Cluster.uniform(brokers=3, racks=None),
+            CONFIG.changed(acks=1),
+            {"rack": {"network": NETWORK}},
+        ),
+        (AT, CONFIG, {"broker": {"restart": {"per_year": 52, "minutes": 48 * 60}}}),
+        (
+            AT,
+            CONFIG,
+            {
+                "broker": {"destroyed": {"hours": 24.0}},
+                "cluster": {"power": {"per_year": 1.0, "minutes": 120, "not_returning": 0.05}},
+            },
+        ),
+    ],
+    ids=["racks and leaders", "restarts", "replacements"],
+)
+def test_samples_take_the_same_for_granted(cluster, config, card):
+    """The sampler reads the same cluster and card by the same rules: it says what is computed."""
+    model = FailureModel.from_dict(card)
+    sampled = simulate(cluster, config, model, years=10, engine="local")
+    assert sampled.assumptions == evaluate(cluster, config, model).assumptions != ()
+    assert sampled.to_dict()["assumptions"] == list(sampled.assumptions)
+    for text in sampled.assumptions:
+        assert f"Assumed: {text}." in sampled.explain()
+
+
+def test_the_sampler_restarts_no_more_than_fits_either():
+    """Of weekly days for 100 brokers, as small a share comes off in a sample as is told."""
+    at = Cluster.uniform(brokers=100, racks=10)
+    told = simulate(at, CONFIG, restarts(52, 24 * 60), years=20, engine="local")
+    (said,) = told.assumptions
+    kept = re.search(r"divide that part by ([\d.]+)$", said)
+    assert kept is not None
+    whole = 3 * 52 * 24 / 8760
+    stops = told.write_unavailability
+    # Two digits are shown, so half of the second one may be missing.
+    assert stops.low < 1.05 * float(kept[1]) * whole
+    assert stops.high > 0.95 * float(kept[1]) * whole
+
+
+@pytest.mark.parametrize(
     ("acks", "what"), [(1, "more acknowledged records are lost"), (0, "more records are dropped")]
 )
 def test_leaders_that_are_cut_off_and_go_on_are_said(acks, what):

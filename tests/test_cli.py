@@ -136,6 +136,22 @@ def test_simulate_samples_here_too(
     one_sentence(capsys)
 
 
+def test_simulate_says_what_it_takes_for_granted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sample's own assumptions stand beside those about the input, a sentence each."""
+    network = tmp_path / "network.toml"
+    network.write_text(
+        '[rack.network]\nper_year = { value = 1, evidence = "own: x" }\n'
+        'minutes = { value = 5, evidence = "own: x" }\n'
+    )
+    line = ["simulate", good(tmp_path), "--model", str(network), "--engine", "local"]
+    assert main([*line, "--years", "10"]) == 0
+    assumed = [each for each in capsys.readouterr().out.splitlines() if "Assumed: " in each]
+    assert "the rack of no broker is known" in assumed[0]
+    assert all(each.endswith(".") for each in assumed)
+
+
 def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a name all cards, with one its numbers."""
     assert main(["cards"]) == 0
@@ -175,6 +191,12 @@ BAD_CARDS = {
     "no evidence": CARD.replace(', evidence = "broker-destroyed-cloud" }', " }"),
     "not TOML": "[broker",
 }
+BAD_LOADS = {
+    "many partitions": ("--partitions", "1" + 400 * "0", "from 1 to 10,000,000"),
+    "many records": ("--records-per-second", "1e300", "from 0 to 1e+18"),
+    "large records": ("--record-bytes", "1" + 400 * "0", "from 0 to 1e+18"),
+    "long retention": ("--retention-hours", "1e17", "together keep"),
+}
 BAD_OPTIONS = {
     "acks=2": ["evaluate", "--acks", "2"],
     "RF above the brokers": ["evaluate", "--rf", "7"],
@@ -207,6 +229,18 @@ def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
     assert "Traceback" not in said.err
     assert "mistake in advisor itself" not in said.err
     return said.err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "simulate", "recommend", "audit"])
+@pytest.mark.parametrize(("option", "number", "named"), BAD_LOADS.values(), ids=BAD_LOADS)
+def test_a_load_that_cannot_be_is_one_sentence(
+    command: str, option: str, number: str, named: str, tmp_path: Path, card: str, capsys
+) -> None:
+    """Every command that takes a load names the number, in few digits, and what is allowed."""
+    assert main([command, good(tmp_path), "--model", card, option, number]) == 2
+    said = one_sentence(capsys)
+    assert named in said
+    assert len(said) < 250
 
 
 @pytest.mark.parametrize("text", BAD_FILES.values(), ids=BAD_FILES)

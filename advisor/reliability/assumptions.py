@@ -1,6 +1,9 @@
 """What a result takes for granted: where the model is simpler than the cluster, and which way.
 
 Each sentence says what is assumed, to which side the numbers are off, and what to do about it.
+All of them hold for what is computed and for what is sampled: the sampler takes racks, the rates
+of planned restarts, the times to repair and the rules for who takes records from the same places
+as the chains. What is the chain's alone, such as states left out, is in its error bounds.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor.errors import InputError, NotComputedError
 from advisor.protocol.config import Config
 from advisor.reliability import drawing, wording
+from advisor.reliability.assumptions import assumptions
 from advisor.reliability.frames import data_frame
 from advisor.reliability.model import FailureModel
 from advisor.reliability.ranges import Interval
@@ -119,6 +120,11 @@ class Sampled:
         return found.low, found.high
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed because the input did not say; see `advisor.reliability.assumptions`."""
+        return assumptions(self.cluster, self.config, self.model)
+
+    @property
     def verdict(self) -> str:
         """One sentence: what was lost, and what was refused."""
         settings = (
@@ -189,6 +195,7 @@ class Sampled:
             "",
             f"Card: {self.model.name}, its values taken as exact. {self.years:,} years in "
             f"{self.blocks} blocks, seed {self.seed}; {made}.",
+            *(f"Assumed: {text}." for text in self.assumptions),
         ]
         return "\n".join(lines)
 
@@ -202,6 +209,7 @@ class Sampled:
             "seed": self.seed,
             "blocks": self.blocks,
             "versions": dict(self.versions),
+            "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),
             "load": self.load.to_dict(),
             "model": self.model.name,
