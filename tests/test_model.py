@@ -10,6 +10,7 @@ from advisor import catalog
 from advisor.errors import ModelError
 from advisor.reliability.card import KEYS
 from advisor.reliability.model import MECHANISMS, FailureModel, load_model
+from advisor.reliability.wording import as_given, significant
 
 DESTROYED = {"broker": {"destroyed": {"per_year": 1, "hours": 12}}}
 NAMES = catalog.model_names()
@@ -269,8 +270,28 @@ def test_a_model_shows_its_numbers_with_range_and_evidence():
     assert "broker.destroyed.per_year    0.05 (0.015 to 0.12)  broker-destroyed-metal" in text
     page = model._repr_html_()
     for path, quantity in model.quantities.items():
-        assert f"<th scope='row'>{path}</th><td>{quantity.value:g}</td>" in page
+        assert f"<th scope='row'>{path}</th><td>{as_given(quantity.value)}</td>" in page
         assert quantity.evidence in page
+
+
+def test_a_model_shows_numbers_as_people_write_them():
+    """Millions without an exponent, in the text and in the table; two digits of a counted rate."""
+    counted = {"events": 7, "exposure_years": 9.0, "evidence": "own: x"}
+    model = FailureModel.from_dict(
+        {
+            "broker": {"crash": {"per_year": counted, "minutes": 1234.5}},
+            "copy": {"bytes_per_second": {"value": 5e7, "low": 1e7, "high": 1.25e9}},
+        }
+    )
+    learned = model.quantities["broker.crash.per_year"]
+    rate, low, high = map(significant, (learned.value, learned.low, learned.high))
+    page, text = model._repr_html_(), repr(model)
+    assert f"<td>{rate}</td><td>{low}</td><td>{high}</td>" in page
+    assert "<td>50,000,000</td><td>10,000,000</td><td>1,250,000,000</td>" in page
+    assert "<td>1,234.5</td>" in page
+    assert "50,000,000 (10,000,000 to 1,250,000,000)" in text
+    assert f"{rate} ({low} to {high})" in text
+    assert "e+" not in page + text
 
 
 def test_a_table_shows_text_and_not_markup():

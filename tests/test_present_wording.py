@@ -66,7 +66,7 @@ def test_a_unit_of_both_ends_is_said_once(low: float, high: float, words: str) -
     [
         (0.0136, "0.014", "0.0136"),
         (8.84e-6, "8.8e-6", "8.84e-6"),
-        (1478.0, "1,500", "1478"),
+        (1478.0, "1,500", "1,478"),
         (999_999.5, "1 million", "1 million"),
         (5e7, "50 million", "50 million"),
         (2.5e9, "2.5 billion", "2.5 billion"),

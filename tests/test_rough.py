@@ -125,6 +125,20 @@ def off_by(result, share):
     )
 
 
+def test_the_numerical_error_is_told_in_plain_words(found):
+    """Which values are off and by how much, then that no other is; the amounts with two digits."""
+    bounds = dict.fromkeys(MEASURES, 0.0)
+    exact = replace(found, error_bounds=MappingProxyType(bounds), neglected_per_year=0.0)
+    none = "Numerical error: no state is left out; no value is off by more than a millionth of"
+    assert repr(exact).splitlines()[-1] == f"{none} itself."
+    bounds |= {"write_unavailability": 1.234e-3, "read_unavailability": 5.67e-3}
+    off = replace(exact, error_bounds=MappingProxyType(bounds))
+    assert (
+        "left out; write_unavailability may be off by 0.0012, read_unavailability by 0.0057, and "
+        "any other value by a millionth of itself at most."
+    ) in repr(off)
+
+
 def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
     """From half of the value on, in the verdict and wherever the numerical error is told."""
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 
 from advisor.advice.wording import years_between
+from advisor.reliability import wording as words_of
 from advisor.reliability.wording import significant, years
 
 HOURS_PER_YEAR = 8760.0
@@ -114,8 +115,8 @@ def as_given(value: float) -> str:
     given = float(f"{value:g}")
     for size, word in _LARGE:
         if given >= size:
-            return f"{given / size:g} {word}"
-    return f"{given:g}".replace("e-0", "e-")
+            return f"{words_of.as_given(given / size)} {word}"
+    return words_of.as_given(given).replace("e-0", "e-")
 
 
 def _scientific(value: float, digits: int = 2) -> str:

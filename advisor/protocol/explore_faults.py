@@ -67,8 +67,10 @@ class Loss:
     states: int
 
     def __str__(self) -> str:
+        enough = f"{_counted(self.faults, 'fault')} {'is' if self.faults == 1 else 'are'} enough"
+        fewer = ", and fewer are not" if self.faults > 1 else ""
         return (
-            f"an acknowledged record is lost by {_counted(self.faults, 'fault')}, by fewer none "
+            f"{enough} to lose an acknowledged record{fewer} "
             f"({self.states:,} states seen)\n{self.scenario}"
         )
 
@@ -101,7 +103,9 @@ class NoLoss:
         if self.complete:
             return f"no acknowledged record is lost within {bound}: all {self.states:,} states seen"
         # Fewer faults came first, and were tried to the end.
-        fewer = f", and by {_counted(self.faults - 1, 'fault')} none at all" if self.faults else ""
+        fewer = (
+            f", and none at all with {_counted(self.faults - 1, 'fault')}" if self.faults else ""
+        )
         return (
             f"no loss found with {bound} in up to {self.commands} commands{fewer}; "
             f"the search ended after {self.states:,} states"

@@ -16,6 +16,7 @@ from pathlib import Path
 from advisor import catalog
 from advisor.errors import ModelError
 from advisor.reliability.counts import range_of, rate_at
+from advisor.reliability.wording import as_given
 
 MECHANISMS = (
     "broker.crash",
@@ -233,11 +234,13 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
         raise origin.error(path, f"must be a finite number, not {number}.")
     key = path.rpartition(".")[2]
     if number < 0:
-        raise origin.error(path, f"must not be negative, but is {number:g}.")
+        raise origin.error(path, f"must not be negative, but is {as_given(number)}.")
     if number == 0 and key in _MORE_THAN_ZERO:
         raise origin.error(path, "must be more than 0.")
     if number > 1 and key == "not_returning":
-        raise origin.error(path, f"is a probability and must not exceed 1, but is {number:g}.")
+        raise origin.error(
+            path, f"is a probability and must not exceed 1, but is {as_given(number)}."
+        )
     return number
 
 
@@ -291,7 +294,8 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     low = check_number(raw.get("low", value), path, origin)
     high = check_number(raw.get("high", value), path, origin)
     if not low <= value <= high:
-        raise origin.error(path, f"needs low <= value <= high, got {low:g}, {value:g}, {high:g}.")
+        got = ", ".join(map(as_given, (low, value, high)))
+        raise origin.error(path, f"needs low <= value <= high, got {got}.")
     return Quantity(value, low, high, _evidence(raw, path, origin))
 
 
@@ -309,12 +313,13 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
         raise origin.error(path, "needs both events and exposure_years: how many in how long.")
     number = check_number(raw["events"], f"{path}.events", origin)
     if not number.is_integer() or number > _MOST_EVENTS:
-        raise origin.error(f"{path}.events", f"must be a whole number, but is {number:g}.")
+        raise origin.error(f"{path}.events", f"must be a whole number, but is {as_given(number)}.")
     years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
     value, low, high = range_of(int(number), years)
     if not 0 < low <= high < math.inf:
         raise origin.error(
-            f"{path}.exposure_years", f"leaves no rate that can be computed: {years:g} years."
+            f"{path}.exposure_years",
+            f"leaves no rate that can be computed: {as_given(years)} years.",
         )
     return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
 

@@ -24,6 +24,7 @@ from advisor.reliability.card import (
     check_number,
     read_card,
 )
+from advisor.reliability.wording import as_given, significant
 
 __all__ = ["HOURS_PER_YEAR", "MECHANISMS", "FailureModel", "Quantity", "load_model"]
 
@@ -192,8 +193,8 @@ class FailureModel:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row'>{path}</th><td>{quantity.value:g}</td>"
-            f"<td>{quantity.low:g}</td><td>{quantity.high:g}</td>"
+            f"<tr><th scope='row'>{path}</th>"
+            f"{''.join(f'<td>{number}</td>' for number in _numbers(quantity))}"
             f"<td>{html.escape(quantity.evidence)}</td></tr>"
             for path, quantity in self.quantities.items()
         )
@@ -226,10 +227,15 @@ def _is_range(quantity: Quantity) -> bool:
     return quantity.low < quantity.high
 
 
+def _numbers(quantity: Quantity) -> tuple[str, str, str]:
+    """Return value, low and high: as somebody gave them, or two digits of what a count leaves."""
+    say = as_given if quantity.events is None else significant
+    return say(quantity.value), say(quantity.low), say(quantity.high)
+
+
 def _shown(quantity: Quantity) -> str:
-    if _is_range(quantity):
-        return f"{quantity.value:g} ({quantity.low:g} to {quantity.high:g})"
-    return f"{quantity.value:g}"
+    value, low, high = _numbers(quantity)
+    return f"{value} ({low} to {high})" if _is_range(quantity) else value
 
 
 def _deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:

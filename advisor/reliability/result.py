@@ -284,14 +284,15 @@ class Reliability:
 
     def _error_words(self) -> str:
         """How exact the computation is, whatever the card is worth."""
-        off = ", ".join(
+        off = [
             f"{name} by {wording.significant(self.error_bounds[name])}"
             for name in MEASURES
             if self.error_bounds[name] > _HARDLY * getattr(self, name)
-        )
-        rest = "every value is right to a millionth part of it"
+        ]
+        rest = "no value is off by more than a millionth of itself"
         if off:
-            rest = f"at most these are off by more than a millionth part: {off}"
+            rest = ", ".join([*off, "and any other value by a millionth of itself at most"])
+            rest = rest.replace(" by ", " may be off by ", 1)
         left = "no state is left out"
         if self.neglected_per_year:
             entered = wording.significant(self.neglected_per_year)
@@ -325,7 +326,7 @@ class Reliability:
         lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
         lines.append(self._error_words())
         lines.append(f"Cost: {self.cost}")
-        lines += [f"Assumed: {text}" for text in self.assumptions]
+        lines += [f"Assumed: {text}." for text in self.assumptions]
         return "\n".join(lines)
 
     def _early_words(self) -> list[str]:
