@@ -102,7 +102,7 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
 
 @advisor.command()
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
-@click.option("--years", type=float, default=1e6, show_default=True, help="Years to sample.")
+@click.option("--years", type=float, default=1e6, show_default="1,000,000", help="Years to sample.")
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
 def simulate(
@@ -123,14 +123,18 @@ def simulate(
         click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in told)]))
 
 
-@advisor.command()
+@advisor.command(short_help="Find the cheapest settings that meet the goals.")
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _JSON)
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
 def recommend(
     cluster: str, as_json: bool, topics: tuple[str, ...], folder: str | None, **given: Any
 ) -> None:
-    """Find the cheapest settings that meet the goals, and the commands that get there."""
+    """Find the cheapest settings that meet the goals, and the commands that get there.
+
+    What to compare with, unless the description says what runs today: --rf, --min-isr, --acks and
+    the producer's options.
+    """
     from advisor.advice import recommend as find
 
     described, model = _cluster_and_model(cluster, given)
@@ -148,10 +152,13 @@ def recommend(
     _print_json(answer.to_dict()) if as_json else click.echo(cli_text.recommendation(answer))
 
 
-@advisor.command()
+@advisor.command(short_help="Judge every topic as it is, worst first.")
 @_options(_CLUSTER, _PRODUCER, _LOAD, _GOALS, _JSON)
 def audit(cluster: str, as_json: bool, **given: Any) -> int:
-    """Judge every topic as it is, worst first; exit code 1 when one falls short."""
+    """Judge every topic as it is, worst first; exit code 1 when one falls short.
+
+    The load is that of each topic; how many partitions it has, its description says.
+    """
     from advisor.advice import audit as judge
 
     described, model = _cluster_and_model(cluster, given)
@@ -169,13 +176,16 @@ def audit(cluster: str, as_json: bool, **given: Any) -> int:
     return 0 if found.ok else SHORT_OF_GOALS
 
 
-@advisor.command()
+@advisor.command(short_help="Recommend and audit in one HTML file.")
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS)
 @click.option("--output", required=True, help="The HTML file to write.")
 @click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
-@click.option("--engine", default="spark", show_default=True, help="spark or local.")
+@click.option("--engine", default="spark", show_default=True, help="What samples: spark or local.")
 def report(cluster: str, output: str, sampled_years: float, engine: str, **given: Any) -> None:
-    """Recommend and audit, and write both as one HTML file that needs nothing else."""
+    """Recommend and audit, and write both as one HTML file that needs nothing else.
+
+    --rf, --min-isr, --acks and the producer's options say what to compare with.
+    """
     from advisor.advice import audit as judge
     from advisor.advice import recommend as find
 

@@ -21,7 +21,7 @@ MOST_STATES = 1_500_000
 _SAID_EVERY_S = 5.0
 
 
-@click.command()
+@click.command(short_help="Run a scenario file and print its transcript.")
 @click.argument("scenario")
 @click.option("--rewrite", is_flag=True, help="Fill the file's expectations in.")
 @click.option(
@@ -62,8 +62,15 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
 @click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable.")
 @click.option("--kafka-version", default=NEWEST_KNOWN, show_default=True)
 @click.option("--faults", type=int, default=2, show_default=True, help="Faults to try at most.")
-@click.option("--kind", "kinds", multiple=True, help="A fault that may happen; repeatable.")
-@click.option("--writes", type=int, help="Records to write at most.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="kill, stop, power-off, destroy, isolate or lag; repeatable, all unless given.",
+)
+@click.option(
+    "--writes", type=int, help="Records to write at most; one more than faults unless given."
+)
 @click.option(
     "--max-states",
     type=int,
@@ -77,7 +84,7 @@ def explore(
     """Search for the fewest faults that lose an acknowledged record.
 
     Prints a scenario that `advisor play` runs, or how far the search looked without finding one;
-    stderr tells every few seconds how many states were seen.
+    stderr tells every few seconds how many states were seen, and at last how many faults it took.
     """
     from advisor.protocol.config import Config
     from advisor.protocol.explore_faults import FAULTS, Loss, shortest_loss
@@ -99,6 +106,7 @@ def explore(
     )
     if isinstance(found, Loss):
         click.echo(found.scenario, nl=False)
+        click.echo(f"{str(found).splitlines()[0]}.", err=True)
     else:
         click.echo(str(found))
     return 0

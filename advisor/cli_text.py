@@ -11,23 +11,27 @@ if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.reliability.result import Reliability
 
+_ASSUMED = "Assumed: "
+
 
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
     """Return what a configuration does, who else stops with Kafka's own topics, and the notes."""
-    told = f"{result.explain()}\n\n{result.dependents().explain()}".rstrip()
-    return "\n".join([told, _given_up(result), *(f"Assumed: {note}" for note in notes)])
+    told, others = result.explain().splitlines(), result.dependents().explain().splitlines()
+    lines = [*told, "", *others, _given_up(result)]
+    assumed = [line for line in lines if line.startswith(_ASSUMED)]
+    assumed += [f"{_ASSUMED}{note}" for note in notes]
+    return _joined([[line for line in lines if not line.startswith(_ASSUMED)], assumed])
 
 
 def _given_up(result: Reliability) -> str:
     """Return how many records producers give up, which is what their patience decides."""
-    from advisor.reliability.wording import significant
+    from advisor.reliability.wording import interval, significant
 
     low, high = map(significant, result.interval("records_refused_per_year"))
-    ends = f" (95 %: {low} to {high})" if low != high else ""
     patience = result.config.delivery_timeout_ms
-    waiting = "" if patience is None else f" with delivery.timeout.ms {patience}"
+    waiting = "" if patience is None else f" with delivery.timeout.ms={patience}"
     number = significant(result.records_refused_per_year)
-    return f"Producers give up {number} records a year{ends}{waiting}."
+    return f"Producers give up {number} records a year{interval(low, high)}{waiting}."
 
 
 def recommendation(answer: Recommendation) -> str:
@@ -39,11 +43,15 @@ def recommendation(answer: Recommendation) -> str:
         ["Why:", *(f"  {reason}" for reason in answer.why)],
         findings(answer.findings),
         ["Assumed:", *(f"  {note}" for note in answer.notes)] if answer.notes else [],
-        ["Commands (advisor recommend --files DIR writes the files they name):"],
-        [f"  {line}" for line in answer.commands()],
+        [
+            "Commands (advisor recommend --files DIR writes the files they name):",
+            *(f"  {line}" for line in answer.commands()),
+        ],
         ["Way back:", *(f"  {line}" for line in answer.plan.rollback)],
-        ["producer.properties:"],
-        [f"  {line}" for line in answer.files()["producer.properties"].splitlines()],
+        [
+            "producer.properties:",
+            *(f"  {line}" for line in answer.files()["producer.properties"].splitlines()),
+        ],
     ]
     return _joined(blocks)
 

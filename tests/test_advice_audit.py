@@ -276,6 +276,12 @@ def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
     assert spread_words(copysets([], 3)) == "No partition stands anywhere."
 
 
+def test_a_certain_loss_is_said_once() -> None:
+    """Where two brokers lost are one too many already, three and four are not spoken of."""
+    said = spread_words(copysets([(1, 2), (1, 3), (2, 3)], 3))
+    assert said.endswith("copy of some partition: 100 % if two brokers are.")
+
+
 def test_topics_that_are_alike_are_solved_once() -> None:
     """Thirty topics with one configuration and two rack patterns need two chains, not sixty."""
     rng = random.Random(2)

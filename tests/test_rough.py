@@ -139,6 +139,15 @@ def test_the_numerical_error_is_told_in_plain_words(found):
     ) in repr(off)
 
 
+def test_losses_of_many_partitions_are_said_to_be_each_ones_own(found):
+    """They come more often than the verdict's years, which count a failure once."""
+    many = replace(found, load=replace(LOAD, partitions=2))
+    assert "loss_events_per_year = " in found.explain()
+    assert "each partition by itself" not in found.explain()
+    assert ", each partition by itself, because of:" in many.explain()
+    assert many.explain().splitlines()[1].startswith("Brokers you can lose: ")
+
+
 def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
     """From half of the value on, in the verdict and wherever the numerical error is told."""
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)

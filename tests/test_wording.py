@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.reliability.wording import as_given, significant, time_per_year, years
+from advisor.reliability.wording import as_given, interval, significant, time_per_year, years
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,25 @@ def test_spans_of_years(value, said):
         (1e-4, "53 minutes a year"),
         (1e-6, "32 seconds a year"),
         (1e-9, "less than a second a year"),
+        (119.96 / 525_600, "2 hours a year"),
+        (1 / 525_600, "1 minute a year"),
+        (59.97 / 60 / 525_600, "1 minute a year"),
+        (2 / 365, "2 days a year"),
     ],
 )
 def test_time_in_a_year(fraction, said):
     """The yearly total of a fraction of time."""
     assert time_per_year(fraction) == said
+
+
+def test_an_interval_says_its_unit_once():
+    """Where both ends have the same; and nothing where they read the same."""
+    assert interval("140 years", "3,400 years") == " (95 %: 140 to 3,400 years)"
+    assert interval("54 million years", "4 billion years") == (
+        " (95 %: 54 million years to 4 billion years)"
+    )
+    assert interval("never", "never") == ""
+    assert interval("2 years", "never") == " (95 %: 2 years to never)"
 
 
 @given(st.floats(1e-300, 1e300))

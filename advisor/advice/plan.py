@@ -209,7 +209,7 @@ def _steps(
     if moves:
         copies = sum(move.copies for move in moves)
         yield (
-            f"# Copy {copies} replicas; {bytes_per_second} bytes/s a broker is the throttle, "
+            f"# Copy {copies} replicas; {bytes_per_second:,} bytes/s a broker is the throttle, "
             "set it to what your network can spare."
         )
         yield from _duration(moves, load, bytes_per_second)

@@ -38,10 +38,12 @@ def spread_words(found: Copysets) -> str:
         "(copysets); a broker shares partitions with "
         f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
     )
-    parts = [
-        f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}"
-        for lost, chance in _chances(found).items()
-    ]
+    parts = []
+    for lost, chance in _chances(found).items():
+        parts.append(f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}")
+        # More brokers take no less.
+        if chance.low >= 1.0:
+            break
     return (
         f"{text} Chance that brokers lost at once, at random, hold every copy of some partition: "
         f"{', '.join(parts)}."

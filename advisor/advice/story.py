@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from advisor.protocol.config import Config
 from advisor.protocol.explore_faults import CRASHES, Loss, shortest_loss
+from advisor.reliability.wording import capital
 
 _FAULTS = (2, 3)
 _MOST_STATES = 60_000
@@ -47,6 +48,6 @@ def tell(config: Config) -> Story:
         )
         if isinstance(found, Loss):
             said = str(found).split("\n", 1)[0]
-            return Story(f"{said[:1].upper()}{said[1:]}.", found.scenario)
+            return Story(f"{capital(said)}.", found.scenario)
     said = str(found)
-    return Story(f"{said[:1].upper()}{said[1:]}.", "")
+    return Story(f"{capital(said)}.", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.reliability.wording import mechanism, percent, years
+from advisor.reliability.wording import capital, mechanism, percent, years
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -55,7 +55,7 @@ def first_of(names: Sequence[str], most: int = 5) -> str:
 
 def sentence(text: str) -> str:
     """Return the text with a capital and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{capital(text.rstrip('.'))}."
 
 
 def dominant(causes: Mapping[str, float]) -> str:

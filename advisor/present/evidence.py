@@ -8,8 +8,9 @@ from typing import Any
 
 from advisor import catalog
 from advisor.catalog import Evidence
-from advisor.present.wording import as_given, short, span
+from advisor.present.wording import as_given, short
 from advisor.reliability.model import FailureModel, Quantity
+from advisor.reliability.wording import span
 
 _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 
 from advisor.advice.wording import years_between
 from advisor.reliability import wording as words_of
-from advisor.reliability.wording import significant, years
+from advisor.reliability.wording import significant, span, years
 
 HOURS_PER_YEAR = 8760.0
 _ONCE = "once in "
@@ -91,13 +91,6 @@ def interval(low: float, high: float, say: Callable[[float], str]) -> str:
     if first.startswith(_ONCE):
         return f"95 %: {first} to {second.removeprefix(_ONCE)}"
     return f"95 %: {span(first, second)}"
-
-
-def span(first: str, second: str) -> str:
-    """Return "5 to 39 s/year" for "5 s/year" and "39 s/year": a unit of both is said once."""
-    number, _, unit = first.partition(" ")
-    alike = unit and number[0].isdigit() and second.endswith(f" {unit}")
-    return f"{number if alike else first} to {second}"
 
 
 def short(value: float, digits: int = 2) -> str:

@@ -305,12 +305,17 @@ class Reliability:
         """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
         # Where no write ever succeeds there is nothing to divide by causes.
         told = () if never_writes(self.config) else ("loss_events_per_year", "write_unavailability")
-        lines = [self.verdict, f"{self.tolerates}.", *([""] if told else [])]
+        lines = [self.verdict, f"{wording.capital(str(self.tolerates))}.", *([""] if told else [])]
         for measure in told:
             parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             value = wording.significant(getattr(self, measure))
-            lines.append(f"{measure} = {value}{', because of:' * bool(parts)}")
+            # One failure may hit many partitions: their losses come more often than the first.
+            each = measure == "loss_events_per_year" and whole and self.load.partitions > 1
+            lines.append(
+                f"{measure} = {value}{', each partition by itself' if each else ''}"
+                f"{', because of:' * bool(parts)}"
+            )
             lines += [
                 f"  {100 * part / whole:5.1f} %  {wording.mechanism(name)} ({name})"
                 for name, part in parts
@@ -375,7 +380,7 @@ class Reliability:
         return drawing.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{self.tolerates}.\n{self._error_words()}"
+        return f"{self.verdict}\n{wording.capital(str(self.tolerates))}.\n{self._error_words()}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -387,7 +392,7 @@ class Reliability:
         )
         return (
             f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(str(self.tolerates))}.</p><p>{html.escape(self._error_words())}</p>"
+            f"<p>{html.escape(wording.capital(str(self.tolerates)))}.</p><p>{html.escape(self._error_words())}</p>"
             "<table><thead><tr><th>measure</th><th>value</th><th>95 % interval</th>"
             f"<th>unit</th></tr></thead><tbody>{rows}</tbody></table>"
         )

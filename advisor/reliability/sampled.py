@@ -163,10 +163,8 @@ class Sampled:
                 f"no acknowledged record was lost in {self.years:,} simulated years, so less than "
                 f"once in {wording.years(first.low)} (95 %)"
             )
-        return (
-            f"you lose an acknowledged record about once in {wording.years(first.value)} "
-            f"(95 %: {wording.years(first.low)} to {wording.years(first.high)})"
-        )
+        within = wording.interval(wording.years(first.low), wording.years(first.high))
+        return f"you lose an acknowledged record about once in {wording.years(first.value)}{within}"
 
     def _refusal_words(self) -> str:
         stops = self.write_unavailability
@@ -174,12 +172,12 @@ class Sampled:
             return "writes are never refused"
         if not stops.seen:
             return f"writes were never refused in {self.years:,} simulated years"
-        low, high = wording.time_per_year(stops.low), wording.time_per_year(stops.high)
-        return f"writes stop {wording.time_per_year(stops.value)} ({low} to {high})"
+        within = wording.interval(*map(wording.time_per_year, (stops.low, stops.high)))
+        return f"writes stop {wording.time_per_year(stops.value)}{within}"
 
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled."""
-        lines = [self.verdict, f"{self.tolerates}.", ""]
+        lines = [self.verdict, f"{wording.capital(str(self.tolerates))}.", ""]
         for name in MEASURES:
             found = self.estimate(name)
             lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
@@ -232,7 +230,7 @@ class Sampled:
         return drawing.draw("sampled", self, ax)
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{self.tolerates}."
+        return f"{self.verdict}\n{wording.capital(str(self.tolerates))}."
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -243,7 +241,7 @@ class Sampled:
         )
         return (
             f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(str(self.tolerates))}.</p>"
+            f"<p>{html.escape(wording.capital(str(self.tolerates)))}.</p>"
             "<table><thead><tr><th>measure</th><th>sampled</th><th>unit</th><th>method</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>"
         )

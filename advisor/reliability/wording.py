@@ -18,6 +18,14 @@ _SPANS = (
     (0.0, 1 / 365, "days"),
 )
 
+# From how many minutes on, minutes in one, and what it is called.
+_TIMES = (
+    (48 * 60.0, 1440.0, "days"),
+    (120.0, 60.0, "hours"),
+    (1.0, 1.0, "minutes"),
+    (1 / 60, 1 / 60, "seconds"),
+)
+
 
 def significant(value: float, digits: int = 2) -> str:
     """A number with few digits, without an exponent where it is readable.
@@ -63,17 +71,14 @@ def years(value: float) -> str:
 
 def time_per_year(fraction: float) -> str:
     """A fraction of time as its yearly total: ``8.8 hours a year``, ``32 seconds a year``."""
-    minutes = fraction * _YEAR_MINUTES
     if fraction > 0.995:
         return "all the time"
-    if minutes >= 48 * 60:
-        return f"{significant(minutes / 1440)} days a year"
-    if minutes >= 120:
-        return f"{significant(minutes / 60)} hours a year"
-    if minutes >= 1:
-        return f"{significant(minutes)} minutes a year"
-    if minutes * 60 >= 1:
-        return f"{significant(minutes * 60)} seconds a year"
+    # Rounded first: 119.9 minutes are two hours.
+    minutes = float(f"{fraction * _YEAR_MINUTES:.1e}")
+    for least, size, unit in _TIMES:
+        if minutes >= least:
+            number = significant(fraction * _YEAR_MINUTES / size)
+            return f"{number} {unit if number != '1' else unit.removesuffix('s')} a year"
     return "less than a second a year"
 
 
@@ -81,9 +86,25 @@ def interval(low: str, high: str) -> str:
     """The ends of a 95 % interval in brackets; nothing where both read the same.
 
     >>> interval("3 hours", "5 hours"), interval("4 hours", "4 hours")
-    (' (95 %: 3 hours to 5 hours)', '')
+    (' (95 %: 3 to 5 hours)', '')
     """
-    return f" (95 %: {low} to {high})" if low != high else ""
+    return f" (95 %: {span(low, high)})" if low != high else ""
+
+
+def span(first: str, second: str) -> str:
+    """Two ends, with a unit of both said once.
+
+    >>> span("5 s/year", "39 s/year"), span("5 s/year", "2 min/year")
+    ('5 to 39 s/year', '5 s/year to 2 min/year')
+    """
+    number, _, unit = first.partition(" ")
+    alike = unit and number[0].isdigit() and second.endswith(f" {unit}")
+    return f"{number if alike else first} to {second}"
+
+
+def capital(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def percent(share: float) -> str:
