@@ -65,6 +65,8 @@ _WHY = {
 _RANGE_KEYS = ("value", "low", "high")
 _COUNT_KEYS = ("events", "exposure_years")
 _QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
+# No failure is so rare or so long, and products of a few such numbers still fit into a float.
+_LEAST, _MOST = 1e-15, 1e15
 # Beyond this neighbouring whole numbers cannot be told apart in a float.
 _MOST_EVENTS = 2**53
 
@@ -153,6 +155,8 @@ def read_card(path: Path) -> Card:
         raise ModelError(f"{path}: not UTF-8 text (byte {error.start}).") from error
     except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{path}: not valid TOML: {error}.") from error
+    except ValueError as error:
+        raise ModelError(f"{path}: holds a number of more digits than can be read.") from error
     origin = Origin(str(path), text)
     card = check_card(tables, origin)
     check_evidence(card, origin, catalog.evidence())
@@ -278,7 +282,7 @@ def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
 
 def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     if not isinstance(raw, Mapping):
-        value = check_number(raw, path, origin)
+        value = _given(raw, path, origin)
         return Quantity(value, value, value)
     for key in raw:
         if key not in _QUANTITY_KEYS:
@@ -290,13 +294,22 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
         raise origin.error(path, "has no value.")
     if ("low" in raw) != ("high" in raw):
         raise origin.error(path, "needs both low and high, or neither.")
-    value = check_number(raw["value"], path, origin)
-    low = check_number(raw.get("low", value), path, origin)
-    high = check_number(raw.get("high", value), path, origin)
+    value = _given(raw["value"], path, origin)
+    low = _given(raw.get("low", value), path, origin)
+    high = _given(raw.get("high", value), path, origin)
     if not low <= value <= high:
         got = ", ".join(map(as_given, (low, value, high)))
         raise origin.error(path, f"needs low <= value <= high, got {got}.")
     return Quantity(value, low, high, _evidence(raw, path, origin))
+
+
+def _given(raw: object, path: str, origin: Origin) -> float:
+    """Return a number that a card states; what is drawn from its range may go beyond."""
+    number = check_number(raw, path, origin)
+    if number != 0 and not _LEAST <= number <= _MOST:
+        shown = as_given(number)
+        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {shown}.")
+    return number
 
 
 def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
@@ -321,6 +334,7 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
             f"{path}.exposure_years",
             f"leaves no rate that can be computed: {as_given(years)} years.",
         )
+    _given(value, path, origin)
     return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
 
 
