@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import linalg, sparse
 
 from advisor.errors import AdvisorError
-from advisor.reliability import solve, uniformisation
+from advisor.reliability import solve, squaring, uniformisation
 from advisor.reliability.solve import Excursions, Flow
 from advisor.reliability.uniformisation import absorbed_within
 
@@ -101,9 +101,8 @@ def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
     steps = 10.0 * YEAR
     each = SELDOM_HEALTHY.rates.nnz + uniformisation._ENTRIES_PER_STEP
     monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 0.05 * steps * each)
-    found = solve.first_loss(SELDOM_HEALTHY, YEAR)
-    assert found.method == "uniformisation"
-    assert found.probability == pytest.approx(whole, rel=2.0 * steps * EPSILON)
+    found = absorbed_within(SELDOM_HEALTHY, YEAR, 0.0)
+    assert found == pytest.approx(whole, rel=2.0 * steps * EPSILON)
 
 
 def test_a_series_that_has_not_settled_goes_on(monkeypatch):
@@ -111,6 +110,46 @@ def test_a_series_that_has_not_settled_goes_on(monkeypatch):
     flow = flow_of([[0.0, 1e-4, 1e-4], [1.0 / 300.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [0.0, 1e-6, 0.0])
     exact = without_a_stop(monkeypatch, flow)
     assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(exact, rel=2.0 * 2.0 * YEAR * EPSILON)
+
+
+@given(
+    rates=st.lists(st.floats(0.0, 30.0), min_size=12, max_size=12),
+    losses=st.lists(st.floats(0.0, 0.5), min_size=4, max_size=4),
+    horizon=st.floats(1e-3, 300.0),
+)
+def test_squaring_is_the_matrix_exponential(rates, losses, horizon):
+    """Random chains, healthy or not, over less than a move and over thousands of moves."""
+    table = np.zeros((4, 4))
+    table[~np.eye(4, dtype=bool)] = rates
+    flow = flow_of(table.tolist(), losses)
+    assume(flow.out.max() > 0)
+    found, exact = squaring.absorbed_within(flow, horizon), by_exponential(flow, horizon)
+    # Both round once a move at most.
+    rounding = 2.0 * EPSILON * float(flow.out.max()) * horizon
+    assert found == pytest.approx(exact, rel=0.0, abs=ROUNDING + rounding)
+
+
+@pytest.mark.parametrize("loss", [1e-6, 1e-20])
+@pytest.mark.parametrize("repair_hours", [300.0, 3000.0])
+def test_squaring_and_the_series_are_one(repair_hours, loss):
+    """Outages of half an hour beside repairs of weeks; both round once a step at most."""
+    flow = flow_of(
+        [[0.0, 1e-4, 1e-4], [1.0 / repair_hours, 0.0, 0.0], [2.0, 1e-3, 0.0]], [0.0, loss, 0.0]
+    )
+    series = absorbed_within(flow, YEAR, 0.0)
+    rounding = 2.0 * 2.0 * YEAR * EPSILON
+    assert squaring.absorbed_within(flow, YEAR) == pytest.approx(series, rel=rounding, abs=0.0)
+
+
+def test_few_moves_or_many_states_are_a_series():
+    """Squares of dense matrices take the cube of the states, a series the entries at every step."""
+    years = SELDOM_HEALTHY, YEAR, uniformisation.entries(SELDOM_HEALTHY, YEAR)
+    assert squaring.is_quicker(*years)
+    size = 900
+    ring = sparse.csr_array(np.roll(np.eye(size), 1, axis=1))
+    large = Flow(ring, np.full(size, 1e-9))
+    assert not squaring.is_quicker(large, 24.0, uniformisation.entries(large, 24.0))
+    assert solve.first_loss(large, 24.0).method == "uniformisation"
 
 
 def test_nothing_is_left_to_lose_once_all_is_lost(monkeypatch):

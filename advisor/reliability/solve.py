@@ -2,14 +2,15 @@
 
 Every number here is a sum of products of non-negative numbers, so that small ones keep their
 digits; LU and Krylov solvers lose them in proportion to how rare a loss is (O'Cinneide, Numer.
-Math. 65, 1993). Three ideas:
+Math. 65, 1993). The ideas:
 
 * *Regeneration.* With the healthy state as the only way out, ``x = b + x P`` (P: jump
   probabilities without that state) is a sum over paths that all end soon; iterating it from 0
   grows monotonically to the answer.
 * *Quasi-stationary extrapolation.* ``P(no loss by t) = c exp(-h t)`` but for terms that die out
   with the slowest repair; h and c come from the regenerative solution by inverse iteration.
-* *Uniformisation* (Jensen) where repairs are too slow for that.
+* *Repeated squaring* of a short step where repairs are too slow for that; *uniformisation*
+  (Jensen) where there are too many states for dense matrices, or few steps.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from advisor.errors import AdvisorError
+from advisor.reliability import squaring, uniformisation
 from advisor.reliability.elimination import Elimination
-from advisor.reliability.uniformisation import absorbed_within
 
 Vector = NDArray[np.float64]
 
@@ -294,7 +295,10 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
         probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
         if left <= most * probability:
             return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
-    probability = absorbed_within(flow, horizon_hours, precision)
+    if squaring.is_quicker(flow, horizon_hours, uniformisation.entries(flow, horizon_hours)):
+        probability = squaring.absorbed_within(flow, horizon_hours)
+        return FirstLoss(mean_hours, probability, "repeated squaring")
+    probability = uniformisation.absorbed_within(flow, horizon_hours, precision)
     return FirstLoss(mean_hours, probability, "uniformisation")
 
 

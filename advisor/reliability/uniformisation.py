@@ -57,7 +57,7 @@ def absorbed_within(flow: Flow, horizon_hours: float, precision: float) -> float
     there[0] = 1.0
     lost, begin = 0.0, 0
     wanted = max(precision, _EPSILON * weights.count)
-    affordable = int(_MOST_ENTRIES / (jumps.nnz + _ENTRIES_PER_STEP))
+    affordable = int(_MOST_ENTRIES / _entries_of_a_step(flow))
     while begin < weights.count:
         if begin >= affordable:
             raise _too_long(pace, weights.count)
@@ -79,6 +79,15 @@ def absorbed_within(flow: Flow, horizon_hours: float, precision: float) -> float
             if least > 0 and blocks * math.log(most / least) <= wanted:
                 return lost + weights.rest(losses, most, end)
     return lost
+
+
+def entries(flow: Flow, horizon_hours: float) -> float:
+    """What a series takes that does not end early, in entries of the matrix gone through."""
+    return float(flow.out.max()) * horizon_hours * _entries_of_a_step(flow)
+
+
+def _entries_of_a_step(flow: Flow) -> int:
+    return int(flow.rates.nnz) + _ENTRIES_PER_STEP
 
 
 class _Weights:
@@ -131,6 +140,7 @@ class _Weights:
 def _too_long(pace: float, steps: int) -> AdvisorError:
     return AdvisorError(
         f"some repairs take too long against the shortest outages: of {steps:,} steps of "
-        f"{3600.0 / pace:.2g} s too few are done in half a minute; leave out of the card what "
-        "ends soonest (where little is stored, copy), or use simulate()"
+        f"{3600.0 / pace:.2g} s too few are done in half a minute, and there are too many states "
+        "for less; leave out of the card what ends soonest (where little is stored, copy), or use "
+        "simulate()"
     )
