@@ -7,7 +7,8 @@
   `symmetry`.
 - The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
   `limits`, `bounds`; as arrays `chain`.
-- Its solution: `solve`, `staying`, `stalls`, `retention`, `solution`; for one set `measures`.
+- Its solution: `solve`, by `elimination`, `squaring` or `uniformisation` where paths are long;
+  `staying`, `stalls`, `retention`, `solution`; for one set `measures`.
 - All sets: `anyloss`, and what they have in common, `meetings` and `together`; `copysets`.
 - The answer: `evaluate`, `assumptions`, `result`, `ranges`, `tornado`, `cost`, `tolerances`,
   `internal_topics`, `empty_leader`, `wording`, `drawing`, `frames`.
