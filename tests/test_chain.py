@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from advisor.protocol.config import Config
-from advisor.reliability import chain, graph, measures, selection, solution, symmetry
+from advisor.reliability import chain, graph, measures, selection, symmetry
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
@@ -88,7 +88,7 @@ def test_merging_moves_no_more_than_it_says_where_brokers_lag(pattern, min_isr, 
     )
     merged, _ = whole(pattern, config, card)
     unmerged(monkeypatch)
-    assert merged == pytest.approx(whole(pattern, config, card)[0], rel=solution._MERGING)
+    assert merged == pytest.approx(whole(pattern, config, card)[0], rel=symmetry._LAGGING_LEADER)
 
 
 def test_blame_adds_up():

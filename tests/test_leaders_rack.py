@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
-from advisor import Cluster, evaluate
-from advisor.reliability import chain, graph, measures, symmetry
+from advisor import Cluster, evaluate, load_model
+from advisor.reliability import chain, faults, graph, measures, symmetry
 
 TWO_AND_ONE = Cluster(brokers={1: "a", 2: "a", 3: "b"})
 PER_YEAR, HOURS, DETECTION = 20.0, 0.05, 60.0 / 3600.0
@@ -48,6 +48,18 @@ def solved(pattern, model):
     return np.array([sum(found.causes[name].values()) for name in SAMPLED])
 
 
+def every_measure(pattern, model):
+    """Of the chain of all states, with leaders that answer alone; how far each may be off."""
+    alone = TRIO.changed(min_insync_replicas=1, acks=1)
+    setup = measures.setup_for(alone, model, QUIET, len(pattern))
+    structure = chain.whole_structure(setup, measures.setting_for(pattern, model))
+    found = measures.solution(structure, alone, model, QUIET, len(pattern)).measures(alone)
+    amounts = {name: sum(parts.values()) for name, parts in found.causes.items()}
+    names = [name for name, amount in amounts.items() if amount > 0]
+    values = [amounts[name] for name in names]
+    return np.array(values), np.array([found.errors[name] for name in names])
+
+
 def forget():
     graph.graph.cache_clear()
     chain.structure.cache_clear()
@@ -70,3 +82,25 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure(monkeypat
     for apart in (beside, across):
         assert merged == pytest.approx(apart, rel=second)
     assert beside != pytest.approx(across, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["two_az", "bare_metal_racks"])
+def test_what_the_order_moves_is_stated(monkeypatch, name):
+    """With the failures of a card that ships, and leaders alone to ask: no measure by a quarter of it."""
+    model = load_model(name)
+    merged, stated = every_measure((0, 0, 1), model)
+    monkeypatch.setattr(symmetry, "_merges", lambda _: False)
+    forget()
+    found = [every_measure(pattern, model)[0] for pattern in ((0, 0, 1), (0, 1, 0))]
+    forget()
+    off = max(np.abs(merged / apart - 1.0).max() for apart in found)
+    assert 1e-7 < off < symmetry._NEXT_LEADER / 4.0
+    assert (stated >= symmetry._NEXT_LEADER * merged).all()
+
+
+def test_only_racks_that_are_not_alike_leave_the_next_leader_open():
+    """Every follower in a rack of its own, or all of them in one, are a choice without effect."""
+    for racks, stated in (((0, 1, 2), 0.0), ((0, 1, 1), 0.0), ((0, 0, 0), 0.0), ((0, 0, 1), 1e-4)):
+        setting = faults.Setting(racks, frozenset(["broker.crash"]))
+        setup = measures.setup_for(TRIO, CUT_OFF, QUIET, 3)
+        assert symmetry.moved_by_merging(setup, setting) == stated

@@ -21,6 +21,7 @@ from advisor.reliability.early_cuts import charged
 from advisor.reliability.meetings import Losses
 from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.staying import Stays
+from advisor.reliability.symmetry import moved_by_merging
 from advisor.reliability.together import BEGIN_TOGETHER, Weaknesses, of_chain
 from advisor.reliability.workload import Workload
 
@@ -33,9 +34,6 @@ _ROUNDING = 1e-12
 _ROUGHLY = 10.0
 # ... and the transform is inverted to three digits (0.6 for each of its five terms).
 _ROUGHLY_INVERTED = 1e-3
-# What merging states that are alike may move where brokers lag: a leader that lags is not the
-# same as a follower. Held by a test against chains that merge nothing.
-_MERGING = 1e-8
 
 
 @dataclass(frozen=True)
@@ -214,9 +212,9 @@ class Solution:
             "records_refused_per_year": given_up * records * year,
             "write_stalled": longest and (stalled + sum(self._flux_beyond)) * longest,
         }
-        merged = not self.chain.setup.policy.unclean and "broker.lag" in self.rates
+        merged = moved_by_merging(self.chain.setup, self.chain.setting)
         rough = self.precision > solve.EXACT
-        share = hours + merged * _MERGING + (_ROUGHLY * self.precision if rough else _ROUNDING)
+        share = hours + merged + (_ROUGHLY * self.precision if rough else _ROUNDING)
         digits = _ROUGHLY_INVERTED if rough else retention.ACCURACY
         inverted = {"acked_records_lost_per_year": digits * bool(self.gaps.any())}
         whole = {name: math.fsum(causes[name].values()) for name in added}
