@@ -102,7 +102,7 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
 
 @advisor.command()
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
-@click.option("--years", type=float, default=1e6, show_default="1,000,000", help="Years to sample.")
+@click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
 def simulate(

@@ -181,6 +181,9 @@ def test_what_is_printed() -> None:
     assert audit(Cluster(SIX, (GOOD, TWO_RACKS)), CARD, goals=LOOSE).verdict == (
         "All 2 topics meet the goals."
     )
+    assert audit(Cluster(SIX, (SINGLE, ONE_RACK)), CARD, goals=Goals()).verdict == (
+        "All 2 topics fall short of the goals: single and one-rack."
+    )
     assert audit(Cluster(SIX, (SINGLE,)), CARD, goals=EASY).verdict == (
         "The only topic falls short of the goals: single."
     )

@@ -243,7 +243,7 @@ def test_where_nothing_helps_a_broker_may_still_go() -> None:
     flat = replace(SIX, brokers=dict.fromkeys(SIX.brokers))
     assert (
         "RF 2 with min.insync.replicas 1 misses the same goals: an acknowledged record is lost as "
-        "often, and 0 instead of 1 may go without a loss."
+        "often, and no brokers instead of one broker may go without a loss."
     ) in search(site, flat, CARD, LOAD).why
 
 

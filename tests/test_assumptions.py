@@ -133,6 +133,20 @@ def test_where_nobody_takes_over_from_a_leader_that_goes_on_nothing_is_said(conf
     assert assumptions(cluster, config, FailureModel.from_dict(card)) == ()
 
 
+def test_the_brokers_without_a_rack_are_named():
+    """One or several of them; all are not named one by one."""
+    card = FailureModel.from_dict({"rack": {"network": NETWORK}})
+    starts = [
+        assumptions(Cluster(brokers=racks), CONFIG, card)[0].partition(" counted")[0]
+        for racks in ({1: "a", 2: None}, {1: "a", 2: None, 3: None}, {1: None, 2: None})
+    ]
+    assert starts == [
+        "the rack of broker 2 is not known; it is",
+        "the racks of brokers 2, 3 are not known; each is",
+        "the rack of no broker is known; each is",
+    ]
+
+
 def test_brokers_without_a_rack_can_be_cut_off_one_by_one():
     """Each counts as a rack of its own, so that both are said."""
     at = Cluster.uniform(brokers=3, racks=None)

@@ -5,6 +5,7 @@ import pytest
 from advisor import cli_play
 from advisor.__main__ import main
 from advisor.brokers.jars import jars_of
+from advisor.protocol.explore_faults import FAULTS
 
 SCENARIO = """\
 cluster brokers=3 kafka=3.9
@@ -101,10 +102,15 @@ def test_real_brokers_do_not_rewrite(scenario, capsys):
 
 
 def test_explore_tells_a_story_that_plays(tmp_path, capsys):
-    """0.10 loses with two kills; the printed scenario runs as printed."""
+    """0.10 loses with two kills; the printed scenario runs as printed, stderr says how many."""
     assert main(["explore", "--kafka-version", "0.10.2", "--kind", "kill"]) == 0
-    story = tmp_path / "found.txt"
-    story.write_text(capsys.readouterr().out)
+    story, found = tmp_path / "found.txt", capsys.readouterr()
+    story.write_text(found.out)
+    said = found.err.splitlines()[-1]
+    assert said.startswith(
+        "2 faults are enough to lose an acknowledged record, and fewer are not ("
+    )
+    assert said.endswith(" states seen).")
     assert main(["play", str(story)]) == 0
 
 
@@ -112,6 +118,13 @@ def test_explore_says_how_far_it_looked(capsys):
     """Where nothing is found the answer says so and how many states were seen."""
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     assert "state" in capsys.readouterr().out
+
+
+def test_the_help_of_explore_names_every_fault(capsys):
+    """What --kind takes stands there in the scenario language's words."""
+    assert main(["explore", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{', '.join(FAULTS[:-1])} or {FAULTS[-1]}; repeatable" in said
 
 
 def test_explore_ends_at_its_limit(capsys):

@@ -88,6 +88,9 @@ def test_an_interval_says_its_unit_once():
     assert interval("54 million years", "4 billion years") == (
         " (95 %: 54 million years to 4 billion years)"
     )
+    assert interval("440,000 years", "4 million years") == (
+        " (95 %: 440,000 years to 4 million years)"
+    )
     assert interval("never", "never") == ""
     assert interval("2 years", "never") == " (95 %: 2 years to never)"
 

@@ -160,7 +160,8 @@ class Audit:
         if total == 1:
             return f"The only topic falls short of the goals: {names}."
         falls = "falls" if len(short) == 1 else "fall"
-        return f"{len(short):,} of {topics} {falls} short of the goals: {names}."
+        who = f"All {topics}" if len(short) == total else f"{len(short):,} of {topics}"
+        return f"{who} {falls} short of the goals: {names}."
 
     @property
     def spread(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import dominant, every, how_often, listed
+from advisor.advice.wording import count, dominant, every, how_often, listed
 from advisor.reliability.result import Reliability
 from advisor.reliability.wording import significant, time_per_year
 
@@ -149,7 +149,8 @@ def _no_better(other: Choice, best: Choice) -> str:
     )
     if t.without_loss == ours.without_loss:
         return f"{text}."
-    return f"{text}, and {t.without_loss} instead of {ours.without_loss} may go without a loss."
+    theirs, own = count(t.without_loss, "broker"), count(ours.without_loss, "broker")
+    return f"{text}, and {theirs} instead of {own} may go without a loss."
 
 
 def _against_min_isr(other: Choice, best: Choice) -> str:

@@ -32,7 +32,7 @@ def spread_words(found: Copysets) -> str:
     if not found.sets:
         return "No partition stands anywhere."
     sets = len(found.sets)
-    shared = significant(found.mean_scatter_width, 3)
+    shared = significant(found.mean_scatter_width)
     text = (
         f"The partitions stand on {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
         "(copysets); a broker shares partitions with "

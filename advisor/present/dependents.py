@@ -7,6 +7,7 @@ from typing import Any
 from advisor.present.wording import time_per_year
 from advisor.reliability.internal_topics import Stopped
 from advisor.reliability.result import Reliability
+from advisor.reliability.wording import span
 
 
 def dependents_in_words(result: Reliability) -> dict[str, Any]:
@@ -34,6 +35,6 @@ def _row(title: str, stopped: Stopped) -> dict[str, Any]:
     return {
         "title": title,
         "stopped": time_per_year(stopped.unavailability),
-        "bounds": low if low == high else f"{low} to {high}",
+        "bounds": low if low == high else span(low, high),
         "parts": [(name, time_per_year(share)) for name, share in stopped.parts],
     }

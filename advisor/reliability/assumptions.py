@@ -52,7 +52,10 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
     if len(unknown) == len(cluster.brokers):
         who = "the rack of no broker is known; each is"
     else:
-        who = f"the racks of brokers {', '.join(map(str, unknown))} are not known; each is"
+        named = ", ".join(map(str, unknown))
+        who = f"the racks of brokers {named} are not known; each is"
+        if len(unknown) == 1:
+            who = f"the rack of broker {named} is not known; it is"
     return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
 
 

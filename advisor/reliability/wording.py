@@ -98,7 +98,8 @@ def span(first: str, second: str) -> str:
     ('5 to 39 s/year', '5 s/year to 2 min/year')
     """
     number, _, unit = first.partition(" ")
-    alike = unit and number[0].isdigit() and second.endswith(f" {unit}")
+    # The very same: "440,000 to 110 million years" would be read as millions twice.
+    alike = unit and number[0].isdigit() and second.partition(" ")[2] == unit
     return f"{number if alike else first} to {second}"
 
 
