@@ -9,6 +9,7 @@ from advisor.cluster import Cluster
 from advisor.errors import AdvisorError, InputError, NotComputedError
 from advisor.pipeline.simulate import simulate
 from advisor.protocol.config import Config
+from advisor.reliability import symmetry
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.model import FailureModel, load_model
 from advisor.reliability.result import MEASURES
@@ -77,7 +78,9 @@ def test_many_replicas_with_every_mechanism_are_computed(replicas):
     )
     assert 0 < more.loss_events_per_year < three.loss_events_per_year
     assert more.error_bounds["loss_probability_per_year"] < 1e-7
-    assert more.error_bounds["write_unavailability"] < 1e-4 * more.write_unavailability
+    # What is left out, and which of the followers leads.
+    share = 1e-4 + symmetry._NEXT_LEADER
+    assert more.error_bounds["write_unavailability"] < share * more.write_unavailability
     assert more.neglected_per_year > 0
     assert "are left out" in more.explain()
     assert "are left out" in repr(more)

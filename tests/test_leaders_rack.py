@@ -86,7 +86,7 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure(monkeypat
 
 @pytest.mark.parametrize("name", ["two_az", "bare_metal_racks"])
 def test_what_the_order_moves_is_stated(monkeypatch, name):
-    """With the failures of a card that ships, and leaders alone to ask: no measure by a quarter of it."""
+    """On cards that ship, where leaders answer alone: no measure moves by a quarter of it."""
     model = load_model(name)
     merged, stated = every_measure((0, 0, 1), model)
     monkeypatch.setattr(symmetry, "_merges", lambda _: False)

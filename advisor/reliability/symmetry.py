@@ -196,8 +196,8 @@ class Symmetry:
 def moved_by_merging(setup: Setup, setting: Setting) -> float:
     """How far merging may move any measure, as a share of it.
 
-    A judgement that tests hold against chains of all states, which differ by a quarter of it at most
-    on the cards that ship.
+    A judgement that tests hold against chains of all states: on the cards that ship they differ by
+    a quarter of it at most.
     """
     racks, others = setting.racks, set(setting.racks[1:])
     if setup.policy.unclean:
