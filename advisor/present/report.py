@@ -187,7 +187,7 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
-        name += f", delivery.timeout.ms={choice.config.delivery_timeout_ms}"
+        name += f", delivery.timeout.ms {choice.config.delivery_timeout_ms}"
     return {
         "name": name,
         "best": choice is recommendation.best,
