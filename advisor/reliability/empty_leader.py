@@ -45,7 +45,7 @@ def losses_by_start(
     model: FailureModel,
     load: Workload,
     brokers: int,
-    brokers_per_rack: float,
+    brokers_per_rack: float = 1.0,
 ) -> LossesByStart:
     """Divide the losses of one replica set.
 
