@@ -350,7 +350,7 @@ def test_unknown_racks_are_said():
     """Brokers without a rack count as racks of their own, and the result says so."""
     card = load_model("three_az_cloud")
     found = evaluate(Cluster(brokers={1: None, 2: "a"}), Config(replication_factor=2), card, ONE)
-    assert "brokers 1" in found.assumptions[0]
+    assert "broker 1 is not known" in found.assumptions[0]
     assert not evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE).assumptions
 
 

@@ -361,6 +361,33 @@ def test_worth_is_the_smaller_of_two_bounds():
     assert settled.tolist() == [[10.0], [7.0]]
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_has_no_bound_leaves_none_to_who_may_get_there():
+    """State 1 may leave into what has none, by elimination, too; state 2 never does."""
+    left = leftout.LeftOut(
+        source=np.array([1]),
+        state=np.array([0]),
+        rate=np.array([1e-9]),
+        group=np.array([1]),
+        limit=np.array([[np.inf]]),
+    )
+    flow = solve.Flow(
+        sparse.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])),
+        np.array([0.0, 1e-9, 0.0]),
+    )
+    for hours in (solve.Excursions(flow), eliminated(flow)):
+        for group, expected in (([5, 1, 0], np.inf), ([5, 0, 1], 4.0 * 4.0)):
+            gain = np.array([[0.0], [4.0], [4.0]])
+            settled = leftout.settled_worth(hours, gain, np.array(group), left, np.ones(1), 2)
+            assert settled == pytest.approx(np.array([[expected]]), rel=1e-9)
+
+
+def eliminated(flow):
+    """Excursions that are solved by elimination, once that is there."""
+    hours = solve.Excursions(flow)
+    return hours if hours._elimination else None
+
+
 def test_bounds_ask_only_for_what_is_left_out():
     """Without a left-out state the bound is zero whatever the gains."""
     config = Config(replication_factor=1)

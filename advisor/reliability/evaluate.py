@@ -218,8 +218,10 @@ def _split_probability(causes: dict[str, dict[str, float]], probability: float) 
 def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
     states = sum(found.states for found in solved.values())
     how = ", ".join(sorted({found.losses[0].first.method for found in solved.values()}))
-    return (
-        f"Markov chain of {states} states in {len(solved)} rack pattern(s), {how}; "
-        f"{sets} replica set(s)"
-        + (", independent but for failures and racks that they share" if sets > 1 else "")
-    )
+    chains = f"Markov chain of {states} states"
+    if len(solved) > 1:
+        chains = f"{len(solved)} Markov chains of {states} states, one for each rack pattern"
+    together = "one replica set"
+    if sets > 1:
+        together = f"{sets} replica sets, independent but for failures and racks that they share"
+    return f"{chains}, {how}; {together}"

@@ -43,6 +43,8 @@ _ALIKE = 2.5
 _MARGIN = 4.0
 # What shrinks no further in a round is left at that; it is a bound as it is.
 _SETTLED = 0.99
+# Stands for what has no bound: no chance is so small that it hides it, and none makes NaN of it.
+_ENDLESS = 1e200
 _CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 
 
@@ -280,7 +282,8 @@ def settled_worth(
     added = np.full(gain.shape[1], np.inf)
     for _ in range(rounds):
         # A sum that stopped may lack that much.
-        kept = hours.backward(gain + ways @ worth) / (1.0 - hours.precision)
+        kept = hours.backward(gain + ways @ np.minimum(worth, _ENDLESS)) / (1.0 - hours.precision)
+        kept[kept > math.sqrt(_ENDLESS)] = np.inf
         worth = np.minimum(worth, left.worth(group, kept))
         before, added = added, entered @ worth
         if bool(np.all(added >= _SETTLED * before)):

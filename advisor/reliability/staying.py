@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
-from scipy.sparse import linalg
 
 from advisor.errors import AdvisorError
+from advisor.reliability.elimination import Elimination
 from advisor.reliability.solve import Flow, Vector
 
 # Below the rounding of what it is added to.
@@ -19,8 +19,9 @@ _ROUNDING = 1e-17
 _REMEMBERED = 2**18
 # Chances of numbers of events that are worked out together (8 MB).
 _AT_ONCE = 2**20
-# A series over more events would take too long.
+# A series over more events would take too long, and elimination from more states.
 _MOST_EVENTS = 5_000_000
+_LARGEST_ELIMINATED = 1500
 # No chance of staying that is smaller changes any number.
 _NEVER = 1e-30
 
@@ -39,7 +40,9 @@ class Stays:
     def __init__(self, flow: Flow, members: NDArray[np.bool_]) -> None:
         self._size = len(members)
         self._index = np.flatnonzero(members)
-        inner = sparse.csr_array(flow.rates[self._index][:, self._index])
+        rows = sparse.csr_array(flow.rates[self._index])
+        inner = self._inner = sparse.csr_array(rows[:, self._index])
+        self._leak = rows @ ~members + flow.absorbed[self._index]
         out = flow.out[self._index]
         self._pace = max(float(out.max(initial=0.0)), 1e-300)
         stay = sparse.diags_array(1.0 - out / self._pace)
@@ -113,11 +116,12 @@ class Stays:
         With h the mean hours until the set is left, H the largest and m the smallest of them, each
         h falls by h / H an hour at least, so that ``P(T > t) <= H / m * exp(-t / H)``.
         """
-        leaving = sparse.eye_array(len(self._index)) - self._jumps
-        ones = np.full(len(self._index), 1.0 / self._pace)
-        hours = np.atleast_1d(linalg.spsolve(sparse.csc_array(leaving), ones))
-        most, least = float(hours.max(initial=0.0)), float(hours.min(initial=math.inf))
-        return most * math.log(most / least / _NEVER) if len(hours) else 0.0
+        if not 0 < len(self._index) <= _LARGEST_ELIMINATED:
+            return math.inf
+        leaving = Elimination(self._inner.toarray(), self._leak)
+        hours = leaving.solve(np.ones(len(self._index)), forward=False)
+        most, least = float(hours.max()), float(hours.min())
+        return most * math.log(most / least / _NEVER)
 
     def _remember(self, count: int) -> None:
         """Have so many terms ready."""

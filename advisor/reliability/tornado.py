@@ -81,16 +81,17 @@ class Tornado:
         if first.factor == 1.0:
             return f"No number of the card moves {self.measure} within its range."
         at_low, at_high = map(wording.significant, (first.result_at_low, first.result_at_high))
+        low, high = map(wording.as_given, (first.low, first.high))
         return (
             f"The assumption that moves {self.measure} most is {first.path}: "
-            f"{at_low} at its low, {first.low:g}, and {at_high} at its high, {first.high:g}."
+            f"{at_low} at its low, {low}, and {at_high} at its high, {high}."
         )
 
     def explain(self) -> str:
         """The verdict, and a line for each number that moves the measure by a tenth or more."""
         lines = [self.verdict]
         lines += [
-            f"  {row.path} from {row.low:g} to {row.high:g}: "
+            f"  {row.path} from {wording.as_given(row.low)} to {wording.as_given(row.high)}: "
             f"{wording.significant(row.result_at_low)} to "
             f"{wording.significant(row.result_at_high)} {self.unit}"
             for row in self.rows
@@ -127,7 +128,7 @@ class Tornado:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th scope='row' style='text-align:left'>{row.path}</th>"
-            f"<td>{row.low:g} to {row.high:g}</td>"
+            f"<td>{wording.as_given(row.low)} to {wording.as_given(row.high)}</td>"
             f"<td>{wording.significant(row.result_at_low)}</td>"
             f"<td>{wording.significant(row.result_at_high)}</td>"
             f"<td style='text-align:left'>{html.escape(row.evidence)}</td></tr>"
