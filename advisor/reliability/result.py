@@ -386,7 +386,7 @@ class Reliability:
         rows = "".join(
             f"<tr><th scope='row' style='text-align:left'>{name}</th>"
             f"<td>{wording.significant(getattr(self, name))}</td>"
-            f"<td>{' to '.join(wording.significant(end) for end in self.interval(name))}</td>"
+            f"<td>{' to '.join(dict.fromkeys(map(wording.significant, self.interval(name))))}</td>"
             f"<td>{UNITS[name]}</td></tr>"
             for name in MEASURES
         )
