@@ -128,7 +128,8 @@ def _evaluate(
     )
 
 
-@lru_cache(maxsize=64)
+# Those asked for one after the other; a placement of many partitions takes tens of megabytes.
+@lru_cache(maxsize=4)
 def _first_losses(
     where: Placement,
     ordered: bool,

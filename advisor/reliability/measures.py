@@ -90,7 +90,7 @@ def _power_of_two(value: float, up: bool) -> float:
     return 2.0 ** (math.ceil(exponent) if up else math.floor(exponent))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def measure(
     pattern: tuple[int, ...],
     config: Config,
