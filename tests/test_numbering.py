@@ -7,16 +7,17 @@ from advisor.reliability import numbering
 from advisor.reliability.numbering import Numbering, Pairs, met_in_order, place_values, spread
 
 
-def test_numbers_are_given_in_the_order_of_asking_and_stay():
-    """The first code asked about is 0, and asking again changes nothing."""
-    numbers = Numbering()
+@pytest.mark.parametrize("codes", [(), (8,)])
+def test_numbers_are_given_in_the_order_of_asking_and_stay(codes):
+    """The first code asked about is 0, and asking again changes nothing; of few codes, or any."""
+    numbers = Numbering(*codes)
     first, new = numbers.of(np.array([7, 3, 7, 5]))
     assert first.tolist() == [0, 1, 0, 2]
     assert new.tolist() == [0, 1, 3]
     again, newer = numbers.of(np.array([5, 4, 7]))
     assert again.tolist() == [2, 3, 0]
     assert newer.tolist() == [1]
-    assert len(numbers) == 4
+    assert numbers.of(np.array([0]))[0].tolist() == [4]
 
 
 @pytest.mark.parametrize(("base", "digits"), [(36, 5), (2, 61), (2, 62), (108, 12)])

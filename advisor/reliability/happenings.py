@@ -65,7 +65,9 @@ class Changes:
     def __init__(self, setting: faults.Setting) -> None:
         replicas = len(setting.racks)
         self.rate_names: list[str] = []
-        self.told, self.numbers = Events(), Numbering()
+        # What a broker suffers and where it stands, or that it stands alone, in one digit.
+        digits = (max(setting.racks) + 2) * (len(faults.SPELLS) + 1)
+        self.told, self.numbers = Events(), Numbering(digits**replicas)
         self._setting = setting
         self._names: dict[str, int] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)

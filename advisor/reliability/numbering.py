@@ -16,13 +16,20 @@ _LARGEST_TABLE = 2**22
 
 
 class Numbering:
-    """Numbers codes in the order in which they are first asked about."""
+    """Numbers codes in the order in which they are first asked about.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    codes : int
+        How many there may be, from 0. A table answers if they are few, else a dictionary.
+    """
+
+    def __init__(self, codes: int = _FITS) -> None:
         self._numbers: dict[int, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
+        few = codes <= _LARGEST_TABLE
+        # Numbers from 1; what is not known yet costs no memory.
+        self._table = np.zeros(codes, dtype=np.int32) if few else None
+        self._count = 0
 
     def of(self, codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """The number of every code.
@@ -37,6 +44,8 @@ class Numbering:
         new : array of int
             Where a code is asked about for the first time, in the order of their numbers.
         """
+        if self._table is not None:
+            return self._from_table(self._table, codes)
         distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         keys = distinct.tolist()
         known = self._numbers
@@ -47,6 +56,24 @@ class Numbering:
         known.update((keys[place], len(known)) for place in new.tolist())
         return numbers[inverse.ravel()], first[new]
 
+    def _from_table(self, table: NDArray[np.int32], codes: IntArray) -> tuple[IntArray, IntArray]:
+        numbers = table[codes].astype(np.int64) - 1
+        unknown = np.flatnonzero(numbers < 0)
+        rank, new = _in_order(codes[unknown])
+        numbers[unknown] = self._count + rank
+        table[codes[unknown[new]]] = self._count + np.arange(1, len(new) + 1)
+        self._count += len(new)
+        return numbers, unknown[new]
+
+
+def _in_order(codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Number codes as they are met; where each is met first, in the order of the numbers."""
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[inverse.ravel()], first[order]
+
 
 class Pairs:
     """Numbers pairs of numbers in the order in which they are first asked about.
@@ -55,7 +82,8 @@ class Pairs:
     """
 
     def __init__(self) -> None:
-        self._table = np.full((128, 128), -1, dtype=np.int32)
+        # Numbers from 1; what is not known yet costs no memory.
+        self._table = np.zeros((128, 128), dtype=np.int32)
         self._beyond: Numbering | None = None
         self._count = 0
 
@@ -77,19 +105,15 @@ class Pairs:
             self._grow(int(one.max(initial=0)), int(other.max(initial=0)))
         if self._beyond is not None:
             return self._beyond.of(one << 32 | other)
-        numbers = self._table[one, other].astype(np.int64)
+        numbers = self._table[one, other].astype(np.int64) - 1
         unknown = np.flatnonzero(numbers < 0)
         if not len(unknown):
             return numbers, unknown
-        codes = one[unknown] << 32 | other[unknown]
-        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(self._count, self._count + len(order))
-        numbers[unknown] = rank[inverse.ravel()]
-        new = unknown[first[order]]
-        self._table[one[new], other[new]] = numbers[new]
-        self._count += len(order)
+        rank, first = _in_order(one[unknown] << 32 | other[unknown])
+        numbers[unknown] = self._count + rank
+        new = unknown[first]
+        self._table[one[new], other[new]] = numbers[new] + 1
+        self._count += len(new)
         return numbers, new
 
     def _grow(self, row: int, column: int) -> None:
@@ -102,11 +126,11 @@ class Pairs:
         while columns <= column:
             columns *= 2
         if rows * columns <= _LARGEST_TABLE:
-            grown = np.full((rows, columns), -1, dtype=np.int32)
+            grown = np.zeros((rows, columns), dtype=np.int32)
             grown[: self._table.shape[0], : self._table.shape[1]] = self._table
             self._table = grown
             return
-        one, other = np.nonzero(self._table >= 0)
+        one, other = np.nonzero(self._table)
         order = np.argsort(self._table[one, other])
         self._beyond = Numbering()
         self._beyond.of(one[order] << 32 | other[order])

@@ -167,9 +167,8 @@ class Solution:
     @cached_property
     def _missed(self) -> list[float]:
         """What is left out, as a share of all time; see `bounds.missing`."""
-        gain = self._gain()
-        longest = self.longest_hours
-        found = missing(self.chain, self.rates, self.rate, gain, longest, self.unflushed_hours)
+        asked = self._gain(), self.longest_hours, self.unflushed_hours
+        found = missing(self.chain, self.rates, self.rate, *asked)
         share: list[float] = (found * self.pi[0]).tolist()
         share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         return share
@@ -287,9 +286,9 @@ class Solution:
     def _by_blame(self, amounts: Vector) -> Causes:
         """Sum what states do by the mechanisms that keep replicas away in them."""
         causes: Causes = defaultdict(float)
-        for mechanism, share in self.chain.blame.items():
-            # No matrix product: its threads take longer than they save.
-            amount = float((share * amounts).sum())
+        # No matrix product: its threads take longer than they save.
+        each = (self._shares * amounts).sum(axis=1).tolist()
+        for mechanism, amount in zip(self.chain.blame, each, strict=True):
             if amount <= 0:
                 continue
             if mechanism == "broker.destroyed":
@@ -298,6 +297,10 @@ class Solution:
             else:
                 causes[mechanism] += amount
         return dict(causes)
+
+    @cached_property
+    def _shares(self) -> Vector:
+        return np.stack(list(self.chain.blame.values()))
 
     def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
         """Time in states without service, and the moments until a new leader serves."""
