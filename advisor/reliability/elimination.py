@@ -9,6 +9,9 @@ from advisor.errors import AdvisorError
 
 Vector = NDArray[np.float64]
 
+LARGEST = 1500
+"""States that take seconds; it grows with their cube."""
+
 
 class Elimination:
     """Solves ``x (D - A) = given`` and ``(D - A) x = given``, keeping the digits of every entry.

@@ -15,6 +15,7 @@ from advisor.reliability import faults
 from advisor.reliability import reduction as red
 from advisor.reliability.automaton import Automaton
 from advisor.reliability.numbering import IntArray, Numbering, Pairs, spread
+from advisor.reliability.symmetry import codes_of_machines
 
 # What a move does, as bits.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
@@ -65,9 +66,7 @@ class Changes:
     def __init__(self, setting: faults.Setting) -> None:
         replicas = len(setting.racks)
         self.rate_names: list[str] = []
-        # What a broker suffers and where it stands, or that it stands alone, in one digit.
-        digits = (max(setting.racks) + 2) * (len(faults.SPELLS) + 1)
-        self.told, self.numbers = Events(), Numbering(digits**replicas)
+        self.told, self.numbers = Events(), Numbering(codes_of_machines(setting))
         self._setting = setting
         self._names: dict[str, int] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from advisor.errors import InputError
@@ -68,30 +68,24 @@ class Placement:
         """How many partitions there are."""
         return sum(count for _, count in self.sets)
 
-    @property
+    @cached_property
     def brokers_per_rack(self) -> float:
         """How many brokers stand in a partition's first rack, on average; its leaders go at once.
 
         That is where the preferred leader is.
         """
-        if "beside" not in self._known:
-            beside = Counter(self.rack_of.values())
-            there = sum(beside[self.rack_of[first]] * count for (first, *_), count in self.sets)
-            self._known["beside"] = there / self.partitions
-        known: float = self._known["beside"]
-        return known
+        beside = Counter(self.rack_of.values())
+        there = sum(beside[self.rack_of[first]] * count for (first, *_), count in self.sets)
+        return there / self.partitions
 
-    @property
+    @cached_property
     def followers_away(self) -> Mapping[int, int]:
         """How many partitions have so many followers in another rack than the first replica."""
-        if "away" not in self._known:
-            found: Counter[int] = Counter()
-            for (leader, *followers), count in self.sets:
-                home = self.rack_of[leader]
-                found[sum(self.rack_of[follower] != home for follower in followers)] += count
-            self._known["away"] = found
-        known: Mapping[int, int] = self._known["away"]
-        return known
+        found: Counter[int] = Counter()
+        for (leader, *followers), count in self.sets:
+            home = self.rack_of[leader]
+            found[sum(self.rack_of[follower] != home for follower in followers)] += count
+        return found
 
     def alike(
         self, ordered: bool, apart: bool, leaders: int | None = None, led: bool = True

@@ -26,7 +26,7 @@ from scipy.sparse import csgraph
 
 from advisor.errors import AdvisorError
 from advisor.reliability import squaring, uniformisation
-from advisor.reliability.elimination import Elimination
+from advisor.reliability.elimination import LARGEST, Elimination
 
 Vector = NDArray[np.float64]
 
@@ -34,8 +34,7 @@ Vector = NDArray[np.float64]
 EXACT = 1e-16
 ROUGH = 1e-4
 _MOST_SWEEPS = 200_000
-# A chain this small is solved by elimination if the sum has not settled by then.
-_LARGEST_ELIMINATED = 1500
+# A chain small enough is solved by elimination if the sum has not settled by then.
 _SWEEPS = 2000
 # Looking whether a sum has settled takes about as long as a sweep.
 _SWEEPS_BETWEEN_LOOKS = 4
@@ -184,7 +183,7 @@ class Excursions:
         """The sum over paths; None where elimination is quicker."""
         if "_elimination" in vars(self):
             return None
-        patience = _SWEEPS if len(self.out) <= _LARGEST_ELIMINATED else _MOST_SWEEPS
+        patience = _SWEEPS if len(self.out) <= LARGEST else _MOST_SWEEPS
         return sum_of_paths(jumps, first, self.precision, patience)
 
     def _eliminated(self, given: Vector, forward: bool) -> Vector:

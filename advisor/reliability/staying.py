@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from advisor.errors import AdvisorError
-from advisor.reliability.elimination import Elimination
+from advisor.reliability import elimination
 from advisor.reliability.solve import Flow, Vector
 
 # Below the rounding of what it is added to.
@@ -19,9 +19,8 @@ _ROUNDING = 1e-17
 _REMEMBERED = 2**18
 # Chances of numbers of events that are worked out together (8 MB).
 _AT_ONCE = 2**20
-# A series over more events would take too long, and elimination from more states.
+# A series over more events would take too long.
 _MOST_EVENTS = 5_000_000
-_LARGEST_ELIMINATED = 1500
 # No chance of staying that is smaller changes any number.
 _NEVER = 1e-30
 
@@ -116,9 +115,9 @@ class Stays:
         With h the mean hours until the set is left, H the largest and m the smallest of them, each
         h falls by h / H an hour at least, so that ``P(T > t) <= H / m * exp(-t / H)``.
         """
-        if not 0 < len(self._index) <= _LARGEST_ELIMINATED:
+        if not 0 < len(self._index) <= elimination.LARGEST:
             return math.inf
-        leaving = Elimination(self._inner.toarray(), self._leak)
+        leaving = elimination.Elimination(self._inner.toarray(), self._leak)
         hours = leaving.solve(np.ones(len(self._index)), forward=False)
         most, least = float(hours.max()), float(hours.min())
         return most * math.log(most / least / _NEVER)

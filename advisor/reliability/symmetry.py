@@ -57,7 +57,8 @@ class Symmetry:
         self._alone = max(setting.racks) + 1
         self._renamings = _renamings(sizes, self._alone)
         self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
-        self._places = place_values((self._alone + 1) * _CONDITIONS, table.replicas)
+        self._digits = _digits(setting)
+        self._places = place_values(self._digits, table.replicas)
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
         self._look = np.zeros(0, dtype=np.int64)
@@ -90,13 +91,13 @@ class Symmetry:
         if not self._alike:
             return self._slots(own, racks) @ self._places, partition
         self._ask_forms(partition)
-        ranks = self._ranks[partition] * int(self._alone + 1) * _CONDITIONS
+        ranks = self._ranks[partition] * self._digits
         code: NDArray[Any] | None = None
         for new in self._renamings:
             slots = ranks + self._slots(own, self._named(racks, new))
             slots.sort(axis=1)
             # The sorted ranks are the same whatever the names.
-            this = slots % ((self._alone + 1) * _CONDITIONS) @ self._places
+            this = slots % self._digits @ self._places
             code = this if code is None else np.minimum(code, this)
         assert code is not None
         healthy = (partition == _HEALTHY) & (own == WELL).all(axis=1)
@@ -104,7 +105,7 @@ class Symmetry:
 
     def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """What each slot's broker suffers and where it stands, shape (states, replicas)."""
-        slots = code[:, None] // self._places % ((self._alone + 1) * _CONDITIONS)
+        slots = code[:, None] // self._places % self._digits
         racks, own = np.divmod(slots.astype(np.int64), _CONDITIONS)
         alone = racks == self._alone
         racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
@@ -191,6 +192,17 @@ class Symmetry:
         for position, slot in enumerate(order):
             to[slot] = position
         return self._table.number(_moved_partition(state, tuple(to), ordered)), ranks
+
+
+def codes_of_machines(setting: Setting) -> int:
+    """All codes that `Symmetry.representatives` gives are below this."""
+    codes: int = _digits(setting) ** len(setting.racks)
+    return codes
+
+
+def _digits(setting: Setting) -> int:
+    """What a broker suffers, and where it stands or that it stands alone, in one digit."""
+    return (max(setting.racks) + 2) * _CONDITIONS
 
 
 def moved_by_merging(setup: Setup, setting: Setting) -> float:
