@@ -61,8 +61,7 @@ def followed(table: Automaton, partition: int, events: faults.Events):
 def one_by_one(table: Automaton, setting: faults.Setting, machines, partition):
     """Every move out of a state without merging: name, machines, partition, flags, gaps."""
     moves = [
-        (change.rate, change.machines.own, change.events)
-        for change in faults.changes(machines, setting)
+        (change.rate, change.own, change.events) for change in faults.changes(machines, setting)
     ]
     moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying[partition]]
     found = Counter()

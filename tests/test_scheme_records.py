@@ -210,10 +210,10 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
     scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
     others = (faults.CRASHED,) * (len(levels) - 2)
     stopped = settle(scheme, (faults.CRASHED, faults.WELL, *others), levels, copying=True)
-    after = faults.Machines((faults.CRASHED, faults.DARK, *others), racks)
+    after = (faults.CRASHED, faults.DARK, *others)
     change = faults.Change("broker.power", after, ((red.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
-    end = early_end(scheme, stopped, change, True, outages)
+    end = early_end(scheme, stopped, change, racks, True, outages)
     rates = {"repair broker.crash": crashed, "repair broker.power": dark}
     odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
     return float(odds.of(ends, np.array(list(rates.values())))[0])

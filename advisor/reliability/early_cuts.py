@@ -167,7 +167,7 @@ class EarlyCuts:
             if isinstance(after, tuple):
                 whoever = self._whoever_returns(*after)
                 if whoever is None:
-                    yield change.rate, ((*after, change.machines.own, racks),)
+                    yield change.rate, ((*after, change.own, racks),)
                     continue
                 after = whoever
             yield change.rate, after

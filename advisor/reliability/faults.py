@@ -59,6 +59,7 @@ SPELLS = {
 NOT_RETURNING = "cluster.power.not_returning"
 
 Events = tuple[tuple[int, tuple[int, ...]], ...]
+Own = tuple[int, ...]
 
 
 class Machines(NamedTuple):
@@ -72,7 +73,7 @@ class Machines(NamedTuple):
         Per slot: where it stands.
     """
 
-    own: tuple[int, ...]
+    own: Own
     racks: tuple[int, ...]
 
     def members(self, rack: int) -> tuple[int, ...]:
@@ -87,14 +88,14 @@ class Change(NamedTuple):
     ----------
     rate : str
         Name of the rate, such as "broker.crash" or "repair broker.crash".
-    machines : Machines
-        Afterwards.
+    own : tuple of int
+        What each slot's broker suffers afterwards.
     events : tuple of (event, slots)
         What the partition notices, in order.
     """
 
     rate: str
-    machines: Machines
+    own: Own
     events: Events
 
 
@@ -121,28 +122,39 @@ def all_well(setting: Setting) -> Machines:
 
 def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
     """Everything that can happen next, with the name of its rate."""
-    for slot in range(len(machines.own)):
-        yield from _broker_strikes(machines, setting, slot)
-        yield from _broker_ends(machines, slot)
+    yield from wherever_they_stand(machines.own, setting.mechanisms)
+    yield from of_racks(machines, setting)
+
+
+def wherever_they_stand(own: Own, mechanisms: frozenset[str]) -> Iterator[Change]:
+    """What can happen next to single brokers, or to all of them at once."""
+    for slot in range(len(own)):
+        yield from _broker_strikes(own, mechanisms, slot)
+        yield from _broker_ends(own, slot)
+    if "cluster.power" in mechanisms:
+        yield from _cluster_power(own, NOT_RETURNING in mechanisms)
+
+
+def of_racks(machines: Machines, setting: Setting) -> Iterator[Change]:
+    """What can happen next to racks."""
     for rack in range(max(setting.racks) + 1):
-        yield from _rack_changes(machines, setting, machines.members(rack))
-    if "cluster.power" in setting.mechanisms:
-        yield from _cluster_power(machines, NOT_RETURNING in setting.mechanisms)
+        yield from _rack_changes(machines.own, machines.members(rack), setting.mechanisms)
 
 
 def ends(machines: Machines) -> Iterator[Change]:
     """The spells that can end next, with the names of their rates."""
     for slot in range(len(machines.own)):
-        yield from _broker_ends(machines, slot)
+        yield from _broker_ends(machines.own, slot)
     for rack in range(max(machines.racks) + 1):
-        yield from _rack_ends(machines, machines.members(rack))
+        yield from _rack_ends(machines.own, machines.members(rack))
 
 
-def _own(machines: Machines, slots: tuple[int, ...], condition: int) -> Machines:
-    own = list(machines.own)
+def _suffering(own: Own, slots: tuple[int, ...], condition: int) -> Own:
+    """The same but for some slots."""
+    after = list(own)
     for slot in slots:
-        own[slot] = condition
-    return Machines(tuple(own), machines.racks)
+        after[slot] = condition
+    return tuple(after)
 
 
 _STRIKES = (
@@ -153,59 +165,63 @@ _STRIKES = (
 )
 
 
-def _broker_strikes(machines: Machines, setting: Setting, slot: int) -> Iterator[Change]:
-    own = machines.own[slot]
+def _broker_strikes(own: Own, mechanisms: frozenset[str], slot: int) -> Iterator[Change]:
     only = (slot,)
-    restarts = RESTARTING in machines.own
+    restarts = RESTARTING in own
     for mechanism, condition, event, when in _STRIKES:
-        if mechanism not in setting.mechanisms or own not in when:
+        if mechanism not in mechanisms or own[slot] not in when:
             continue
         if mechanism == "broker.restart" and restarts:
             continue
-        yield Change(mechanism, _own(machines, only, condition), ((event, only),))
-    if "broker.destroyed" in setting.mechanisms and own != GONE:
-        yield Change("broker.destroyed", _own(machines, only, GONE), ((red.DESTROY, only),))
+        yield Change(mechanism, _suffering(own, only, condition), ((event, only),))
+    if "broker.destroyed" in mechanisms and own[slot] != GONE:
+        yield Change("broker.destroyed", _suffering(own, only, GONE), ((red.DESTROY, only),))
 
 
-def _broker_ends(machines: Machines, slot: int) -> Iterator[Change]:
-    own = machines.own[slot]
-    if own in (WELL, ISOLATED, RACK_DARK):
+def _broker_ends(own: Own, slot: int) -> Iterator[Change]:
+    spell = own[slot]
+    if spell in (WELL, ISOLATED, RACK_DARK):
         return
-    event = {GONE: red.REPLACED, LAGGING: red.CAUGHT_UP}.get(own, red.BACK)
-    yield Change(f"repair {SPELLS[own]}", _own(machines, (slot,), WELL), ((event, (slot,)),))
+    event = {GONE: red.REPLACED, LAGGING: red.CAUGHT_UP}.get(spell, red.BACK)
+    after = _suffering(own, (slot,), WELL)
+    yield Change(f"repair {SPELLS[spell]}", after, ((event, (slot,)),))
 
 
 def _rack_changes(
-    machines: Machines, setting: Setting, members: tuple[int, ...]
+    own: Own, members: tuple[int, ...], mechanisms: frozenset[str]
 ) -> Iterator[Change]:
-    def suffering(*conditions: int) -> tuple[int, ...]:
-        return tuple([s for s in members if machines.own[s] in conditions])
+    def among(*conditions: int) -> tuple[int, ...]:
+        return tuple([s for s in members if own[s] in conditions])
 
-    running = suffering(WELL, LAGGING)
-    if "rack.network" in setting.mechanisms and running:
-        yield Change("rack.network", _own(machines, running, ISOLATED), ((red.ISOLATE, running),))
-    powered = suffering(WELL, LAGGING, ISOLATED)
-    if "rack.power" in setting.mechanisms and powered:
-        yield Change("rack.power", _own(machines, powered, RACK_DARK), ((red.POWER, powered),))
-    standing = tuple([s for s in members if machines.own[s] != GONE])
-    if "rack.destroyed" in setting.mechanisms and standing:
-        yield Change("rack.destroyed", _own(machines, standing, GONE), ((red.DESTROY, standing),))
-    yield from _rack_ends(machines, members)
+    running = among(WELL, LAGGING)
+    if "rack.network" in mechanisms and running:
+        after = _suffering(own, running, ISOLATED)
+        yield Change("rack.network", after, ((red.ISOLATE, running),))
+    powered = among(WELL, LAGGING, ISOLATED)
+    if "rack.power" in mechanisms and powered:
+        after = _suffering(own, powered, RACK_DARK)
+        yield Change("rack.power", after, ((red.POWER, powered),))
+    standing = tuple([s for s in members if own[s] != GONE])
+    if "rack.destroyed" in mechanisms and standing:
+        after = _suffering(own, standing, GONE)
+        yield Change("rack.destroyed", after, ((red.DESTROY, standing),))
+    yield from _rack_ends(own, members)
 
 
-def _rack_ends(machines: Machines, members: tuple[int, ...]) -> Iterator[Change]:
+def _rack_ends(own: Own, members: tuple[int, ...]) -> Iterator[Change]:
     for spell in (ISOLATED, RACK_DARK):
-        back = tuple([s for s in members if machines.own[s] == spell])
+        back = tuple([s for s in members if own[s] == spell])
         if back:
-            yield Change(f"repair {SPELLS[spell]}", _own(machines, back, WELL), ((red.BACK, back),))
+            after = _suffering(own, back, WELL)
+            yield Change(f"repair {SPELLS[spell]}", after, ((red.BACK, back),))
 
 
-def _cluster_power(machines: Machines, some_stay_gone: bool) -> Iterator[Change]:
-    standing = tuple([s for s, own in enumerate(machines.own) if own != GONE])
-    running = tuple([s for s in standing if machines.own[s] in (WELL, LAGGING, ISOLATED)])
-    dark = _own(machines, running, DARK_ALL)
+def _cluster_power(own: Own, some_stay_gone: bool) -> Iterator[Change]:
+    standing = tuple([s for s, spell in enumerate(own) if spell != GONE])
+    running = tuple([s for s in standing if own[s] in (WELL, LAGGING, ISOLATED)])
+    dark = _suffering(own, running, DARK_ALL)
     for rate, lost, events in _power_cuts(standing, running, some_stay_gone):
-        yield Change(rate, _own(dark, lost, GONE), events)
+        yield Change(rate, _suffering(dark, lost, GONE), events)
 
 
 @lru_cache(maxsize=4096)

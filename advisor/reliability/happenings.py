@@ -20,6 +20,9 @@ from advisor.reliability.symmetry import codes_of_machines
 # What a move does, as bits.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
 
+# Number of the rate's name, of the events, and what the brokers suffer afterwards.
+_Row = tuple[int, int, faults.Own]
+
 
 class Events:
     """Numbered sequences of events, as a change brings them."""
@@ -69,6 +72,7 @@ class Changes:
         self.told, self.numbers = Events(), Numbering(codes_of_machines(setting))
         self._setting = setting
         self._names: dict[str, int] = {}
+        self._of_brokers: dict[faults.Own, list[_Row]] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
         self.waits = np.zeros((0, len(faults.SPELLS) + 1), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
@@ -94,21 +98,31 @@ class Changes:
     def ask(self, machines: IntArray) -> None:
         """Have the rows of these machines ready."""
         asked = np.unique(machines[self.count[machines] < 0])
-        found: list[faults.Change] = []
+        found: list[_Row] = []
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
-            found += faults.changes(faults.Machines(tuple(own), tuple(racks)), self._setting)
+            stands = faults.Machines(tuple(own), tuple(racks))
+            found += self._wherever(stands.own)
+            found += map(self._row, faults.of_racks(stands, self._setting))
             ends.append(len(found))
         self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
         if found:
-            rate = [self.rate_number(change.rate) for change in found]
-            events = [self.told.number(change.events) for change in found]
-            after = np.fromiter(
-                chain.from_iterable([change.machines.own for change in found]), dtype=np.int64
-            )
+            rate, events, after = zip(*found, strict=True)
             self.rate = np.concatenate([self.rate, rate])
             self.events = np.concatenate([self.events, events])
-            self.after = np.concatenate([self.after, after.reshape(len(found), -1)])
+            spells = np.fromiter(chain.from_iterable(after), dtype=np.int64)
+            self.after = np.concatenate([self.after, spells.reshape(len(found), -1)])
+
+    def _wherever(self, own: faults.Own) -> list[_Row]:
+        """The rows of what can happen wherever the brokers stand, found once."""
+        rows = self._of_brokers.get(own)
+        if rows is None:
+            found = faults.wherever_they_stand(own, self._setting.mechanisms)
+            rows = self._of_brokers[own] = list(map(self._row, found))
+        return rows
+
+    def _row(self, change: faults.Change) -> _Row:
+        return self.rate_number(change.rate), self.told.number(change.events), change.own
 
 
 @lru_cache(maxsize=64)

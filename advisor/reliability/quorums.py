@@ -229,7 +229,7 @@ def follow(
             if spared and spared != holders:
                 levels, step = ranked(levels, levels, spared)
                 onto = (*_along(onto[:-1], step), 0)
-    view = settle(scheme, change.machines.own, levels, copying)
+    view = settle(scheme, change.own, levels, copying)
     onto = _along(onto, view.gap_map)
     size = max(len(before.members), 1)
     return Step(
@@ -244,9 +244,26 @@ def follow(
 
 
 def early_end(
-    scheme: Quorums, before: View, change: faults.Change, copying: bool, outages: Outages[Outage]
+    scheme: Quorums,
+    before: View,
+    change: faults.Change,
+    racks: tuple[int, ...],
+    copying: bool,
+    outages: Outages[Outage],
 ) -> int:
     """What power loses, right after writing has stopped, and would not lose later.
+
+    Parameters
+    ----------
+    scheme : Quorums
+    before : View
+    change : Change
+    racks : tuple of int
+        Per slot: where its broker stands.
+    copying : bool
+        An empty replica needs time to copy.
+    outages : Outages
+        Those that were gone through before.
 
     Returns
     -------
@@ -265,22 +282,21 @@ def early_end(
 
     def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         for end in faults.ends(key[2]):
-            yield end.rate, _after(scheme, key, end.machines, copying)
+            yield end.rate, _after(scheme, key, end.own, copying)
 
-    return outages.end((late.view.levels, soon.view.levels, change.machines), ways)
+    machines = faults.Machines(change.own, racks)
+    return outages.end((late.view.levels, soon.view.levels, machines), ways)
 
 
-def _after(
-    scheme: Quorums, before: Outage, machines: faults.Machines, copying: bool
-) -> End[Outage]:
+def _after(scheme: Quorums, before: Outage, own: faults.Own, copying: bool) -> End[Outage]:
     """How an outage goes on, or ends, when somebody is back."""
-    late, soon = (settle(scheme, machines.own, levels, copying) for levels in before[:2])
+    late, soon = (settle(scheme, own, levels, copying) for levels in before[:2])
     if soon.gap_map[0] == LOST:
         # What is lost in any case is counted when it happens.
         return SPARED if late.lost else LOST_EARLY
     if soon.gap_map[0] != 0 or soon.readable:
         return SPARED
-    return ((late.levels, soon.levels, machines),)
+    return ((late.levels, soon.levels, faults.Machines(own, before[2].racks)),)
 
 
 def _along(onto: GapMap, step: GapMap) -> GapMap:

@@ -149,7 +149,7 @@ def _early_cuts(
         return
     for change in faults.changes(faults.Machines(own, setting.racks), setting):
         if any(event == red.POWER for event, _ in change.events):
-            end = early_end(scheme, view, change, copying, outages)
+            end = early_end(scheme, view, change, setting.racks, copying, outages)
             if end != SPARED:
                 yield change.rate, end
 
@@ -223,7 +223,7 @@ def _moves(
             weight = (size - 1) / size if slot in before.members else 1.0
         if weight:
             step = follow(scheme, before, change, copying, page_cache)
-            yield change.rate, weight, step, change.machines.own
+            yield change.rate, weight, step, change.own
     most = min(before.levels)
     sources = [s for s, c in enumerate(own) if c in RUNNING and before.levels[s] == most]
     for slot, level in enumerate(before.levels):
