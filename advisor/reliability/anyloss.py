@@ -9,8 +9,9 @@ Sets that lose while brokers or racks are away that they share are weak at the s
 losses are counted by what they have in common, once each
 (:mod:`advisor.reliability.meetings`).
 
-Partitions on the same replicas lose together, with one exception: what only a leader had. Such a
-tail belongs to its partition alone.
+Partitions on the same replicas lose together, with two exceptions. What only a leader had, a tail,
+belongs to its partition alone. And a broker that lags does so for the partitions that others lead:
+those that it leads itself lose nothing then.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.meetings import Losses, Meetings, scope_of
+from advisor.reliability.meetings import CLUSTER, Losses, Meetings, scope_of
 from advisor.reliability.model import HOURS_PER_YEAR
 from advisor.reliability.numbering import IntArray
 from advisor.reliability.placement import Alike
@@ -103,6 +104,7 @@ def any_loss(
     sets: Mapping[tuple[int, ...], Alike],
     meetings: Meetings | None = None,
     tails: tuple[Tails, Mapping[tuple[int, ...], Alike]] | None = None,
+    ordered: bool = False,
 ) -> AnyLoss:
     """Chance in a year and mean years until at least one partition loses something.
 
@@ -119,9 +121,10 @@ def any_loss(
     tails : (Tails, mapping of pattern to Alike), optional
         What only leaders have, and the same sets by partitions and leaders; None if no record is
         acknowledged by a leader alone.
+    ordered : bool
+        The order of replicas decides elections.
     """
-    # Partitions on the same replicas lose together, but for their tails.
-    counts = {pattern: alike.partitions if tails else alike.sets for pattern, alike in sets.items()}
+    counts = _counted(losses, sets, tails is not None, ordered)
     firsts = {pattern: losses[pattern].first for pattern in sets}
     if sum(counts.values()) == 1:
         only = max(firsts.values(), key=lambda first: first.probability)
@@ -150,6 +153,27 @@ def any_loss(
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
     most = min(most, 1.0)
     return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
+
+
+def _counted(
+    losses: Mapping[tuple[int, ...], SetLosses],
+    sets: Mapping[tuple[int, ...], Alike],
+    tails: bool,
+    ordered: bool,
+) -> dict[tuple[int, ...], int]:
+    """How many may lose apart from each other: partitions on the same replicas lose together.
+
+    But not their tails. Nor those of different leaders, none of whom lags for his own, or of
+    different orders, if these decide.
+    """
+    lag = any(
+        rack.lagging for found in losses.values() for *_, weak in found.together for rack in weak
+    )
+    if tails:
+        return {pattern: alike.partitions for pattern, alike in sets.items()}
+    return {
+        pattern: alike.lists if lag or ordered else alike.sets for pattern, alike in sets.items()
+    }
 
 
 def _of_first_losses(found: SetLosses, known_per_year: float, tails: bool) -> SetLosses:
@@ -235,12 +259,12 @@ def _met_together(
     rest: dict[tuple[int, ...], Mapping[str, float]] = {}
     for pattern, found in fluxes.items():
         per_year = dict(found.per_year)
-        here: dict[tuple[str, str], list[tuple[IntArray, float]]] = defaultdict(list)
+        here: dict[tuple[str, str], list[tuple[IntArray, Vector]]] = defaultdict(list)
         for (mechanism, scope, weakness), flux in found.together.items():
             if nobody.strikes(mechanism):
                 per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                ways, events = meetings.met(pattern, scope, weakness)
-                here[mechanism, scope].append((events, flux / ways))
+                events, parts_of_it = meetings.met(pattern, scope, weakness)
+                here[mechanism, scope].append((events, flux * parts_of_it))
         for (mechanism, scope), parts in here.items():
             shared[mechanism, scope].append(_summed(parts))
         rest[pattern] = per_year
@@ -249,11 +273,15 @@ def _met_together(
         often = np.zeros(max(map(len, by_pattern)))
         for amounts in by_pattern:
             often[: len(amounts)] = np.maximum(often[: len(amounts)], amounts)
-        nobody.lose_at(mechanism, scope, meetings.sites(scope)[: len(often)], often)
+        sites = meetings.sites(scope)[: len(often)]
+        if scope_of(mechanism) == "cluster":
+            # Whoever is back, one by one, the same failure took them all.
+            scope, sites = "cluster", np.full_like(sites, CLUSTER)
+        nobody.lose_at(mechanism, scope, sites, often)
     return rest
 
 
-def _summed(parts: Sequence[tuple[IntArray, float]]) -> Vector:
+def _summed(parts: Sequence[tuple[IntArray, Vector]]) -> Vector:
     """What falls to each event, by its number."""
     amounts = np.zeros(1 + max(int(events.max()) for events, _ in parts))
     for events, amount in parts:

@@ -52,7 +52,8 @@ def deviations(exact: Reliability, sampled: Sampled) -> tuple[Deviation, ...]:
         Of the same cluster, configuration, card and load.
     """
     found = []
-    one_set = exact.bounds[0] == exact.bounds[1]
+    # Equal as well where both are certain.
+    one_set = exact.bounds[0] == exact.bounds[1] < 1.0
     for measure in MEASURES:
         if measure in ("loss_probability_per_year", "mean_years_to_loss") and not one_set:
             continue

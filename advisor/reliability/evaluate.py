@@ -81,10 +81,11 @@ def _evaluate(
     like: FailureModel | None = None,
 ) -> Reliability:
     ordered = bool(config.unclean_leader_election_enable)
-    # Replicas that fail together lose together, whoever leads.
+    # Replicas that fail together lose together, whoever leads; those who lag are told apart later.
     alike = where.alike(ordered, apart=False)
     counts = {pattern: found.partitions for pattern, found in alike.items()}
     sets = sum(found.sets for found in alike.values())
+    lists = sum(found.lists for found in alike.values())
     asked = (config, model, load, where.brokers, precision, like, where.brokers_per_rack)
     solved = {pattern: measure(pattern, *asked) for pattern in alike}
 
@@ -113,7 +114,7 @@ def _evaluate(
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=first.bounds,
         latest=latest,
-        error_bounds=MappingProxyType(_error_bounds(solved, counts, sets, first, latest)),
+        error_bounds=MappingProxyType(_error_bounds(solved, counts, lists, first, latest)),
         early_cuts_per_year=sum(solved[p].early_cuts_per_year * n for p, n in counts.items()),
         neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
         states=sum(found.states for found in solved.values()),
@@ -155,7 +156,7 @@ def _first_losses(
 
     def first(began_together: bool) -> AnyLoss:
         losses = {pattern: both[began_together] for pattern, both in lost}
-        return any_loss(losses, lambda name: strikes.get(name, 0.0), alike, met, led)
+        return any_loss(losses, lambda name: strikes.get(name, 0.0), alike, met, led, ordered)
 
     found = first(False)
     if all(one is other for _, (one, other) in lost):
@@ -181,7 +182,7 @@ def _causes(
 def _error_bounds(
     solved: dict[tuple[int, ...], SetMeasures],
     counts: dict[tuple[int, ...], int],
-    sets: int,
+    lists: int,
     first: AnyLoss,
     latest: AnyLoss,
 ) -> dict[str, float]:
@@ -195,7 +196,7 @@ def _error_bounds(
         for name in (*_SUMMED, *_AVERAGED)
     }
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
-    events = bounds["loss_events_per_year"] * (1 if sets == 1 else 3)
+    events = bounds["loss_events_per_year"] * (1 if lists == 1 else 3)
     later = first.probability - latest.probability
     bounds["loss_probability_per_year"] = min(events + later, 1.0)
     # What is missing adds to the rate, whose inverse the mean is.
@@ -224,5 +225,5 @@ def _method(solved: dict[tuple[int, ...], SetMeasures], sets: int) -> str:
         chains = f"{len(solved)} Markov chains of {states} states, one for each rack pattern"
     together = "one replica set"
     if sets > 1:
-        together = f"{sets} replica sets, independent but for failures and racks that they share"
+        together = f"{sets} replica sets, independent but for what strikes them or is away at once"
     return f"{chains}, {how}; {together}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.reliability.numbering import IntArray
+
+Vector = NDArray[np.float64]
 
 
 class Rack(NamedTuple):
@@ -22,46 +26,59 @@ class Rack(NamedTuple):
         Of these, away or lagging by themselves.
     away : bool
         The rack is away, and with it those who are not away by themselves.
+    lagging : int
+        Of those alone, lagging. Who leads a partition does not lag for it.
     """
 
     size: int
     alone: int
     away: bool
+    lagging: int = 0
 
 
 # The racks of a set, sorted.
 Weakness = tuple[Rack, ...]
-# By the mechanism behind a loss, the scope of what strikes then (broker, rack or cluster), and what
-# the set was like.
+# By the mechanism behind a loss, the scope of what happens then (a failure of a broker, a rack or
+# the cluster, or the return of one), and what the set was like.
 Losses = Mapping[tuple[str, str, Weakness], float]
 SCOPES = ("broker", "rack", "cluster")
+BROKER_BACK, RACK_BACK = "broker back", "rack back"
+# The site where it is the cluster.
+CLUSTER = -1
 
 
 def scope_of(name: str) -> str:
-    """What a failure of this name, or of a rate's, strikes at once."""
-    scope = name.split(".")[0]
+    """What a failure of this name, or of a rate's, strikes at once; what is back at an end."""
+    spell = name.removeprefix("repair ")
+    scope = spell.split(".")[0]
+    if spell != name:
+        return RACK_BACK if scope == "rack" else BROKER_BACK
     return scope if scope in ("broker", "rack") else "cluster"
 
 
 class Case(NamedTuple):
-    """One way in which a set can be as weak as that, and be struck.
+    """One way in which a set can be as weak as that, and be struck, or have somebody back.
 
     Attributes
     ----------
     site : int or None
-        Slot of the broker that is struck, or of a broker in the rack that is; None: the cluster.
+        Slot of the broker that is struck or back, or of a broker in the rack that is; None: the
+        cluster.
     alone : tuple of int
         Slots away by themselves.
     away : tuple of int
         A slot in each rack that is away.
     left : tuple of int
-        Slots at hand that are not struck.
+        Slots at hand that nothing happens to.
+    lagging : tuple of int
+        Slots that do not lead.
     """
 
     site: int | None
     alone: tuple[int, ...]
     away: tuple[int, ...]
     left: tuple[int, ...]
+    lagging: tuple[int, ...] = ()
 
 
 def cases(sizes: tuple[int, ...], weakness: Weakness, scope: str) -> list[Case]:
@@ -72,8 +89,8 @@ def cases(sizes: tuple[int, ...], weakness: Weakness, scope: str) -> list[Case]:
     sizes : tuple of int
         Replicas in each rack, descending.
     weakness : Weakness
-    scope : {"broker", "rack", "cluster"}
-        Of what strikes.
+    scope : str
+        Of what happens: one of SCOPES, BROKER_BACK or RACK_BACK.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
@@ -81,24 +98,42 @@ def cases(sizes: tuple[int, ...], weakness: Weakness, scope: str) -> list[Case]:
     for order in sorted(set(permutations(weakness))):
         if tuple(rack.size for rack in order) != sizes:
             continue
-        choices = [combinations(s, rack.alone) for s, rack in zip(slots, order, strict=True)]
+        choices = [_alone(s, rack) for s, rack in zip(slots, order, strict=True)]
         away = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.away)
         for chosen in product(*choices):
-            alone = tuple(slot for some in chosen for slot in some)
+            alone, lagging = (
+                tuple(chain.from_iterable(some)) for some in zip(*chosen, strict=True)
+            )
             at_hand = [
                 tuple(slot for slot in s if slot not in alone and not rack.away)
                 for s, rack in zip(slots, order, strict=True)
             ]
-            found += _struck(at_hand, alone, away, scope)
+            found += [
+                case._replace(lagging=lagging) for case in _struck(at_hand, alone, away, scope)
+            ]
     return found
+
+
+def _alone(slots: Sequence[int], rack: Rack) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Who of a rack may be away by themselves, and who of them may lag."""
+    for alone in combinations(slots, rack.alone):
+        for lagging in combinations(alone, rack.lagging):
+            yield alone, lagging
 
 
 def _struck(
     at_hand: list[tuple[int, ...]], alone: tuple[int, ...], away: tuple[int, ...], scope: str
 ) -> Iterator[Case]:
-    """Whoever is at hand, else those away by themselves, else racks that are away."""
+    """Whoever is at hand, else those away by themselves, else racks that are away.
+
+    Those who are back were away, by themselves or as a rack.
+    """
     every = tuple(slot for slots in at_hand for slot in slots)
-    if scope == "cluster":
+    if scope in (BROKER_BACK, RACK_BACK):
+        for site in (away or alone) if scope == RACK_BACK else (alone or away):
+            others, racks = (tuple(s for s in slots if s != site) for slots in (alone, away))
+            yield Case(site, others, racks, every)
+    elif scope == "cluster":
         yield Case(None, alone, away, ())
     elif scope == "rack" and every:
         for slots in at_hand:
@@ -111,6 +146,24 @@ def _struck(
             yield Case(site, others, away, tuple(slot for slot in every if slot != site))
 
 
+class _Members(NamedTuple):
+    """The sets of one pattern, a row for each that leads one; slots by racks, the fullest first.
+
+    Attributes
+    ----------
+    brokers, racks : arrays of int, shape (rows, replicas)
+    leads : array of int, shape (rows,)
+        Slot of the preferred leader; -1 where any may lead.
+    once : array of int, shape (sets,)
+        A row of each set.
+    """
+
+    brokers: IntArray
+    racks: IntArray
+    leads: IntArray
+    once: IntArray
+
+
 class Meetings:
     """Which sets of a placement are as weak at once, and struck at once; each event once.
 
@@ -119,42 +172,52 @@ class Meetings:
     sets : mapping of pattern to sequence of replicas
         Distinct sets, whose racks are filled alike.
     rack_of : mapping of int to Hashable
+    led : bool
+        The first replica of each leads, and a set is named for each of its leaders; otherwise any
+        may.
     """
 
     def __init__(
         self,
         sets: Mapping[tuple[int, ...], Sequence[tuple[int, ...]]],
         rack_of: Mapping[int, Hashable],
+        led: bool,
     ) -> None:
         names = sorted(set(rack_of.values()), key=str)
         self._numbers = {rack: number for number, rack in enumerate(names)}
-        self._rack_of = rack_of
+        self._rack_of, self._led = rack_of, led
         self._sets = {pattern: self._sorted(members) for pattern, members in sets.items()}
-        self._events: dict[str, dict[tuple[int, ...], int]] = {scope: {} for scope in SCOPES}
-        self._known: dict[tuple[tuple[int, ...], str, Weakness], tuple[int, IntArray]] = {}
+        self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
+        self._known: dict[tuple[tuple[int, ...], str, Weakness], tuple[IntArray, Vector]] = {}
 
-    def _sorted(self, members: Sequence[tuple[int, ...]]) -> tuple[IntArray, IntArray]:
-        """Brokers and racks by slots, the fullest rack first."""
-        brokers, racks = [], []
-        for replicas in members:
+    def _sorted(self, members: Sequence[tuple[int, ...]]) -> _Members:
+        brokers, racks, leads = [], [], []
+        once: dict[tuple[int, ...], int] = {}
+        for row, replicas in enumerate(members):
             where = [self._numbers[self._rack_of[broker]] for broker in replicas]
             order = sorted(zip(where, replicas, strict=True), key=lambda p: (-where.count(p[0]), p))
             racks.append([rack for rack, _ in order])
-            brokers.append([broker for _, broker in order])
-        return np.array(brokers, dtype=np.int64), np.array(racks, dtype=np.int64)
+            slots = tuple(broker for _, broker in order)
+            brokers.append(slots)
+            leads.append(slots.index(replicas[0]) if self._led else -1)
+            once.setdefault(slots, row)
+        tables = (brokers, racks, leads, list(once.values()))
+        return _Members(*[np.array(table, dtype=np.int64) for table in tables])
 
     def sites(self, scope: str) -> IntArray:
         """Where each known event strikes, by their numbers: a broker, a rack, -1 the cluster."""
         return np.array([key[0] for key in self._events[scope]], dtype=np.int64)
 
-    def met(self, pattern: tuple[int, ...], scope: str, weakness: Weakness) -> tuple[int, IntArray]:
-        """In how many ways one set meets this, and the numbers of the events for all sets.
+    def met(
+        self, pattern: tuple[int, ...], scope: str, weakness: Weakness
+    ) -> tuple[IntArray, Vector]:
+        """The numbers of the events in which sets meet this, and the part of a set's in each.
 
         Parameters
         ----------
         pattern : tuple of int
-        scope : {"broker", "rack", "cluster"}
-            Of what strikes.
+        scope : str
+            Of what happens: one of SCOPES, BROKER_BACK or RACK_BACK.
         weakness : Weakness
         """
         asked = (pattern, scope, weakness)
@@ -164,24 +227,35 @@ class Meetings:
 
     def _meet(
         self, pattern: tuple[int, ...], scope: str, weakness: Weakness
-    ) -> tuple[int, IntArray]:
-        brokers, racks = self._sets[pattern]
+    ) -> tuple[IntArray, Vector]:
+        members = self._sets[pattern]
+        # Who leads matters only to those who lag.
+        lags = any(rack.lagging for rack in weakness)
+        rows = np.arange(len(members.leads)) if lags else members.once
+        brokers, racks, leads = members.brokers[rows], members.racks[rows], members.leads[rows]
         _, counts = np.unique(racks[0], return_counts=True)
         ways = cases(tuple(sorted(counts.tolist(), reverse=True)), weakness, scope)
+        meets = np.stack([~np.isin(leads, way.lagging) for way in ways])
+        # Who was preferred may lag while another leads.
+        meets |= ~meets.any(axis=0)
         width = brokers.shape[1]
         keys = []
-        for way in ways:
+        for way, here in zip(ways, meets, strict=True):
             # The site; who is away; who is left; the racks that are away. -1 is nobody.
-            key = np.full((len(brokers), 1 + 3 * width), -1, dtype=np.int64)
+            key = np.full((int(here.sum()), 1 + 3 * width), -1, dtype=np.int64)
             if way.site is not None:
-                key[:, 0] = (brokers if scope == "broker" else racks)[:, way.site]
+                of_one = scope in ("broker", BROKER_BACK)
+                key[:, 0] = (brokers if of_one else racks)[here, way.site]
             for place, (table, chosen) in enumerate(
                 [(brokers, way.alone), (brokers, way.left), (racks, way.away)]
             ):
                 begin = 1 + place * width
-                key[:, begin : begin + len(chosen)] = np.sort(table[:, chosen], axis=1)
+                key[:, begin : begin + len(chosen)] = np.sort(table[here][:, chosen], axis=1)
             keys.append(key)
-        different = np.unique(np.concatenate(keys), axis=0)
+        different, which = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+        part = 1.0 / meets.sum(axis=0)
+        parts = np.zeros(len(different))
+        np.maximum.at(parts, which.ravel(), np.concatenate([part[here] for here in meets]))
         known = self._events[scope]
         numbers = [known.setdefault(tuple(key), len(known)) for key in different.tolist()]
-        return len(ways), np.array(numbers, dtype=np.int64)
+        return np.array(numbers, dtype=np.int64), parts

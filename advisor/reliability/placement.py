@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from advisor.errors import InputError
 from advisor.protocol.assignment import assign
 from advisor.protocol.config import Config
-from advisor.reliability.meetings import Meetings
+from advisor.reliability.meetings import CLUSTER, Meetings
 
 Replicas = tuple[int, ...]
 
@@ -33,6 +33,8 @@ class Alike(NamedTuple):
         On all of these sets.
     sets : int
         Distinct sets; one that has partitions of several patterns counts where it has most.
+    lists : int
+        The same, told apart by who leads, and by the whole order if it decides elections.
     struck : mapping of (scope, int) to mapping of site to int
         Of the sets that stand at so many sites of a scope (the brokers, the racks, the cluster),
         how many stand at each site; partitions where each is counted by itself.
@@ -40,6 +42,7 @@ class Alike(NamedTuple):
 
     partitions: int
     sets: int
+    lists: int
     struck: Mapping[tuple[str, int], Mapping[Hashable, int]]
 
 
@@ -123,9 +126,9 @@ class Placement:
             there: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
             for replicas, _ in self.sets:
                 pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
-                there[pattern].add(tuple(sorted(replicas)))
+                there[pattern].add(_told_apart(replicas, False, led))
             members = {pattern: sorted(sets) for pattern, sets in there.items()}
-            self._known[key] = Meetings(members, self.rack_of)
+            self._known[key] = Meetings(members, self.rack_of, led)
         known: Meetings = self._known[key]
         return known
 
@@ -133,10 +136,12 @@ class Placement:
         self, ordered: bool, apart: bool, leaders: int | None, led: bool
     ) -> dict[tuple[int, ...], Alike]:
         partitions: Counter[tuple[int, ...]] = Counter()
+        lists: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
         there: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
         for replicas, count in self.sets:
             pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
             partitions[pattern] += count
+            lists[pattern].add(_told_apart(replicas, ordered, led))
             there[replicas if apart else tuple(sorted(replicas))][pattern] += count
         members: dict[tuple[int, ...], dict[Replicas, int]] = defaultdict(dict)
         for replicas, patterns in there.items():
@@ -148,6 +153,7 @@ class Placement:
             pattern: Alike(
                 partitions[pattern],
                 len(members[pattern]),
+                len(lists[pattern]),
                 self._struck(members[pattern], leaders),
             )
             for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
@@ -165,7 +171,7 @@ class Placement:
                 for site in sites:
                     counter[site] += 1 if leaders is None else partitions
         times = len(sets) if leaders is None else sum(sets.values())
-        found["cluster", 1]["cluster"] = times
+        found["cluster", 1][CLUSTER] = times
         return dict(found)
 
     def pattern(self, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
@@ -193,6 +199,13 @@ class Placement:
         sizes = Counter(self.rack_of[broker] for broker in replicas)
         order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack]))
         return tuple(number for number, rack in enumerate(order) for _ in range(sizes[rack]))
+
+
+def _told_apart(replicas: Replicas, ordered: bool, led: bool) -> Replicas:
+    """The same for partitions that lose together: by the order, the leader, or who they are."""
+    if ordered:
+        return replicas
+    return (replicas[0], *sorted(replicas[1:])) if led else tuple(sorted(replicas))
 
 
 def place(

@@ -92,7 +92,7 @@ class Reliability:
         The parts add up to the measure.
     bounds : (float, float)
         What ``loss_probability_per_year`` lies between, whatever the dependence between the
-        replica sets: the largest set's, and the sum. Equal for a single set.
+        replica sets and their leaders: the largest one's, and the sum. Equal for a single one.
     latest : AnyLoss
         The first loss of several sets if spells that began together, by a rack or the site, ended
         together too; the value counts them as each broker's own, which is sooner.
@@ -299,7 +299,8 @@ class Reliability:
             left = f"rare states, entered {entered} times a year, are left out"
         vague = [name for name in MEASURES if self._has_no_digit(name)]
         magnitudes = f" Orders of magnitude, without a certain digit: {', '.join(vague)}."
-        return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}"
+        between = wording.dependence(*self.bounds)
+        return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
     def explain(self) -> str:
         """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""

@@ -1,8 +1,9 @@
 """Which losses of different replica sets are one event: those that wait for the same racks.
 
-A set loses when a failure strikes while other replicas are away already. If these are away because
-their racks are, all sets that stand in these racks are as weak at the same time, and lose at the
-same stroke; if their own brokers are away, the sets of these brokers are.
+A set loses when a failure strikes, or somebody comes back, while other replicas are away already.
+If these are away because their racks are, all sets that stand in these racks are as weak at the
+same time, and lose at the same stroke; if their own brokers are away, the sets of these brokers
+are.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ _CONDITIONS = range(len(faults.SPELLS) + 1)
 _BEGAN_TOGETHER = (faults.GONE, faults.DARK_ALL)
 BEGIN_TOGETHER = ("rack.destroyed", "cluster.power")
 """What begins spells of several brokers that end one by one."""
-# Names of rates at which something ends, and of failures that some brokers survive.
-_ENDS, _SOME_SURVIVE = re.compile(r"repair |copy$"), re.compile(r"cluster\.power [^0]")
+# Names of rates at which something ends.
+_ENDS = re.compile(r"repair |copy$")
+# Each set's own: the end of its copy, and who survives a failure of the site.
+_BY_CHANCE = re.compile(r"copy$|cluster\.power [^0]")
 
 
 # Distinct ones, and the index of each state's among them.
@@ -57,26 +60,26 @@ def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weakness
     away = np.array([condition in shared for condition in _CONDITIONS])
     alone = ~away
     alone[faults.WELL] = False
+    lags = own == faults.LAGGING
     # A rack in one number; those of no replica are zero.
     base = own.shape[1] + 1
     numbers = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
     for rack in range(numbers.shape[1]):
         here = racks == rack
-        by_themselves = (here & alone[own]).sum(axis=1)
-        numbers[:, rack] = (here.sum(axis=1) * base + by_themselves) * 2
+        by_themselves, lagging = (here & alone[own]).sum(axis=1), (here & lags).sum(axis=1)
+        numbers[:, rack] = ((here.sum(axis=1) * base + by_themselves) * base + lagging) * 2
         numbers[:, rack] += (here & away[own]).any(axis=1)
     numbers.sort(axis=1)
-    codes = numbers @ place_values(2 * base**2, numbers.shape[1])
+    codes = numbers @ place_values(2 * base**3, numbers.shape[1])
     _, first, number = np.unique(codes, return_index=True, return_inverse=True)
     return [_weakness(row, base) for row in numbers[first].tolist()], number.ravel()
 
 
 def _weakness(numbers: Sequence[int], base: int) -> Weakness | None:
-    found = [
-        Rack(number // 2 // base, number // 2 % base, bool(number % 2))
-        for number in numbers
-        if number
-    ]
+    found = []
+    for number in filter(None, numbers):
+        replicas, alone, lagging = number // 2 // base**2, number // 2 // base % base, number // 2
+        found.append(Rack(replicas, alone, bool(number % 2), lagging % base))
     return tuple(found) if any(rack.alone or rack.away for rack in found) else None
 
 
@@ -133,8 +136,8 @@ def of_chain(
 ) -> Losses:
     """Losses of one set that others may have part in, per hour.
 
-    Not those by a failure of the site that some brokers do not survive, nor by the end of a spell:
-    who survives, and who is back first, is decided anew for each.
+    Not those by a failure of the site that some brokers do not survive, nor by the end of a copy:
+    who survives, and how long a copy takes, is decided anew for each.
 
     Parameters
     ----------
@@ -151,7 +154,7 @@ def of_chain(
     names = chain.rate_names
     mechanisms = [rates.causes_of(name, model) for name in names]
     ends = np.array([bool(_ENDS.match(name)) for name in names], dtype=bool)
-    by_chance = ends | np.array([bool(_SOME_SURVIVE.match(name)) for name in names], dtype=bool)
+    by_chance = np.array([bool(_BY_CHANCE.match(name)) for name in names], dtype=bool)
     strike = [scope_of(name) for name in names]
     lost = np.flatnonzero((certain > 0) & ~by_chance[chain.rate])
     source = number[chain.source[lost]]

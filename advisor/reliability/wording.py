@@ -103,6 +103,19 @@ def span(first: str, second: str) -> str:
     return f"{number if alike else first} to {second}"
 
 
+def dependence(low: float, high: float) -> str:
+    """Between what the chance of a loss lies, however many partitions lose at once.
+
+    >>> dependence(0.0952, 0.761), dependence(1e-9, 1e-9)
+    (' However many partitions lose at once, the chance of a loss in a year is 0.095 to 0.76.', '')
+    """
+    least, most = significant(low), significant(high)
+    if least == most:
+        return ""
+    chance = f"{least} to {most}" if high < 1.0 else f"{least} at least"
+    return f" However many partitions lose at once, the chance of a loss in a year is {chance}."
+
+
 def capital(text: str) -> str:
     """The text as the beginning of a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
