@@ -1,11 +1,15 @@
 """What left-out states are worth at most: held against every state of whole chains."""
 
+import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sampled_runs import card as failures
 from scipy import sparse
 
+from advisor import Cluster, evaluate
 from advisor.protocol.config import Config
 from advisor.reliability import chain, faults, leftout, measures
 from advisor.reliability.graph import WAITS
@@ -196,3 +200,23 @@ def test_nothing_but_a_failure_stops_the_writing(card, pattern, settings, unclea
     at = {"broker.power": len(pattern), "rack.power": len(set(pattern))}
     assert power == pytest.approx(sum(found[name] * sites for name, sites in at.items()))
     assert strikes_per_hour(found, pattern) > power
+
+
+def test_what_may_last_for_ever_has_no_bound_where_changes_of_leader_take_no_time() -> None:
+    """Failures outrun repairs: endless changes of leader, each at once, are no time at all."""
+    model = failures(
+        broker_crash={"per_year": 300.0, "minutes": 600.0},
+        broker_power={"per_year": 30.0, "minutes": 300.0},
+        broker_lag={"per_year": 300.0, "minutes": 30.0},
+        broker_restart={"per_year": 12.0, "minutes": 8.0},
+        rack_power={"per_year": 30.0, "minutes": 600.0},
+        detection={"seconds": 0.0},
+        flush={"seconds": 30.0},
+    )
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluate(Cluster.uniform(3, 1), config, model, LOAD)
+    assert found.neglected_per_year > 0.0
+    assert found.error_bounds["write_unavailability"] == math.inf
+    assert 0.0 < found.write_unavailability < 1.0

@@ -55,7 +55,7 @@ def missing(
     left_out = slice(chain.states, None)
     limits = Limits(rates, chain.setting.racks, chain.setup)
     most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
-    away = most.hours + most.events * outage_hours
+    away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
     early = unflushed_hours * strikes_per_hour(rates, chain.setting.racks, power=True)
     stops = times(strikes_per_hour(rates, chain.setting.racks), most.hours)

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advisor.errors import AdvisorError
+from advisor.errors import NotComputedError
 from advisor.reliability.chain import Structure
 from advisor.reliability.numbering import IntArray
-from advisor.reliability.solve import EXACT, sum_of_paths, sums
+from advisor.reliability.solve import EXACT, most_sweeps, sum_of_paths, sums
 
 Vector = NDArray[np.float64]
 
@@ -29,7 +29,6 @@ Vector = NDArray[np.float64]
 _TERMS = 12
 ACCURACY = 1e-6
 _ROUGH_TERMS = 5
-_MOST_SWEEPS = 200_000
 # Whether the retention matters at all is asked first: of the hours beyond it, weighed by e to this
 # power at least, few must be left, in so many sweeps.
 _BEYOND = 20.0
@@ -227,7 +226,7 @@ def _paths(
     per_leaving = 1.0 / leaves
     term = source[:, None] * per_leaving
     total = term.copy()
-    for sweep in range(1, _MOST_SWEEPS + 1):
+    for sweep in range(1, most_sweeps(into.nnz * term.shape[1]) + 1):
         term = into @ term
         term *= per_leaving
         total += term
@@ -235,7 +234,7 @@ def _paths(
             continue
         if bool(np.all(np.abs(term) <= settled * np.abs(total))):
             return total
-    raise AdvisorError(
+    raise NotComputedError(
         "records in gaps were not settled: outages so frequent and long that a healthy cluster "
         "is hardly ever seen are too much for the chain"
     )

@@ -18,7 +18,7 @@ from advisor.reliability import graph as moves
 from advisor.reliability.decisions import Setup
 from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
-from advisor.reliability.limits import Limits
+from advisor.reliability.limits import Limits, times
 from advisor.reliability.numbering import met_in_order
 from advisor.reliability.solve import Excursions, Flow, sums
 
@@ -173,7 +173,7 @@ class _Search:
 
     def _limit(self, waits: IntArray, perils: Vector) -> Vector:
         most = self._limits.until_well(waits, perils)
-        away = most.hours + most.events * self._guide.failover_hours
+        away = most.hours + times(self._guide.failover_hours, most.events)
         # Other losses cost little beside a whole log, and have a column of their own.
         return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
 

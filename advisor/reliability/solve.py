@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, NotComputedError
 from advisor.reliability import squaring, uniformisation
 from advisor.reliability.elimination import LARGEST, Elimination
 
@@ -33,7 +33,8 @@ Vector = NDArray[np.float64]
 # Relative accuracy of every entry: all digits, or enough for a draw of an uncertain card.
 EXACT = 1e-16
 ROUGH = 1e-4
-_MOST_SWEEPS = 200_000
+# A sum over paths takes half a minute at most: so many sweeps, and entries gone through in all.
+_MOST_SWEEPS, _MOST_ENTRIES = 200_000, 3e10
 # A chain small enough is solved by elimination if the sum has not settled by then.
 _SWEEPS = 2000
 # Looking whether a sum has settled takes about as long as a sweep.
@@ -183,7 +184,7 @@ class Excursions:
         """The sum over paths; None where elimination is quicker."""
         if "_elimination" in vars(self):
             return None
-        patience = _SWEEPS if len(self.out) <= LARGEST else _MOST_SWEEPS
+        patience = _SWEEPS if len(self.out) <= LARGEST else None
         return sum_of_paths(jumps, first, self.precision, patience)
 
     def _eliminated(self, given: Vector, forward: bool) -> Vector:
@@ -200,18 +201,24 @@ def sum_of_paths(
     jumps: sparse.csr_array,
     first: Vector,
     precision: float = EXACT,
-    patience: int = _MOST_SWEEPS,
+    patience: int | None = None,
 ) -> Vector | None:
     """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
 
     Stops once what is left can change no entry by more than ``precision`` of itself; None if
     that takes more than ``patience`` terms.
+
+    Raises
+    ------
+    NotComputedError
+        If it takes more than half a minute, without a ``patience``.
     """
     total = first.copy()
     term = first
     nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
     previous = math.inf
-    for sweep in range(1, patience + 1):
+    most = most_sweeps(jumps.nnz * math.prod(first.shape[1:])) if patience is None else patience
+    for sweep in range(1, most + 1):
         term = jumps @ term
         total += term
         if sweep % _SWEEPS_BETWEEN_LOOKS:
@@ -224,12 +231,17 @@ def sum_of_paths(
         left = term / (1.0 - ratio)
         if size <= nothing or bool(np.all(left <= precision * total)):
             return np.asarray(total)
-    if patience < _MOST_SWEEPS:
+    if patience is not None:
         return None
-    raise AdvisorError(
-        f"the chain did not settle within {patience} sweeps: outages so frequent and long that "
+    raise NotComputedError(
+        f"the chain did not settle within {most} sweeps: outages so frequent and long that "
         "a healthy cluster is hardly ever seen are too much for a chain of this size"
     )
+
+
+def most_sweeps(entries: int) -> int:
+    """How often so many entries are gone through before a sum over paths is given up."""
+    return int(min(_MOST_SWEEPS, max(_MOST_ENTRIES / max(entries, 1), _SWEEPS)))
 
 
 def stationary(flow: Flow, precision: float = EXACT) -> Vector:
