@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from advisor.reliability.model import HOURS_PER_YEAR
 from advisor.reliability.numbering import IntArray
 from advisor.reliability.placement import Alike
 from advisor.reliability.ranges import Interval
-from advisor.reliability.solve import FirstLoss
+from advisor.reliability.solve import FirstLoss, sums
 
 Vector = NDArray[np.float64]
 
@@ -166,14 +167,12 @@ def _counted(
     But not their tails. Nor those of different leaders, none of whom lags for his own, or of
     different orders, if these decide.
     """
-    lag = any(
-        rack.lagging for found in losses.values() for *_, weak in found.together for rack in weak
-    )
     if tails:
         return {pattern: alike.partitions for pattern, alike in sets.items()}
-    return {
-        pattern: alike.lists if lag or ordered else alike.sets for pattern, alike in sets.items()
-    }
+    weak = chain.from_iterable(found.together for found in losses.values())
+    if ordered or any(rack.lagging for *_, racks in weak for rack in racks):
+        return {pattern: alike.lists for pattern, alike in sets.items()}
+    return {pattern: alike.sets for pattern, alike in sets.items()}
 
 
 def _of_first_losses(found: SetLosses, known_per_year: float, tails: bool) -> SetLosses:
@@ -259,12 +258,11 @@ def _met_together(
     rest: dict[tuple[int, ...], Mapping[str, float]] = {}
     for pattern, found in fluxes.items():
         per_year = dict(found.per_year)
-        here: dict[tuple[str, str], list[tuple[IntArray, Vector]]] = defaultdict(list)
+        here: dict[tuple[str, str], list[tuple[float, IntArray, Vector]]] = defaultdict(list)
         for (mechanism, scope, weakness), flux in found.together.items():
             if nobody.strikes(mechanism):
                 per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                events, parts_of_it = meetings.met(pattern, scope, weakness)
-                here[mechanism, scope].append((events, flux * parts_of_it))
+                here[mechanism, scope].append((flux, *meetings.met(pattern, scope, weakness)))
         for (mechanism, scope), parts in here.items():
             shared[mechanism, scope].append(_summed(parts))
         rest[pattern] = per_year
@@ -281,12 +279,11 @@ def _met_together(
     return rest
 
 
-def _summed(parts: Sequence[tuple[IntArray, Vector]]) -> Vector:
-    """What falls to each event, by its number."""
-    amounts = np.zeros(1 + max(int(events.max()) for events, _ in parts))
-    for events, amount in parts:
-        amounts[events] += amount
-    return amounts
+def _summed(found: Sequence[tuple[float, IntArray, Vector]]) -> Vector:
+    """What falls to each event, by its number, of some fluxes, their events and parts in these."""
+    fluxes, events, parts = zip(*found, strict=True)
+    amounts = np.repeat(fluxes, [len(numbers) for numbers in events]) * np.concatenate(parts)
+    return sums(np.concatenate(events), amounts, 0)
 
 
 def _met_apart(

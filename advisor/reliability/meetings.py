@@ -188,6 +188,8 @@ class Meetings:
         self._rack_of, self._led = rack_of, led
         self._sets = {pattern: self._sorted(members) for pattern, members in sets.items()}
         self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
+        nobody = np.zeros(0, dtype=np.int64)
+        self._sites: dict[str, IntArray] = defaultdict(lambda: nobody)
         self._known: dict[tuple[tuple[int, ...], str, Weakness], tuple[IntArray, Vector]] = {}
 
     def _sorted(self, members: Sequence[tuple[int, ...]]) -> _Members:
@@ -206,7 +208,11 @@ class Meetings:
 
     def sites(self, scope: str) -> IntArray:
         """Where each known event strikes, by their numbers: a broker, a rack, -1 the cluster."""
-        return np.array([key[0] for key in self._events[scope]], dtype=np.int64)
+        known = self._sites[scope]
+        if len(known) < len(self._events[scope]):
+            sites = [key[0] for key in self._events[scope]]
+            known = self._sites[scope] = np.array(sites, dtype=np.int64)
+        return known
 
     def met(
         self, pattern: tuple[int, ...], scope: str, weakness: Weakness
