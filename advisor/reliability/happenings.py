@@ -6,8 +6,9 @@ protocol's rules, and hold the answers as arrays, so that many states are explor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,13 @@ from advisor.reliability.symmetry import codes_of_machines
 # What a move does, as bits.
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
 
-# Number of the rate's name, of the events, and what the brokers suffer afterwards.
-_Row = tuple[int, int, faults.Own]
+
+class _Rows(NamedTuple):
+    """Columns of `Changes`, as they are found; what the brokers suffer slot by slot."""
+
+    rate: list[int]
+    events: list[int]
+    after: list[int]
 
 
 class Events:
@@ -72,7 +78,7 @@ class Changes:
         self.told, self.numbers = Events(), Numbering(codes_of_machines(setting))
         self._setting = setting
         self._names: dict[str, int] = {}
-        self._of_brokers: dict[faults.Own, list[_Row]] = {}
+        self._of_brokers: dict[faults.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
         self.waits = np.zeros((0, len(faults.SPELLS) + 1), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
@@ -98,31 +104,38 @@ class Changes:
     def ask(self, machines: IntArray) -> None:
         """Have the rows of these machines ready."""
         asked = np.unique(machines[self.count[machines] < 0])
-        found: list[_Row] = []
+        found = _Rows([], [], [])
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
             stands = faults.Machines(tuple(own), tuple(racks))
-            found += self._wherever(stands.own)
-            found += map(self._row, faults.of_racks(stands, self._setting))
-            ends.append(len(found))
+            of_racks = self._rows(faults.of_racks(stands, self._setting))
+            for column, anywhere, here in zip(
+                found, self._wherever(stands.own), of_racks, strict=True
+            ):
+                column += anywhere + here
+            ends.append(len(found.rate))
         self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
-        if found:
-            rate, events, after = zip(*found, strict=True)
-            self.rate = np.concatenate([self.rate, rate])
-            self.events = np.concatenate([self.events, events])
-            spells = np.fromiter(chain.from_iterable(after), dtype=np.int64)
-            self.after = np.concatenate([self.after, spells.reshape(len(found), -1)])
+        if found.rate:
+            self.rate = np.concatenate([self.rate, found.rate])
+            self.events = np.concatenate([self.events, found.events])
+            after = np.array(found.after).reshape(len(found.rate), -1)
+            self.after = np.concatenate([self.after, after])
 
-    def _wherever(self, own: faults.Own) -> list[_Row]:
+    def _wherever(self, own: faults.Own) -> _Rows:
         """The rows of what can happen wherever the brokers stand, found once."""
         rows = self._of_brokers.get(own)
         if rows is None:
             found = faults.wherever_they_stand(own, self._setting.mechanisms)
-            rows = self._of_brokers[own] = list(map(self._row, found))
+            rows = self._of_brokers[own] = self._rows(found)
         return rows
 
-    def _row(self, change: faults.Change) -> _Row:
-        return self.rate_number(change.rate), self.told.number(change.events), change.own
+    def _rows(self, changes: Iterable[faults.Change]) -> _Rows:
+        rows = _Rows([], [], [])
+        for rate, own, events in changes:
+            rows.rate.append(self.rate_number(rate))
+            rows.events.append(self.told.number(events))
+            rows.after.extend(own)
+        return rows
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ time tells them apart, a share of rate times duration. A leader that lags is lef
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import Any
@@ -30,14 +30,14 @@ from advisor.reliability.automaton import Automaton
 from advisor.reliability.decisions import Setup
 from advisor.reliability.faults import SPELLS, WELL, Setting, all_well
 from advisor.reliability.numbering import IntArray, place_values
-from advisor.reliability.reduction import PartitionState
+from advisor.reliability.reduction import EMPTY, PartitionState
 
 Order = tuple[int, ...]
 _HEALTHY = 0
 # What a measure may lack because a leader that lags is taken for a follower; and where the next
 # leader stands, if followers stand in racks that are not alike.
 _LAGGING_LEADER, _NEXT_LEADER = 1e-8, 1e-4
-_CONDITIONS = len(SPELLS) + 1
+_CONDITIONS, _LEVELS = len(SPELLS) + 1, EMPTY + 1
 
 
 class Symmetry:
@@ -64,8 +64,8 @@ class Symmetry:
         self._look = np.zeros(0, dtype=np.int64)
         self._roles = np.zeros((0, table.replicas), dtype=np.int64)
         self._by_slot: dict[int, list[int]] = {}
-        self._known_numbers: dict[tuple[int, ...], int] = {}
-        self._look_numbers: dict[tuple[tuple[int, ...], ...], int] = {}
+        self._known_numbers: dict[Hashable, int] = {}
+        self._look_numbers: dict[tuple[int, ...], int] = {}
         well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
         start = self._slots(well, self._named(racks, self._renamings[0]))
@@ -132,14 +132,10 @@ class Symmetry:
         numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
         for partition in partitions:
             if partition not in self._by_slot:
-                state = self._table.states[partition]
-                self._by_slot[partition] = [
-                    numbers.setdefault(
-                        _known(state, slot, ordered) if self._alike else (partition, slot),
-                        len(numbers),
-                    )
-                    for slot in range(self._table.replicas)
-                ]
+                known = list[Hashable](_known(self._table.states[partition], ordered))
+                if not self._alike:
+                    known = [(partition, slot) for slot in range(self._table.replicas)]
+                self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
         return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
 
     def _look_at(self, partition: IntArray) -> None:
@@ -152,7 +148,7 @@ class Symmetry:
             self._roles = np.concatenate([self._roles, roles])
         for number in np.unique(partition[self._look[partition] < 0]).tolist():
             state = self._table.states[number]
-            known = [_known(state, slot, False) for slot in range(len(state.condition))]
+            known = _known(state, False)
             key = tuple(sorted(known) if self._alike else known)
             self._look[number] = self._look_numbers.setdefault(key, len(self._look_numbers))
             if self._alike:
@@ -182,16 +178,13 @@ class Symmetry:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
         state = self._table.states[partition]
         ordered = self._table.setup.policy.rules.elect_in_isr_order
-        known = [_known(state, slot, ordered) for slot in range(len(state.condition))]
+        known = _known(state, ordered)
         distinct = sorted(set(known))
         ranks = tuple([distinct.index(mine) for mine in known])
         order = sorted(range(len(known)), key=ranks.__getitem__)
         if order == list(range(len(known))):
             return partition, ranks
-        to = [0] * len(known)
-        for position, slot in enumerate(order):
-            to[slot] = position
-        return self._table.number(_moved_partition(state, tuple(to), ordered)), ranks
+        return self._table.number(_sorted(state, order, ordered)), ranks
 
 
 def codes_of_machines(setting: Setting) -> int:
@@ -238,30 +231,31 @@ def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
     return found
 
 
-def _known(state: PartitionState, slot: int, ordered: bool) -> tuple[int, ...]:
-    """All that the partition knows of a slot; the leader sorts first."""
-    registration = state.registration
-    in_sync = slot in registration.isr
-    return (
-        slot != registration.leader,
-        state.condition[slot],
-        state.level[slot],
-        registration.isr.index(slot) if ordered and in_sync else -int(in_sync),
-        slot in registration.elr,
-        slot in registration.last_known_elr,
+def _known(state: PartitionState, ordered: bool) -> list[int]:
+    """All that the partition knows of each slot, in a number; the leader sorts first."""
+    registration, replicas = state.registration, len(state.level)
+    leader, isr = registration.leader, registration.isr
+    elr, last_known = registration.elr, registration.last_known_elr
+    found = []
+    for slot, (condition, level) in enumerate(zip(state.condition, state.level, strict=True)):
+        place = (isr.index(slot) if ordered else 0) if slot in isr else replicas
+        of_log = ((slot != leader) * _CONDITIONS + condition) * _LEVELS + level
+        on_record = (place * 2 + (slot in elr)) * 2 + (slot in last_known)
+        found.append(of_log * 4 * (replicas + 1) + on_record)
+    return found
+
+
+def _sorted(state: PartitionState, order: Sequence[int], ordered: bool) -> PartitionState:
+    """The partition with its slots in another order."""
+    to = [0] * len(order)
+    for position, slot in enumerate(order):
+        to[slot] = position
+    condition, level = state.condition, state.level
+    return PartitionState(
+        _moved_registration(state.registration, tuple(to), ordered),
+        tuple([condition[slot] for slot in order]),
+        tuple([level[slot] for slot in order]),
     )
-
-
-def _moved(values: tuple[int, ...], to: Order) -> tuple[int, ...]:
-    moved = list(values)
-    for position, value in enumerate(values):
-        moved[to[position]] = value
-    return tuple(moved)
-
-
-def _moved_partition(state: PartitionState, to: Order, ordered: bool) -> PartitionState:
-    registration = _moved_registration(state.registration, to, ordered)
-    return PartitionState(registration, _moved(state.condition, to), _moved(state.level, to))
 
 
 @lru_cache(maxsize=2**16)
