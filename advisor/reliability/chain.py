@@ -178,7 +178,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         rate=rate,
         weight=part.times,
         flags=np.stack([*flags, beyond], axis=1),
-        gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1))[part.gaps],
+        gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
         readable=np.array(table.readable)[partitions],

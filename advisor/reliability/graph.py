@@ -113,18 +113,20 @@ class Graph:
         if len(unknown):
             self._explore(unknown)
         owner, row = spread(self._first[states], self._count[states])
-        return owner, self._rows[row]
+        # Whole rows: twice to four times as fast as by an index array.
+        return owner, self._rows.take(row, axis=0)
 
     def waits(self, states: IntArray) -> IntArray:
         """How many replicas wait for each kind of end, shape (states, WAITS)."""
         copying = np.array(self.table.copies)[self.partition[states]]
-        brokers = self._changes.waits[self.machines[states]]
+        brokers = self._changes.waits.take(self.machines[states], axis=0)
         return np.concatenate([brokers, copying[:, None]], axis=1)
 
     def brokers(self, states: IntArray) -> tuple[IntArray, IntArray]:
         """What each slot's broker suffers, and where it stands; (states, replicas) both."""
         machines = self.machines[states]
-        return self._changes.own[machines], self._changes.racks[machines]
+        known = self._changes
+        return known.own.take(machines, axis=0), known.racks.take(machines, axis=0)
 
     def looks(self, states: IntArray) -> IntArray:
         """The same number for states whose partitions are alike, whatever their racks."""
@@ -132,7 +134,7 @@ class Graph:
 
     def spells(self, states: IntArray) -> IntArray:
         """What the broker of each slot suffers, plus ``WAITS`` times the slot's role."""
-        own = self._changes.own[self.machines[states]]
+        own = self._changes.own.take(self.machines[states], axis=0)
         return own + WAITS * self._alike.roles(self.partition[states])
 
     def perils(self, states: IntArray) -> NDArray[np.float64]:
@@ -143,7 +145,7 @@ class Graph:
         for number in np.unique(partition[self._perils[partition, 0] < 0]).tolist():
             state = self.table.states[number]
             self._perils[number] = peril(state), copies_ahead(state)
-        return self._perils[partition]
+        return self._perils.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """What power loses that goes before what was written last is on disk.
@@ -192,15 +194,16 @@ class Graph:
         if len(copier):
             copied = np.full(len(copier), known.rate_number("copy"))
             rate = np.concatenate([rate, copied])
-        own = np.concatenate([known.after[row], known.own[machines[copier]]])
+        copies = known.own.take(machines[copier], axis=0)
+        own = np.concatenate([known.after.take(row, axis=0), copies])
         passage = self._passages.of(partition[source], events)
-        racks = known.racks[machines[source]]
+        racks = known.racks.take(machines[source], axis=0)
         target = self._numbered(own, racks, self._passages.following[passage])
         flags = self._passages.flags[passage]
         kept = (target != states[source]) | (flags & (LOSS | TAIL | TOTAL) > 0)
         gaps = self._passages.gaps[passage]
-        columns = np.stack([source, target, rate, flags, gaps], axis=1)[kept]
-        self._add_moves(states, columns)
+        columns = np.stack([source, target, rate, flags, gaps], axis=1)
+        self._add_moves(states, columns.compress(kept, axis=0))
 
     def _add_moves(self, states: IntArray, columns: IntArray) -> None:
         """Put the same moves of a state together and keep them."""
@@ -208,7 +211,7 @@ class Graph:
         for column in columns.T:
             code = code * (int(column.max(initial=0)) + 1) + column
         _, first, times = np.unique(code, return_index=True, return_counts=True)
-        rows = np.concatenate([columns[first, 1:], times[:, None]], axis=1)
+        rows = np.concatenate([columns.take(first, axis=0)[:, 1:], times[:, None]], axis=1)
         count = np.bincount(columns[first, 0], minlength=len(states))
         self._first[states] = len(self._rows) + np.cumsum(count) - count
         self._count[states] = count

@@ -246,8 +246,8 @@ class LeftOut:
         order = np.argsort(kept_group, kind="stable")
         ordered = kept_group[order]
         begin = np.flatnonzero(np.diff(ordered, prepend=-1))
-        dearest[ordered[begin]] = np.maximum.reduceat(kept_worth[order], begin)
-        alike = _MARGIN * dearest[self.group]
+        dearest[ordered[begin]] = np.maximum.reduceat(kept_worth.take(order, axis=0), begin)
+        alike = _MARGIN * dearest.take(self.group, axis=0)
         return np.where(np.isneginf(alike), self.limit, np.minimum(alike, self.limit))
 
     def known(self, kept_group: IntArray) -> NDArray[np.bool_]:

@@ -99,7 +99,7 @@ def part_of(graph: Graph, kept: IntArray, setup: Setup) -> Part:
         rows[:, moves.FLAGS] &= ~moves.TAIL
         matters = (rows[:, moves.TARGET] != kept[source]) | (rows[:, moves.FLAGS] > 0)
         if not matters.all():
-            source, rows = source[matters], rows[matters]
+            source, rows = source[matters], rows.compress(matters, axis=0)
     place = np.full(len(graph), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     return Part(

@@ -91,7 +91,7 @@ class Symmetry:
         if not self._alike:
             return self._slots(own, racks) @ self._places, partition
         self._ask_forms(partition)
-        ranks = self._ranks[partition] * self._digits
+        ranks = self._ranks.take(partition, axis=0) * self._digits
         code: NDArray[Any] | None = None
         for new in self._renamings:
             slots = ranks + self._slots(own, self._named(racks, new))
@@ -125,7 +125,7 @@ class Symmetry:
         Partitions with one look have the same roles, in any order if the order decides nothing.
         """
         self._look_at(partition)
-        return self._roles[partition]
+        return self._roles.take(partition, axis=0)
 
     def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
         """What partitions know of each slot, in numbers; all different where the order decides."""
