@@ -177,7 +177,8 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         target=np.where(beyond, 0, part.target),
         rate=rate,
         weight=part.times,
-        flags=np.stack([*flags, beyond], axis=1),
+        # One column after the other, as they are asked for.
+        flags=np.stack([*flags, beyond]).T,
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,

@@ -102,14 +102,16 @@ def part_of(graph: Graph, kept: IntArray, setup: Setup) -> Part:
             source, rows = source[matters], rows.compress(matters, axis=0)
     place = np.full(len(graph), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
+    # Each column by itself, for all that is done with it.
+    columns = np.ascontiguousarray(rows.T)
     return Part(
         source=source,
-        target=place[rows[:, moves.TARGET]],
-        into=rows[:, moves.TARGET],
-        rate=rows[:, moves.RATE],
-        flags=rows[:, moves.FLAGS],
-        gaps=rows[:, moves.GAPS],
-        times=rows[:, moves.TIMES].astype(np.float64),
+        target=place[columns[moves.TARGET]],
+        into=columns[moves.TARGET],
+        rate=columns[moves.RATE],
+        flags=columns[moves.FLAGS],
+        gaps=columns[moves.GAPS],
+        times=columns[moves.TIMES].astype(np.float64),
     )
 
 
