@@ -57,7 +57,7 @@ class Numbering:
         return numbers[inverse.ravel()], first[new]
 
     def _from_table(self, table: NDArray[np.int32], codes: IntArray) -> tuple[IntArray, IntArray]:
-        numbers = table[codes].astype(np.int64) - 1
+        numbers = table.take(codes).astype(np.int64) - 1
         unknown = np.flatnonzero(numbers < 0)
         rank, new = _in_order(codes[unknown])
         numbers[unknown] = self._count + rank
@@ -105,14 +105,15 @@ class Pairs:
             self._grow(int(one.max(initial=0)), int(other.max(initial=0)))
         if self._beyond is not None:
             return self._beyond.of(one << 32 | other)
-        numbers = self._table[one, other].astype(np.int64) - 1
+        table, place = self._table.ravel(), one * self._table.shape[1] + other
+        numbers = table.take(place).astype(np.int64) - 1
         unknown = np.flatnonzero(numbers < 0)
         if not len(unknown):
             return numbers, unknown
         rank, first = _in_order(one[unknown] << 32 | other[unknown])
         numbers[unknown] = self._count + rank
         new = unknown[first]
-        self._table[one[new], other[new]] = numbers[new] + 1
+        table[place[new]] = numbers[new] + 1
         self._count += len(new)
         return numbers, new
 
