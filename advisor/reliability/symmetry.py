@@ -132,9 +132,11 @@ class Symmetry:
         numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
         for partition in partitions:
             if partition not in self._by_slot:
-                known = list[Hashable](_known(self._table.states[partition], ordered))
-                if not self._alike:
-                    known = [(partition, slot) for slot in range(self._table.replicas)]
+                known: Sequence[Hashable] = (
+                    _known(self._table.states[partition], ordered)
+                    if self._alike
+                    else [(partition, slot) for slot in range(self._table.replicas)]
+                )
                 self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
         return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
 

@@ -78,8 +78,10 @@ def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weakness
 def _weakness(numbers: Sequence[int], base: int) -> Weakness | None:
     found = []
     for number in filter(None, numbers):
-        replicas, alone, lagging = number // 2 // base**2, number // 2 // base % base, number // 2
-        found.append(Rack(replicas, alone, bool(number % 2), lagging % base))
+        rest, away = divmod(number, 2)
+        rest, lagging = divmod(rest, base)
+        replicas, alone = divmod(rest, base)
+        found.append(Rack(replicas, alone, bool(away), lagging))
     return tuple(found) if any(rack.alone or rack.away for rack in found) else None
 
 
