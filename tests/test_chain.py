@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from merging import all_apart, forget, whole
 
 from advisor.protocol.config import Config
 from advisor.reliability import chain, graph, measures, selection, symmetry
@@ -31,12 +32,6 @@ MEASURES = (
 )
 
 
-def forget():
-    graph.graph.cache_clear()
-    chain.structure.cache_clear()
-    measures.measure.cache_clear()
-
-
 @pytest.fixture
 def _fresh():
     forget()
@@ -44,25 +39,10 @@ def _fresh():
     forget()
 
 
-def whole(pattern, config, card):
-    """Every measure of the chain of all states."""
-    setup = measures.setup_for(config, card, LOAD, len(pattern))
-    structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
-    found = measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
-    values = [sum(found.causes[name].values()) for name in MEASURES]
-    return np.array([*values, found.losses[0].first.probability]), structure.states
-
-
-def unmerged(monkeypatch):
-    forget()
-    monkeypatch.setattr(symmetry, "_merges", lambda _: False)
-
-
-@pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("pattern", [(0, 1), (0, 0), (0, 1, 2), (0, 0, 0), (0, 0, 1), (0, 1, 1)])
 @pytest.mark.parametrize("version", ["3.9", "4.2"])
 @pytest.mark.parametrize(("min_isr", "acks"), [(1, "all"), (2, "all"), (1, 1)])
-def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, acks, monkeypatch):
+def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, acks):
     """Merging states that are alike is exact, and saves states."""
     config = Config(
         kafka_version=version,
@@ -70,25 +50,25 @@ def test_exchanging_alike_replicas_changes_nothing(pattern, version, min_isr, ac
         min_insync_replicas=min_isr,
         acks=acks,
     )
-    merged, few = whole(pattern, config, CARD)
-    unmerged(monkeypatch)
-    apart, many = whole(pattern, config, CARD)
+    merged, _, few = whole(pattern, config, CARD, LOAD)
+    with all_apart():
+        apart, _, many = whole(pattern, config, CARD, LOAD)
     assert merged == pytest.approx(apart, rel=1e-9)
     assert few < many
 
 
-@pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize(("min_isr", "acks"), [(1, "all"), (1, 1), (2, "all")])
 @pytest.mark.parametrize("pattern", [(0, 1), (0, 0)])
-def test_merging_moves_no_more_than_it_says_where_brokers_lag(pattern, min_isr, acks, monkeypatch):
+def test_merging_moves_no_more_than_it_says_where_brokers_lag(pattern, min_isr, acks):
     """A leader that lags is not quite like a follower; the stated share covers it."""
     card = load_model("three_az_cloud")
     config = Config(
         kafka_version="4.2", replication_factor=2, min_insync_replicas=min_isr, acks=acks
     )
-    merged, _ = whole(pattern, config, card)
-    unmerged(monkeypatch)
-    assert merged == pytest.approx(whole(pattern, config, card)[0], rel=symmetry._LAGGING_LEADER)
+    merged, _, _ = whole(pattern, config, card, LOAD)
+    with all_apart():
+        apart, _, _ = whole(pattern, config, card, LOAD)
+    assert merged == pytest.approx(apart, rel=symmetry._LAGGING_LEADER)
 
 
 def test_blame_adds_up():
@@ -169,12 +149,12 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
     )
     setup = measures.setup_for(config, CARD, LOAD, 3)
     assert (graph.served_by(setup).acks == 1) == shared
-    lone, _ = whole((0, 1, 2), config.changed(acks=1), CARD)
-    served, states = whole((0, 1, 2), config, CARD)
+    lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
+    served, _, states = whole((0, 1, 2), config, CARD, LOAD)
     monkeypatch.setattr(chain, "served_by", lambda setup: setup)
     forget()
-    apart, as_many = whole((0, 1, 2), config, CARD)
+    apart, _, as_many = whole((0, 1, 2), config, CARD, LOAD)
     assert states == as_many
     assert served == pytest.approx(apart, rel=1e-12)
     # Tails are what only acks=1 loses.
-    assert served[0] < lone[0]
+    assert served["loss_events_per_year"] < lone["loss_events_per_year"]

@@ -1,11 +1,11 @@
 """In which rack the preferred leader stands, and what the order of the others leaves open."""
 
-import numpy as np
 import pytest
+from merging import all_apart, whole
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
 from advisor import Cluster, evaluate, load_model
-from advisor.reliability import chain, faults, graph, measures, symmetry
+from advisor.reliability import faults, measures, symmetry
 
 TWO_AND_ONE = Cluster(brokers={1: "a", 2: "a", 3: "b"})
 PER_YEAR, HOURS, DETECTION = 20.0, 0.05, 60.0 / 3600.0
@@ -42,30 +42,11 @@ def test_a_leader_in_the_smaller_rack_costs_other_moments(placement):
 
 def solved(pattern, model):
     """Shares of time of the chain of all states."""
-    setup = measures.setup_for(TRIO, model, QUIET, len(pattern))
-    structure = chain.whole_structure(setup, measures.setting_for(pattern, model))
-    found = measures.solution(structure, TRIO, model, QUIET, len(pattern)).measures(TRIO)
-    return np.array([sum(found.causes[name].values()) for name in SAMPLED])
+    found, _, _ = whole(pattern, TRIO, model, QUIET)
+    return [found[name] for name in SAMPLED]
 
 
-def every_measure(pattern, model):
-    """Of the chain of all states, with leaders that answer alone; how far each may be off."""
-    alone = TRIO.changed(min_insync_replicas=1, acks=1)
-    setup = measures.setup_for(alone, model, QUIET, len(pattern))
-    structure = chain.whole_structure(setup, measures.setting_for(pattern, model))
-    found = measures.solution(structure, alone, model, QUIET, len(pattern)).measures(alone)
-    amounts = {name: sum(parts.values()) for name, parts in found.causes.items()}
-    names = [name for name, amount in amounts.items() if amount > 0]
-    values = [amounts[name] for name in names]
-    return np.array(values), np.array([found.errors[name] for name in names])
-
-
-def forget():
-    graph.graph.cache_clear()
-    chain.structure.cache_clear()
-
-
-def test_the_order_of_followers_is_worth_no_more_than_a_second_failure(monkeypatch):
+def test_the_order_of_followers_is_worth_no_more_than_a_second_failure():
     """Who leads next may stand beside the broker that failed or not; that is left out."""
     per_year, hours = 20.0, 1.0
     numbers = {"per_year": per_year, "minutes": hours * 60.0}
@@ -73,10 +54,8 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure(monkeypat
         broker_crash=numbers, broker_lag=numbers, rack_network=numbers, detection={"seconds": 60.0}
     )
     merged = solved((0, 0, 1), model)
-    monkeypatch.setattr(symmetry, "_merges", lambda _: False)
-    forget()
-    beside, across = solved((0, 0, 1), model), solved((0, 1, 0), model)
-    forget()
+    with all_apart():
+        beside, across = solved((0, 0, 1), model), solved((0, 1, 0), model)
     # Three brokers fail in two ways, and two racks, while the preferred leader is away.
     second = 8.0 * per_year / YEAR * hours
     for apart in (beside, across):
@@ -85,17 +64,15 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure(monkeypat
 
 
 @pytest.mark.parametrize("name", ["two_az", "bare_metal_racks"])
-def test_what_the_order_moves_is_stated(monkeypatch, name):
+def test_what_the_order_moves_is_stated(name):
     """On cards that ship, where leaders answer alone: no measure moves by a quarter of it."""
-    model = load_model(name)
-    merged, stated = every_measure((0, 0, 1), model)
-    monkeypatch.setattr(symmetry, "_merges", lambda _: False)
-    forget()
-    found = [every_measure(pattern, model)[0] for pattern in ((0, 0, 1), (0, 1, 0))]
-    forget()
-    off = max(np.abs(merged / apart - 1.0).max() for apart in found)
+    model, alone = load_model(name), TRIO.changed(min_insync_replicas=1, acks=1)
+    merged, stated, _ = whole((0, 0, 1), alone, model, QUIET)
+    with all_apart():
+        found = [whole(pattern, alone, model, QUIET)[0] for pattern in ((0, 0, 1), (0, 1, 0))]
+    off = max(abs(merged[name] / apart[name] - 1.0) for apart in found for name in apart)
     assert 1e-7 < off < symmetry._NEXT_LEADER / 4.0
-    assert (stated >= symmetry._NEXT_LEADER * merged).all()
+    assert all(stated[name] >= symmetry._NEXT_LEADER * merged[name] for name in stated)
 
 
 def test_only_racks_that_are_not_alike_leave_the_next_leader_open():

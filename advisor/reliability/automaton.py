@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.decisions import Setup
@@ -62,6 +63,15 @@ class Automaton:
         following, outcome = apply(self.states[state], event, slots, self.setup)
         return self.number(self._rebalanced(following)), outcome
 
+    def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """The same step if the last slot were assigned, and noticed, before the one before it."""
+        *others, one, last = as_they_are = tuple(range(self.replicas))
+        order = (*others, last, one)
+        noticed = tuple(sorted(slots, key=order.index))
+        before = _assigned(self.states[state], order)
+        following, outcome = apply(before, event, noticed, self.setup)
+        return self.number(self._rebalanced(_assigned(following, as_they_are))), outcome
+
     def _rebalanced(self, state: PartitionState) -> PartitionState:
         """Give a partition that is whole again back to its preferred leader.
 
@@ -93,6 +103,10 @@ class Automaton:
                 else ()
             )
         return number
+
+
+def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
+    return state._replace(registration=replace(state.registration, replicas=order))
 
 
 @lru_cache(maxsize=256)

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 # Columns of the moves out of a state; see `Graph.moves`.
-TARGET, RATE, FLAGS, GAPS, TIMES = range(5)
+TARGET, RATE, FLAGS, GAPS, WAYS, TIMES = range(6)
 # What a replica may wait for: the end of its broker's spell, by the spell's number, or its copy.
 COPYING = len(faults.SPELLS) + 1
 WAITS = COPYING + 1
@@ -75,9 +75,9 @@ class Graph:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
         self._changes = changes(setting, setup.copying)
-        self._passages = Passages(self.table, self._changes.told)
-        self._copies = Copies(self.table, self._changes.told)
         self._alike = Symmetry(self.table, setting)
+        self._passages = Passages(self.table, self._changes.told, self._alike.exchanging)
+        self._copies = Copies(self.table, self._changes.told)
         self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._alike)
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
@@ -85,7 +85,7 @@ class Graph:
         nothing = np.zeros(0, dtype=np.int64)
         self.machines = self.partition = self._first = self._count = nothing
         self._perils = np.zeros((0, 2))
-        self._rows = np.zeros((0, 5), dtype=np.int64)
+        self._rows = np.zeros((0, 6), dtype=np.int64)
         well = np.array([faults.all_well(setting).own])
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
 
@@ -106,8 +106,8 @@ class Graph:
         -------
         owner : array of int, shape (moves,)
             Index into ``states``.
-        rows : array of int, shape (moves, 5)
-            Target, rate, flags, gap map and multiplicity.
+        rows : array of int, shape (moves, 6)
+            Target, rate, flags, gap map, one of how many ways it may come, and multiplicity.
         """
         unknown = states[self._count[states] < 0]
         if len(unknown):
@@ -197,12 +197,16 @@ class Graph:
         copies = known.own.take(machines[copier], axis=0)
         own = np.concatenate([known.after.take(row, axis=0), copies])
         passage = self._passages.of(partition[source], events)
+        ways = self._passages.ways[passage]
+        if (ways > 1).any():
+            owner, passage = spread(passage, ways)
+            source, rate, own = source[owner], rate[owner], own.take(owner, axis=0)
         racks = known.racks.take(machines[source], axis=0)
         target = self._numbered(own, racks, self._passages.following[passage])
         flags = self._passages.flags[passage]
         kept = (target != states[source]) | (flags & (LOSS | TAIL | TOTAL) > 0)
-        gaps = self._passages.gaps[passage]
-        columns = np.stack([source, target, rate, flags, gaps], axis=1)
+        gaps, ways = self._passages.gaps[passage], self._passages.ways[passage]
+        columns = np.stack([source, target, rate, flags, gaps, ways], axis=1)
         self._add_moves(states, columns.compress(kept, axis=0))
 
     def _add_moves(self, states: IntArray, columns: IntArray) -> None:

@@ -22,6 +22,10 @@ from advisor.reliability.symmetry import codes_of_machines
 LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
 
 
+# The partition's next state, what happened as bits, and the number of the gap map.
+_Way = tuple[int, int, int]
+
+
 class _Rows(NamedTuple):
     """Columns of `Changes`, as they are found; what the brokers suffer slot by slot."""
 
@@ -154,41 +158,77 @@ class Passages:
     ----------
     table : Automaton
     events : Events
+    exchanging : bool
+        The last two slots change places, though the order of the assignment decides.
 
     Attributes
     ----------
     following, flags, gaps : arrays of int, shape (passages,)
         The partition's next state, what happened as bits, and the number of the gap map.
+    ways : array of int, shape (passages,)
+        How many, equally likely, may come of the same events; they follow each other.
     gap_maps : list of tuple of int
         Old gap to new gap, or LOST or INTO_BASE.
     """
 
-    def __init__(self, table: Automaton, events: Events) -> None:
-        self._table, self._events = table, events
+    def __init__(self, table: Automaton, events: Events, exchanging: bool = False) -> None:
+        self._table, self._events, self._exchanging = table, events, exchanging
         self._width = max(table.replicas - 1, 1)
         self._asked = Pairs()
         self._maps: dict[tuple[int, ...], int] = {}
         self._noted: dict[red.Outcome, tuple[int, int, int]] = {}
         self.gap_maps: list[tuple[int, ...]] = []
         self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
+        self.ways = self._first = self.following
 
     def of(self, partition: IntArray, events: IntArray) -> IntArray:
-        """The passage of each partition and sequence of events."""
+        """The passage of each partition and sequence of events; the first of its ``ways``."""
         rows, new = self._asked.of(partition, events)
         if len(new):
-            listed = self._events.listed
-            found = [
-                self._lived_through(number, listed[told])
-                for number, told in zip(partition[new].tolist(), events[new].tolist(), strict=True)
-            ]
+            listed, known = self._events.listed, len(self.following)
+            found: list[_Way] = []
+            ends = []
+            for number, told in zip(partition[new].tolist(), events[new].tolist(), strict=True):
+                found += self._ways(number, listed[told])
+                ends.append(len(found))
             following, flags, gaps = np.array(found, dtype=np.int64).T
+            count = np.diff(ends, prepend=0)
+            self._first = np.concatenate([self._first, known + np.array(ends) - count])
+            self.ways = np.concatenate([self.ways, np.repeat(count, count)])
             self.following = np.concatenate([self.following, following])
             self.flags = np.concatenate([self.flags, flags])
             self.gaps = np.concatenate([self.gaps, gaps])
-        return rows
+        return self._first.take(rows)
 
-    def _lived_through(self, partition: int, events: faults.Events) -> tuple[int, int, int]:
-        """The partition's next state, what happened, and the number of the gap map."""
+    def _ways(self, partition: int, events: faults.Events) -> list[_Way]:
+        """What may come of it: two ways where the order of the last two slots decides."""
+        way = self._lived_through(partition, events)
+        if not self._exchanging or not self._order_decides(partition, events, way[0]):
+            return [way]
+        table = self._table
+        now, outcome = partition, red.nothing_happens(table.states[partition])
+        for event, slots in events:
+            now, later = table.last_first(now, event, slots)
+            outcome = outcome.then(later)
+        other = self._noted_as(partition, now, outcome)
+        return [way] if other == way else [way, other]
+
+    def _order_decides(self, before: int, events: faults.Events, after: int) -> bool:
+        """One of the last two slots leads where the other could."""
+        state, last = self._table.states[after], self._table.replicas - 1
+        old, leader = self._table.states[before].registration, state.registration.leader
+        if leader < last - 1 or leader == old.leader:
+            return False
+        other = 2 * last - 1 - leader
+        if state.condition[other] not in red.RUNNING:
+            return False
+        # In sync they are alike, unless both come back at once: then who is noticed first leads.
+        in_sync = leader in old.isr or leader in old.elr
+        return not in_sync or any(
+            event in red.RETURNS and len(slots) > 1 for event, slots in events
+        )
+
+    def _lived_through(self, partition: int, events: faults.Events) -> _Way:
         table = self._table
         if len(events) == 1:
             # A step by itself is asked for once; those in longer sequences are shared.
@@ -200,11 +240,15 @@ class Passages:
             for event, slots in events[1:]:
                 now, later = table.step(now, event, slots)
                 outcome = outcome.then(later)
+        return self._noted_as(partition, now, outcome)
+
+    def _noted_as(self, partition: int, now: int, outcome: red.Outcome) -> _Way:
+        """The partition's next state, what happened, and the number of the gap map."""
         noted = self._noted.get(outcome)
         if noted is None:
             noted = self._noted[outcome] = self._in_numbers(outcome)
         flags, change, gaps = noted
-        if change and table.readable[partition] and table.readable[now]:
+        if change and self._table.readable[partition] and self._table.readable[now]:
             flags |= change
         return now, flags, gaps
 

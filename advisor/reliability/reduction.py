@@ -27,17 +27,17 @@ EMPTY, LOST, INTO_BASE = histories.EMPTY, histories.LOST, histories.INTO_BASE
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 # Power goes so soon after the last write that not everything is on disk yet.
 EARLY_POWER = 10
-_RUNNING = (UP, COPYING, LAGGING)
+RUNNING = (UP, COPYING, LAGGING)
 DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
 _FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
-_RETURNS = frozenset((BACK, REPLACED))
+RETURNS = frozenset((BACK, REPLACED))
 # The controller hears of nothing else.
-_HEARD = _FALLS | _RETURNS
+_HEARD = _FALLS | RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
-    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*_RUNNING, DOWN_CLEAN)),
-    **dict.fromkeys((ISOLATE, STOP), _RUNNING),
-    DESTROY: (*_RUNNING, *DOWN),
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN)),
+    **dict.fromkeys((ISOLATE, STOP), RUNNING),
+    DESTROY: (*RUNNING, *DOWN),
     BACK: DOWN,
     REPLACED: (GONE,),
     COPIED: (COPYING,),
@@ -140,7 +140,7 @@ def healthy(replicas: int) -> PartitionState:
 def is_readable(state: PartitionState) -> bool:
     """A leader serves reads; one that is down and only on record does not (KAFKA-19522)."""
     leader = state.registration.leader
-    return leader != NO_LEADER and state.condition[leader] in _RUNNING
+    return leader != NO_LEADER and state.condition[leader] in RUNNING
 
 
 def is_writable(state: PartitionState, setup: Setup) -> bool:
@@ -187,7 +187,7 @@ def apply(
 
 @lru_cache(maxsize=2**16)
 def _active(condition: tuple[int, ...]) -> frozenset[int]:
-    return frozenset(s for s, c in enumerate(condition) if c in _RUNNING)
+    return frozenset(s for s, c in enumerate(condition) if c in RUNNING)
 
 
 class _Work:
@@ -219,7 +219,7 @@ class _Work:
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
         """Change the conditions and what the disks hold."""
-        if event in _RETURNS:
+        if event in RETURNS:
             self.returned_unclean = frozenset([s for s in slots if self.condition[s] != DOWN_CLEAN])
             for slot in slots:
                 self.condition[slot] = COPYING if self._must_copy(slot) else UP
@@ -269,7 +269,7 @@ class _Work:
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
         registration, decided = self.registration, self.decided
-        if event in _RETURNS:
+        if event in RETURNS:
             unclean = slot in self.returned_unclean
             return decided.broker_back(registration, slot, active, unclean)
         if event == STOP:

@@ -111,7 +111,7 @@ def part_of(graph: Graph, kept: IntArray, setup: Setup) -> Part:
         rate=columns[moves.RATE],
         flags=columns[moves.FLAGS],
         gaps=columns[moves.GAPS],
-        times=columns[moves.TIMES].astype(np.float64),
+        times=columns[moves.TIMES] / columns[moves.WAYS],
     )
 
 

@@ -6,12 +6,16 @@ among replicas that are alike too, so that the order of the followers decides no
 states that differ by exchanging such replicas are one. A state is brought into its one form by
 sorting its slots by what the partition knows of them, and equal ones by rack and by what their
 brokers suffer; so the rules are asked once for all partitions that are alike, whatever their racks.
-With unclean election the order decides what is lost, and every state stands for itself.
+With unclean election the order decides what is lost. There only the last two replicas change
+places, if their racks are alike. As these suffer alike, whatever has happened to them is as likely
+to have happened the other way round; so where the order of the two decides who leads, either is
+taken half the time.
 
 That is exact where every rack holds one replica, or one rack holds all. Elsewhere the followers
 that an election finds may stand in racks that are not alike, and the order of the assignment says
 which of them leads until the preferred one is back. It is left out: only a second failure in that
-time tells them apart, a share of rate times duration. A leader that lags is left out likewise.
+time tells them apart, a share of rate times duration. A leader that lags is left out likewise, and
+that who of the last two was elected first tells who comes first the next time.
 """
 
 from __future__ import annotations
@@ -33,10 +37,13 @@ from advisor.reliability.numbering import IntArray, place_values
 from advisor.reliability.reduction import EMPTY, PartitionState
 
 Order = tuple[int, ...]
+Classes = tuple[int, ...]
+"""Per slot, ascending; equal numbers for those that may change places."""
 _HEALTHY = 0
-# What a measure may lack because a leader that lags is taken for a follower; and where the next
-# leader stands, if followers stand in racks that are not alike.
-_LAGGING_LEADER, _NEXT_LEADER = 1e-8, 1e-4
+# What a measure may lack because a leader that lags is taken for a follower; where the next leader
+# stands, if followers stand in racks that are not alike; and what one election tells of the order
+# of the last two that the next one goes by.
+_LAGGING_LEADER, _NEXT_LEADER, _WHO_CAME_FIRST = 1e-8, 1e-4, 1e-4
 _CONDITIONS, _LEVELS = len(SPELLS) + 1, EMPTY + 1
 
 
@@ -47,22 +54,29 @@ class Symmetry:
     ----------
     table : Automaton
     setting : Setting
+
+    Attributes
+    ----------
+    exchanging : bool
+        Slots change places though the order of the assignment decides.
     """
 
     def __init__(self, table: Automaton, setting: Setting) -> None:
         self._table = table
-        self._alike = _merges(table)
+        self._classes, replicas = merged(table.setup, setting), table.replicas
+        self._alike = len(set(self._classes)) < replicas
+        self.exchanging = self._alike and table.setup.policy.unclean
         sizes = Counter(setting.racks)
         # Sorts after every rack with several replicas.
         self._alone = max(setting.racks) + 1
         self._renamings = _renamings(sizes, self._alone)
         self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
         self._digits = _digits(setting)
-        self._places = place_values(self._digits, table.replicas)
+        self._places = place_values(self._digits, replicas)
         self._forms = np.zeros(0, dtype=np.int64)
-        self._ranks = np.zeros((0, table.replicas), dtype=np.int64)
+        self._ranks = np.zeros((0, replicas), dtype=np.int64)
         self._look = np.zeros(0, dtype=np.int64)
-        self._roles = np.zeros((0, table.replicas), dtype=np.int64)
+        self._roles = np.zeros((0, replicas), dtype=np.int64)
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
         self._look_numbers: dict[tuple[int, ...], int] = {}
@@ -133,7 +147,7 @@ class Symmetry:
         for partition in partitions:
             if partition not in self._by_slot:
                 known: Sequence[Hashable] = (
-                    _known(self._table.states[partition], ordered)
+                    _known(self._table.states[partition], ordered, self._classes)
                     if self._alike
                     else [(partition, slot) for slot in range(self._table.replicas)]
                 )
@@ -150,7 +164,7 @@ class Symmetry:
             self._roles = np.concatenate([self._roles, roles])
         for number in np.unique(partition[self._look[partition] < 0]).tolist():
             state = self._table.states[number]
-            known = _known(state, False)
+            known = _known(state, False, self._classes)
             key = tuple(sorted(known) if self._alike else known)
             self._look[number] = self._look_numbers.setdefault(key, len(self._look_numbers))
             if self._alike:
@@ -180,7 +194,7 @@ class Symmetry:
         """The number of a partition's sorted form, and the rank of each of its slots in it."""
         state = self._table.states[partition]
         ordered = self._table.setup.policy.rules.elect_in_isr_order
-        known = _known(state, ordered)
+        known = _known(state, ordered, self._classes)
         distinct = sorted(set(known))
         ranks = tuple([distinct.index(mine) for mine in known])
         order = sorted(range(len(known)), key=ranks.__getitem__)
@@ -204,18 +218,27 @@ def moved_by_merging(setup: Setup, setting: Setting) -> float:
     """How far merging may move any measure, as a share of it.
 
     A judgement that tests hold against chains of all states: on the cards that ship they differ by
-    a quarter of it at most.
+    a quarter of it at most, and with unclean elections by no more than it where everything fails
+    fifty times as often.
     """
-    racks, others = setting.racks, set(setting.racks[1:])
-    if setup.policy.unclean:
+    racks, of = setting.racks, merged(setup, setting)
+    if len(set(of)) == len(of):
         return 0.0
-    chosen = len(others) > 1 and 1 < len(set(racks)) < len(racks)
+    if setup.policy.unclean:
+        return _WHO_CAME_FIRST
+    chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
     return chosen * _NEXT_LEADER + ("broker.lag" in setting.mechanisms) * _LAGGING_LEADER
 
 
-def _merges(table: Automaton) -> bool:
-    """With unclean election the order decides what is lost, and nothing is alike."""
-    return not table.setup.policy.unclean
+def merged(setup: Setup, setting: Setting) -> Classes:
+    """Which slots may change places without any measure noticing."""
+    racks, last = setting.racks, len(setting.racks) - 1
+    if not setup.policy.unclean:
+        return (0,) * len(racks)
+    # Nobody stands behind them, and the preferred replica is told apart.
+    kinds = [(slot == 0, rack == racks[0], racks.count(rack)) for slot, rack in enumerate(racks)]
+    pair = last > 0 and kinds[last - 1] == kinds[last]
+    return (*range(last), last - pair)
 
 
 def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
@@ -233,15 +256,15 @@ def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
     return found
 
 
-def _known(state: PartitionState, ordered: bool) -> list[int]:
-    """All that the partition knows of each slot, in a number; the leader sorts first."""
+def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
+    """All that the partition knows of each slot, in a number; by class, and the leader first."""
     registration, replicas = state.registration, len(state.level)
     leader, isr = registration.leader, registration.isr
     elr, last_known = registration.elr, registration.last_known_elr
     found = []
     for slot, (condition, level) in enumerate(zip(state.condition, state.level, strict=True)):
         place = (isr.index(slot) if ordered else 0) if slot in isr else replicas
-        of_log = ((slot != leader) * _CONDITIONS + condition) * _LEVELS + level
+        of_log = ((of[slot] * 2 + (slot != leader)) * _CONDITIONS + condition) * _LEVELS + level
         on_record = (place * 2 + (slot in elr)) * 2 + (slot in last_known)
         found.append(of_log * 4 * (replicas + 1) + on_record)
     return found
