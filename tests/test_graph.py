@@ -32,7 +32,7 @@ def asked(card, pattern, unclean, acks="all"):
 def followed(table: Automaton, partition: int, events: faults.Events):
     """The next partition, what happened as bits, and the gap map, by the automaton alone."""
     now, losses, total, failed, moved = partition, 0, False, False, False
-    gaps = list(range(table.gaps[partition]))
+    gaps = list(range(table.states[partition].gaps))
     begun = red.INTO_BASE
     for event, slots in events:
         if slots:
@@ -44,7 +44,7 @@ def followed(table: Automaton, partition: int, events: faults.Events):
             gaps = [outcome.gap_map[gap] if gap >= 0 else gap for gap in gaps]
             begun = outcome.gap_map[begun] if begun >= 0 else begun
             begun = 0 if outcome.unflushed else begun
-    leads = table.readable[partition] and table.readable[now]
+    leads = table.readable(partition) and table.readable(now)
     certain = bool(losses & ~red.TAIL)
     flags = (
         graph.LOSS * certain
@@ -63,7 +63,7 @@ def one_by_one(table: Automaton, setting: faults.Setting, machines, partition):
     moves = [
         (change.rate, change.own, change.events) for change in faults.changes(machines, setting)
     ]
-    moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying[partition]]
+    moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
     found = Counter()
     for name, own, events in moves:
         now, flags, gaps = followed(table, partition, events)

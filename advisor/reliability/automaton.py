@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from advisor.reliability.decisions import Setup
+from advisor.reliability.numbering import IntArray
 from advisor.reliability.reduction import (
     COPYING,
     EMPTY,
@@ -17,6 +20,10 @@ from advisor.reliability.reduction import (
     is_readable,
     is_writable,
 )
+
+# Rows of `Automaton.facts`.
+WRITABLE, READABLE, GAPS, IN_SYNC, COPIES = range(5)
+_FACTS = 5
 
 
 class Automaton:
@@ -34,13 +41,7 @@ class Automaton:
         self.setup = setup
         self.replicas = replicas
         self.states: list[PartitionState] = []
-        self.writable: list[bool] = []
-        self.readable: list[bool] = []
-        self.gaps: list[int] = []
-        self.in_sync: list[int] = []
-        self.growing: list[bool] = []
-        self.copying: list[tuple[int, ...]] = []
-        self.copies: list[int] = []
+        self._facts = np.zeros((0, _FACTS), dtype=np.int64)
         self._numbers: dict[PartitionState, int] = {}
         self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
         self._all_up = (UP,) * replicas
@@ -89,20 +90,43 @@ class Automaton:
         if number is None:
             number = self._numbers[state] = len(self.states)
             self.states.append(state)
-            writable = is_writable(state, self.setup)
-            self.writable.append(writable)
-            self.readable.append(is_readable(state))
-            self.gaps.append(state.gaps)
-            self.in_sync.append(len(state.registration.isr))
-            self.growing.append(writable and state.gaps > 0)
-            self.copies.append(state.condition.count(COPYING))
-            # A copy runs only while there is a leader to copy from.
-            self.copying.append(
-                tuple(s for s, c in enumerate(state.condition) if c == COPYING)
-                if is_readable(state)
-                else ()
-            )
         return number
+
+    def readable(self, number: int) -> bool:
+        """Whether a leader serves reads."""
+        return is_readable(self.states[number])
+
+    def copying(self, number: int) -> tuple[int, ...]:
+        """The slots whose copies run; that takes a leader to copy from."""
+        condition = self.states[number].condition
+        if COPYING not in condition or not self.readable(number):
+            return ()
+        return tuple(s for s, c in enumerate(condition) if c == COPYING)
+
+    def facts(self, numbers: IntArray) -> IntArray:
+        """What chains ask of partitions.
+
+        Parameters
+        ----------
+        numbers : array of int, shape (asked,)
+
+        Returns
+        -------
+        array of int, shape (5, asked)
+            Rows WRITABLE and READABLE (0 or 1), and how many GAPS there are, replicas IN_SYNC and
+            COPIES, running or not.
+        """
+        more = len(self.states) - len(self._facts)
+        if more > 0:
+            self._facts = np.concatenate([self._facts, np.full((more, _FACTS), -1)])
+        unknown = np.unique(numbers[self._facts[numbers, 0] < 0])
+        if len(unknown):
+            self._facts[unknown] = [self._facts_of(self.states[n]) for n in unknown.tolist()]
+        return np.ascontiguousarray(self._facts.take(numbers, axis=0).T)
+
+    def _facts_of(self, state: PartitionState) -> tuple[int, ...]:
+        in_sync, copies = len(state.registration.isr), state.condition.count(COPYING)
+        return is_writable(state, self.setup), is_readable(state), state.gaps, in_sync, copies
 
 
 def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability import faults
 from advisor.reliability import graph as moves
+from advisor.reliability.automaton import GAPS, IN_SYNC, READABLE, WRITABLE
 from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import Cuts
 from advisor.reliability.graph import Graph, IntArray, graph, served_by
@@ -161,14 +162,13 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
     # Names get the numbers in which this chain meets them, whatever the graph served before.
     met, rate = met_in_order(part.rate, len(whole.rate_names))
     flags = [part.flags & bit > 0 for bit in _BITS]
-    table = whole.table
-    partitions = whole.partition[kept]
-    every = np.concatenate([kept, left])
+    table, every = whole.table, np.concatenate([kept, left])
     waits = whole.waits(every)
     own, racks = whole.brokers(kept)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
-    written = np.array(table.writable)[whole.partition]
-    writable = written[kept]
+    facts = table.facts(whole.partition[every])
+    written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
+    writable, gaps = written[: len(kept)], kept_facts[GAPS]
     rate_names = [whole.rate_names[number] for number in met.tolist()]
     cuts = _early_cuts(whole, kept, part, rate_names, writable)
     return Structure(
@@ -182,15 +182,15 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
-        readable=np.array(table.readable)[partitions],
-        growing=np.array(table.growing)[partitions],
-        gaps=np.array(table.gaps)[partitions],
-        in_sync=np.array(table.in_sync)[partitions],
+        readable=kept_facts[READABLE] > 0,
+        growing=writable & (gaps > 0),
+        gaps=gaps,
+        in_sync=kept_facts[IN_SYNC],
         blame=_blame(waits[: len(kept)]),
         setup=setup,
         setting=whole.setting,
         beyond=place,
-        stops=writable[part.source[beyond]] & ~written[part.into[beyond]],
+        stops=writable[part.source[beyond]] & ~written[len(kept) + place],
         cuts=cuts,
         own=own,
         racks=racks,

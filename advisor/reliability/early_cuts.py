@@ -175,7 +175,7 @@ class EarlyCuts:
     def _whoever_returns(self, late: int, soon: int) -> int | None:
         """What comes of an outage if the order of return does not matter; None if it does."""
         table = self._table
-        if table.readable[soon]:
+        if table.readable(soon):
             return SPARED
         both = late, soon
         if both not in self._known:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability import faults
-from advisor.reliability.automaton import automaton
+from advisor.reliability.automaton import COPIES, automaton
 from advisor.reliability.decisions import Setup
 from advisor.reliability.early_cuts import EarlyCuts, Outage
 from advisor.reliability.happenings import (
@@ -118,7 +118,7 @@ class Graph:
 
     def waits(self, states: IntArray) -> IntArray:
         """How many replicas wait for each kind of end, shape (states, WAITS)."""
-        copying = np.array(self.table.copies)[self.partition[states]]
+        copying = self.table.facts(self.partition[states])[COPIES]
         brokers = self._changes.waits.take(self.machines[states], axis=0)
         return np.concatenate([brokers, copying[:, None]], axis=1)
 

@@ -248,7 +248,7 @@ class Passages:
         if noted is None:
             noted = self._noted[outcome] = self._in_numbers(outcome)
         flags, change, gaps = noted
-        if change and self._table.readable[partition] and self._table.readable[now]:
+        if change and self._table.readable(partition) and self._table.readable(now):
             flags |= change
         return now, flags, gaps
 
@@ -288,7 +288,7 @@ class Copies:
 
     def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
         """Index of the partition asked about, and the events, for every copy that can end."""
-        copying = [self._table.copying[number] for number in partition.tolist()]
+        copying = [self._table.copying(number) for number in partition.tolist()]
         count = np.array([len(slots) for slots in copying], dtype=np.int64)
         slots = np.array([slot for slots in copying for slot in slots], dtype=np.int64)
         owner, _ = spread(np.cumsum(count) - count, count)

@@ -11,8 +11,8 @@ IntArray = NDArray[np.int64]
 
 # Codes below this fit into 64 bits, with room to add.
 _FITS = 2**62
-# Entries of a table of pairs (16 MB).
-_LARGEST_TABLE = 2**22
+# Entries of a table that is only read where something is known (16 MB), and of one that grows.
+_LARGEST_TABLE, _LARGEST_GROWN = 2**22, 2**20
 
 
 class Numbering:
@@ -21,14 +21,15 @@ class Numbering:
     Parameters
     ----------
     codes : int
-        How many there may be, from 0. A table answers if they are few, else a dictionary.
+        How many there may be, from 0. A table answers if they are few, else a sorted list.
     """
 
     def __init__(self, codes: int = _FITS) -> None:
-        self._numbers: dict[int, int] = {}
         few = codes <= _LARGEST_TABLE
         # Numbers from 1; what is not known yet costs no memory.
         self._table = np.zeros(codes, dtype=np.int32) if few else None
+        self._sorted: NDArray[Any] = np.zeros(0, dtype=np.int64)
+        self._numbers = np.zeros(0, dtype=np.int64)
         self._count = 0
 
     def of(self, codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -44,26 +45,35 @@ class Numbering:
         new : array of int
             Where a code is asked about for the first time, in the order of their numbers.
         """
-        if self._table is not None:
-            return self._from_table(self._table, codes)
-        distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        keys = distinct.tolist()
-        known = self._numbers
-        numbers = np.array([known.get(key, -1) for key in keys], dtype=np.int64)
-        new = np.flatnonzero(numbers < 0)
-        new = new[np.argsort(first[new])]
-        numbers[new] = np.arange(len(known), len(known) + len(new))
-        known.update((keys[place], len(known)) for place in new.tolist())
-        return numbers[inverse.ravel()], first[new]
-
-    def _from_table(self, table: NDArray[np.int32], codes: IntArray) -> tuple[IntArray, IntArray]:
-        numbers = table.take(codes).astype(np.int64) - 1
+        numbers = self._known(codes) if self._table is None else self._table.take(codes) - 1
+        numbers = numbers.astype(np.int64)
         unknown = np.flatnonzero(numbers < 0)
-        rank, new = _in_order(codes[unknown])
+        if not len(unknown):
+            return numbers, unknown
+        rank, first = _in_order(codes[unknown])
         numbers[unknown] = self._count + rank
-        table[codes[unknown[new]]] = self._count + np.arange(1, len(new) + 1)
-        self._count += len(new)
-        return numbers, unknown[new]
+        new = unknown[first]
+        self._learn(codes[new])
+        return numbers, new
+
+    def _known(self, codes: NDArray[Any]) -> IntArray:
+        """Numbers from the sorted list; -1 where there is none yet."""
+        if not self._count:
+            return np.full(len(codes), -1)
+        place = np.minimum(self._sorted.searchsorted(codes), self._count - 1)
+        return np.where(self._sorted.take(place) == codes, self._numbers.take(place), -1)
+
+    def _learn(self, codes: NDArray[Any]) -> None:
+        """Give new codes the next numbers."""
+        numbers = self._count + np.arange(len(codes))
+        self._count += len(codes)
+        if self._table is not None:
+            self._table[codes] = numbers + 1
+            return
+        known = np.concatenate([self._sorted, codes]) if len(self._sorted) else codes
+        order = known.argsort(kind="stable")
+        self._sorted = known[order]
+        self._numbers = np.concatenate([self._numbers, numbers])[order]
 
 
 def _in_order(codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
@@ -78,7 +88,7 @@ def _in_order(codes: NDArray[Any]) -> tuple[IntArray, IntArray]:
 class Pairs:
     """Numbers pairs of numbers in the order in which they are first asked about.
 
-    A table answers while it is small; dictionaries answer for the rest.
+    A table answers while it is small, then a sorted list.
     """
 
     def __init__(self) -> None:
@@ -126,7 +136,7 @@ class Pairs:
             rows *= 2
         while columns <= column:
             columns *= 2
-        if rows * columns <= _LARGEST_TABLE:
+        if rows * columns <= _LARGEST_GROWN:
             grown = np.zeros((rows, columns), dtype=np.int32)
             grown[: self._table.shape[0], : self._table.shape[1]] = self._table
             self._table = grown

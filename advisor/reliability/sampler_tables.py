@@ -100,14 +100,15 @@ class Tables:
             state = known.states[number]
             whole = set(state.condition) == {red.UP} and set(state.level) == {0}
             absent = [slot for slot, own in enumerate(state.condition) if own == red.COPYING]
+            writable = red.is_writable(state, known.setup)
             self.table.states[number] = (
-                known.writable[number],
-                known.readable[number],
-                known.growing[number],
+                writable,
+                known.readable(number),
+                writable and state.gaps > 0,
                 whole and len(state.registration.isr) == self.replicas,
-                known.gaps[number],
+                state.gaps,
                 len(state.registration.isr),
-                sum(1 << slot for slot in known.copying[number]),
+                sum(1 << slot for slot in known.copying(number)),
                 sum(1 << slot for slot in absent),
             )
         self._known = len(known.states)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability import graph as moves
+from advisor.reliability.automaton import READABLE, WRITABLE
 from advisor.reliability.decisions import Setup
 from advisor.reliability.graph import Graph, IntArray
 from advisor.reliability.leftout import LeftOut, alike, groups, settled_worth
@@ -199,8 +200,7 @@ class _Search:
 
     def _gain(self, kept: IntArray, part: Part, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
-        table = self._graph.table
-        partitions = self._graph.partition[kept]
+        facts = self._graph.table.facts(self._graph.partition[kept])
         events = (part.flags & moves.LOSS > 0) + 2.0 * (part.flags & moves.TAIL > 0)
         records = (part.flags & moves.LOSS > 0) * _GAP_HOURS
         records = records + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
@@ -210,8 +210,8 @@ class _Search:
             [
                 np.bincount(part.source, rate * events, len(kept)),
                 np.bincount(part.source, rate * records, len(kept)),
-                away + ~np.array(table.writable)[partitions],
-                away + ~np.array(table.readable)[partitions],
+                away + (facts[WRITABLE] == 0),
+                away + (facts[READABLE] == 0),
             ],
             axis=1,
         )

@@ -73,6 +73,7 @@ class Symmetry:
         self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
         self._digits = _digits(setting)
         self._places = place_values(self._digits, replicas)
+        self._form_of: dict[tuple[int, ...], int] = {}
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, replicas), dtype=np.int64)
         self._look = np.zeros(0, dtype=np.int64)
@@ -197,10 +198,15 @@ class Symmetry:
         known = _known(state, ordered, self._classes)
         distinct = sorted(set(known))
         ranks = tuple([distinct.index(mine) for mine in known])
-        order = sorted(range(len(known)), key=ranks.__getitem__)
-        if order == list(range(len(known))):
-            return partition, ranks
-        return self._table.number(_sorted(state, order, ordered)), ranks
+        # All that is known of the slots, in order, is the form.
+        key = tuple(sorted(known))
+        form = self._form_of.get(key)
+        if form is None:
+            order = sorted(range(len(known)), key=ranks.__getitem__)
+            as_it_is = order == list(range(len(known)))
+            form = partition if as_it_is else self._table.number(_sorted(state, order, ordered))
+            self._form_of[key] = form
+        return form, ranks
 
 
 def codes_of_machines(setting: Setting) -> int:
