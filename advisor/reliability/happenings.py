@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -186,14 +187,15 @@ class Passages:
         rows, new = self._asked.of(partition, events)
         if len(new):
             listed, known = self._events.listed, len(self.following)
-            found: list[_Way] = []
-            ends = []
-            for number, told in zip(partition[new].tolist(), events[new].tolist(), strict=True):
-                found += self._ways(number, listed[told])
-                ends.append(len(found))
+            asked = zip(partition[new].tolist(), events[new].tolist(), strict=True)
+            if self._exchanging:
+                several = [self._ways(number, listed[told]) for number, told in asked]
+                found, count = list(chain.from_iterable(several)), np.array([*map(len, several)])
+            else:
+                found = [self._lived_through(number, listed[told]) for number, told in asked]
+                count = np.ones(len(new), dtype=np.int64)
             following, flags, gaps = np.array(found, dtype=np.int64).T
-            count = np.diff(ends, prepend=0)
-            self._first = np.concatenate([self._first, known + np.array(ends) - count])
+            self._first = np.concatenate([self._first, known + np.cumsum(count) - count])
             self.ways = np.concatenate([self.ways, np.repeat(count, count)])
             self.following = np.concatenate([self.following, following])
             self.flags = np.concatenate([self.flags, flags])
@@ -203,7 +205,7 @@ class Passages:
     def _ways(self, partition: int, events: faults.Events) -> list[_Way]:
         """What may come of it: two ways where the order of the last two slots decides."""
         way = self._lived_through(partition, events)
-        if not self._exchanging or not self._order_decides(partition, events, way[0]):
+        if not self._order_decides(partition, events, way[0]):
             return [way]
         table = self._table
         now, outcome = partition, red.nothing_happens(table.states[partition])

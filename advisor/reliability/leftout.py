@@ -31,6 +31,7 @@ from scipy import sparse
 
 from advisor.reliability import faults
 from advisor.reliability.graph import WAITS, IntArray
+from advisor.reliability.numbering import codes_of_rows
 from advisor.reliability.peril import most_copies
 from advisor.reliability.solve import Excursions
 
@@ -208,14 +209,7 @@ def groups(looks: IntArray, spells: IntArray, first: IntArray) -> IntArray:
     """
     role, own = np.divmod(spells, WAITS)
     merged = np.sort(role * WAITS + first[own], axis=1)
-    numbers, most = looks, int(looks.max(initial=0)) + 1
-    for column in merged.T:
-        base = int(column.max(initial=0)) + 1
-        if most * base >= 2**62:
-            numbers = np.unique(numbers, return_inverse=True)[1].ravel()
-            most = len(numbers)
-        numbers, most = numbers * base + column, most * base
-    return np.unique(numbers, return_inverse=True)[1].ravel()
+    return np.unique(codes_of_rows([looks, *merged.T]), return_inverse=True)[1].ravel()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.numbering import IntArray
+from advisor.reliability.numbering import IntArray, codes_of_rows
 
 Vector = NDArray[np.float64]
 
@@ -258,7 +258,11 @@ class Meetings:
                 begin = 1 + place * width
                 key[:, begin : begin + len(chosen)] = np.sort(table[here][:, chosen], axis=1)
             keys.append(key)
-        different, which = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+        every = np.concatenate(keys)
+        _, first, which = np.unique(
+            codes_of_rows(every.T + 1), return_index=True, return_inverse=True
+        )
+        different = every[first]
         part = 1.0 / meets.sum(axis=0)
         parts = np.zeros(len(different))
         np.maximum.at(parts, which.ravel(), np.concatenate([part[here] for here in meets]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,24 @@ class Pairs:
         self._beyond = Numbering()
         self._beyond.of(one[order] << 32 | other[order])
         self._table = self._table[:0]
+
+
+def codes_of_rows(columns: Iterable[IntArray]) -> IntArray:
+    """One number for each row of a table; equal ones for equal rows, and only for these.
+
+    Parameters
+    ----------
+    columns : iterable of arrays of int, shape (rows,)
+        Not negative; at least one.
+    """
+    codes, most = np.zeros(1, dtype=np.int64), 1
+    for column in columns:
+        base = int(column.max(initial=0)) + 1
+        if most * base >= _FITS:
+            codes = np.unique(codes, return_inverse=True)[1].ravel()
+            most = len(codes)
+        codes, most = codes * base + column, most * base
+    return codes
 
 
 def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
