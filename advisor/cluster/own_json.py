@@ -12,7 +12,7 @@ from advisor.cluster.model import Cluster, Partition, Topic
 from advisor.cluster.observed import Observed
 from advisor.cluster.placing import in_sync
 from advisor.cluster.racks import broker_id, rack_mapping
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 PLANNED = (
     "A reassignment plan tells neither leaders nor ISR: the first replica is taken as the leader, "
@@ -119,7 +119,7 @@ def _partition(row: Mapping[str, Any], name: str) -> Partition:
 def _epoch(value: object, where: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    raise InputError(f"{where}: leader_epoch is {value!r}, which is not a whole number from 0")
+    raise InputError(f"{where}: leader_epoch is {shown(value)}, which is not a whole number from 0")
 
 
 def _from_plan(rows: list[Any], source: str) -> Cluster:

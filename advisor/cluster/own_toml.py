@@ -44,7 +44,7 @@ from advisor.cluster.describe_format import version_numbers
 from advisor.cluster.model import Cluster, Partition, Topic
 from advisor.cluster.placing import PLACED, CountedTopic, in_sync, place
 from advisor.cluster.racks import broker_id, rack_mapping
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 MAX_BROKERS = 10_000
 _TOP = frozenset({"kafka_version", "brokers", "broker", "racks", "defaults", "topic"})
@@ -139,14 +139,14 @@ def _brokers(document: Mapping[str, Any], source: str) -> dict[int, str | None]:
 
 def _counted_brokers(count: int, racks: object, source: str) -> dict[int, str | None]:
     if not 1 <= count <= MAX_BROKERS:
-        raise InputError(f"{source}: brokers = {count}; give 1 to {MAX_BROKERS}")
+        raise InputError(f"{source}: brokers = {shown(count)}; give 1 to {MAX_BROKERS}")
     if isinstance(racks, list):
         if not racks or not all(isinstance(rack, str) and rack.strip() for rack in racks):
-            raise InputError(f'{source}: racks = {racks!r}; write names, like ["a", "b", "c"]')
+            raise InputError(f'{source}: racks = {shown(racks)}; write names, like ["a", "b", "c"]')
         return {i + 1: racks[i % len(racks)] for i in range(count)}
     if racks is not None and (not isinstance(racks, int) or isinstance(racks, bool)):
         raise InputError(
-            f"{source}: beside brokers = {count}, racks is a number or a list of names"
+            f"{source}: beside brokers = {shown(count)}, racks is a number or a list of names"
         )
     try:
         return dict(Cluster.uniform(count, racks).brokers)
@@ -216,7 +216,7 @@ def _id_lists(value: object, where: str) -> list[tuple[int, ...]]:
 def _whole(settings: Mapping[str, Any], key: str, name: str) -> int:
     value = settings.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        found = "no " + key if value is None else f"{key} = {value!r}"
+        found = "no " + key if value is None else f"{key} = {shown(value)}"
         raise InputError(f"topic {name} has {found}; give a whole number or replicas = [[1, 2]]")
     return value
 
@@ -267,6 +267,6 @@ def _refuse_unknown(
     for key in table:
         if key not in known:
             raise InputError(
-                f"{where}: {key!r} is not known in {place_name}; "
+                f"{where}: {shown(key)} is not known in {place_name}; "
                 f"what is known is {', '.join(sorted(known))}"
             )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 Racks = Mapping[int, str | None] | Mapping[str, object] | str | os.PathLike[str]
 """`{1: "a", 2: "b"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, TOML text or the path of a TOML file."""
@@ -22,7 +22,7 @@ def broker_id(value: object, where: str) -> int:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID:
         return value
-    raise InputError(f"{where}: {value!r} is not a broker id; ids are whole numbers from 0")
+    raise InputError(f"{where}: {shown(value)} is not a broker id; ids are whole numbers from 0")
 
 
 def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from advisor.errors import ConfigError
+from advisor.errors import ConfigError, shown
 from advisor.protocol.versions import (
     MAX_INT,
     NEWEST_KNOWN,
@@ -232,9 +232,12 @@ _PRODUCER_OPTIONS_SINCE: tuple[tuple[str, str], ...] = (
 
 
 def _acks(value: object) -> str | int:
-    known = _ACKS.get(str(value).strip().lower()) if not isinstance(value, bool) else None
+    written = value if isinstance(value, str) else shown(value)
+    known = _ACKS.get(written.strip().lower()) if not isinstance(value, bool) else None
     if known is None:
-        raise ConfigError(f"acks={value} is not a Kafka setting; write acks=all, acks=1 or acks=0")
+        raise ConfigError(
+            f"acks={written[:20]} is not a Kafka setting; write acks=all, acks=1 or acks=0"
+        )
     return known
 
 
@@ -242,13 +245,13 @@ def _integer(name: str, value: object, least: int, most: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{name}={value!r} must be a whole number")
+        raise ConfigError(f"{name}={shown(value)} must be a whole number")
     if not least <= value <= most:
-        raise ConfigError(f"{name}={value} must lie between {least} and {most}")
+        raise ConfigError(f"{name}={shown(value)} must lie between {least} and {most}")
     return value
 
 
 def _boolean(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ConfigError(f"{name}={value!r} must be True or False")
+        raise ConfigError(f"{name}={shown(value)} must be True or False")
     return value

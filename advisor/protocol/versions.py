@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from advisor.errors import ConfigError
+from advisor.errors import ConfigError, shown
 
 Version = tuple[int, ...]
 
@@ -59,14 +59,15 @@ def parse_version(text: str) -> Version:
     ConfigError
         If the text is no version, or older than 0.8.0, where replication began.
     """
-    match = re.fullmatch(r"\s*v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?[\w.-]*\s*", str(text))
+    text = text if isinstance(text, str) else shown(text)
+    match = re.fullmatch(r"\s*v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?[\w.-]*\s*", text)
     if match is None:
         raise ConfigError(
-            f"kafka_version={text!r} is no Kafka version; write it like '3.9' or '4.4'"
+            f"kafka_version={shown(text)} is no Kafka version; write it like '3.9' or '4.4'"
         )
     version = tuple(int(part) for part in match.groups(default="0"))
     if version < OLDEST:
-        raise ConfigError(f"kafka_version={text!r} has no replication; it began with 0.8.0")
+        raise ConfigError(f"kafka_version={shown(text)} has no replication; it began with 0.8.0")
     return version
 
 

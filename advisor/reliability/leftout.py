@@ -14,7 +14,8 @@ anything is the matter of :mod:`advisor.reliability.limits`.
 
 *By likeness*: a left-out state is worth no more than four times the dearest kept state whose
 partition is the same, but for racks, and whose brokers in the same roles suffer outages of much
-the same lengths. That is a judgement, not a theorem; tests hold it against whole chains.
+the same lengths. A planned restart is like no other outage, since nobody else restarts meanwhile.
+That is a judgement, not a theorem; tests hold it against whole chains.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ Vector = NDArray[np.float64]
 _CONDITION = {mechanism: condition for condition, mechanism in faults.SPELLS.items()}
 # Outages whose lengths differ by no more than this factor count as one kind.
 _ALIKE = 2.5
+_LIKE_NO_OTHER = (faults.GONE, faults.LAGGING, faults.RESTARTING)
 # A left-out state is worth no more than this many times the dearest kept state of its group.
 _MARGIN = 4.0
 # What shrinks no further in a round is left at that; it is a bound as it is.
@@ -182,7 +184,7 @@ def alike(rates: Mapping[str, float]) -> IntArray:
     lengths = sorted(
         (1.0 / rates[f"repair {mechanism}"], condition)
         for condition, mechanism in faults.SPELLS.items()
-        if condition not in (faults.GONE, faults.LAGGING) and f"repair {mechanism}" in rates
+        if condition not in _LIKE_NO_OTHER and f"repair {mechanism}" in rates
     )
     shortest, kind = 0.0, 0
     for length, condition in lengths:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 MOST_PARTITIONS = 10_000_000
 """Several times what the largest clusters hold, and what a computation can still place."""
@@ -66,7 +65,7 @@ class Workload:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
         if not whole or not 1 <= self.partitions <= MOST_PARTITIONS:
             raise InputError(
-                f"partitions={_shown(self.partitions)} must be a whole number from 1 to "
+                f"partitions={shown(self.partitions)} must be a whole number from 1 to "
                 f"{MOST_PARTITIONS:,}"
             )
         for name in _AMOUNTS:
@@ -74,11 +73,11 @@ class Workload:
             if name == "bytes_per_broker" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InputError(f"{name}={value!r} must be a number")
+                raise InputError(f"{name}={shown(value)} must be a number")
             # Not a number compares with nothing.
             if not 0 <= value <= MOST_AMOUNT:
                 raise InputError(
-                    f"{name}={_shown(value)} must be a number from 0 to {MOST_AMOUNT:.0e}"
+                    f"{name}={shown(value)} must be a number from 0 to {MOST_AMOUNT:.0e}"
                 )
         if self.retained_bytes > MOST_AMOUNT:
             raise InputError(
@@ -106,10 +105,3 @@ class Workload:
     def to_dict(self) -> dict[str, float | None]:
         """Every field by name."""
         return asdict(self)
-
-
-def _shown(value: object) -> str:
-    """A value as given; a whole number of more digits than anybody reads by its power of ten."""
-    if isinstance(value, int) and abs(value) > MOST_AMOUNT:
-        return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
-    return repr(value)
