@@ -241,24 +241,12 @@ class Meetings:
         brokers, racks, leads = members.brokers[rows], members.racks[rows], members.leads[rows]
         _, counts = np.unique(racks[0], return_counts=True)
         ways = cases(tuple(sorted(counts.tolist(), reverse=True)), weakness, scope)
-        meets = np.stack([~np.isin(leads, way.lagging) for way in ways])
+        lagging = _padded([way.lagging for way in ways], brokers.shape[1])
+        # Nobody leads from the slot that fills up.
+        meets = (lagging[:, None, :] != leads[:, None]).all(axis=2)
         # Who was preferred may lag while another leads.
         meets |= ~meets.any(axis=0)
-        width = brokers.shape[1]
-        keys = []
-        for way, here in zip(ways, meets, strict=True):
-            # The site; who is away; who is left; the racks that are away. -1 is nobody.
-            key = np.full((int(here.sum()), 1 + 3 * width), -1, dtype=np.int64)
-            if way.site is not None:
-                of_one = scope in ("broker", BROKER_BACK)
-                key[:, 0] = (brokers if of_one else racks)[here, way.site]
-            for place, (table, chosen) in enumerate(
-                [(brokers, way.alone), (brokers, way.left), (racks, way.away)]
-            ):
-                begin = 1 + place * width
-                key[:, begin : begin + len(chosen)] = np.sort(table[here][:, chosen], axis=1)
-            keys.append(key)
-        every = np.concatenate(keys)
+        every = _events(ways, brokers, racks, scope)[meets]
         _, first, which = np.unique(
             codes_of_rows(every.T + 1), return_index=True, return_inverse=True
         )
@@ -269,3 +257,28 @@ class Meetings:
         known = self._events[scope]
         numbers = [known.setdefault(tuple(key), len(known)) for key in different.tolist()]
         return np.array(numbers, dtype=np.int64), parts
+
+
+def _events(ways: Sequence[Case], brokers: IntArray, racks: IntArray, scope: str) -> IntArray:
+    """What tells events apart, -1 for nobody; shape (ways, rows, 1 + 3 replicas).
+
+    The site; who is away; who is left; the racks that are away.
+    """
+    nobody = np.full((len(brokers), 1), -1)
+    of_brokers, of_racks = (np.concatenate([table, nobody], axis=1) for table in (brokers, racks))
+    width = brokers.shape[1]
+    of_one = scope in ("broker", BROKER_BACK)
+    site = np.array([width if way.site is None else way.site for way in ways])
+    parts = [(of_brokers if of_one else of_racks)[:, site, None]]
+    for table, chosen in (
+        (of_brokers, [way.alone for way in ways]),
+        (of_brokers, [way.left for way in ways]),
+        (of_racks, [way.away for way in ways]),
+    ):
+        parts.append(np.sort(table[:, _padded(chosen, width)], axis=2))
+    return np.concatenate(parts, axis=2).swapaxes(0, 1)
+
+
+def _padded(slots: Sequence[tuple[int, ...]], width: int) -> IntArray:
+    """Tuples of slots as rows of equal length, filled up with ``width``."""
+    return np.array([some + (width,) * (width - len(some)) for some in slots])
