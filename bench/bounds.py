@@ -17,6 +17,7 @@ from advisor import Config, FailureModel, Workload, load_model
 from advisor.reliability import chain, faults, graph, measures, symmetry
 from advisor.reliability.automaton import automaton
 from advisor.reliability.decisions import Setup
+from advisor.reliability.symmetry import merged
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 DRAWS = 6
@@ -98,8 +99,7 @@ def _config(replicas: int, least: int, elr: bool, acks: str | int, unclean: bool
 
 def _merged(setup: Setup, setting: faults.Setting) -> tuple[int, ...]:
     """As `symmetry.merged`, but for unclean elections nothing."""
-    replicas = len(setting.racks)
-    return tuple(range(replicas)) if setup.policy.unclean else (0,) * replicas
+    return tuple(range(len(setting.racks))) if setup.policy.unclean else merged(setup, setting)
 
 
 def _forget() -> None:
