@@ -6,18 +6,18 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from advisor.reliability import drawing
+from advisor import plotting
 
 if TYPE_CHECKING:
     from advisor.advice import Goals, audit, recommend
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
+    from advisor.kafka_lab.engines import play
     from advisor.pipeline.simulate import simulate
-    from advisor.playing import play
-    from advisor.protocol.assignment import assign
-    from advisor.protocol.config import Config
+    from advisor.protocol.rules.assignment import assign
+    from advisor.protocol.rules.config import Config
     from advisor.reliability.evaluate import evaluate
-    from advisor.reliability.model import FailureModel, load_model
+    from advisor.reliability.failures.failure_model import FailureModel, load_model
     from advisor.reliability.workload import Workload
 
 __version__ = "0.1.0"
@@ -26,16 +26,16 @@ __version__ = "0.1.0"
 _HOMES = {
     "AdvisorError": "advisor.errors",
     "Cluster": "advisor.cluster",
-    "Config": "advisor.protocol.config",
-    "FailureModel": "advisor.reliability.model",
+    "Config": "advisor.protocol.rules.config",
+    "FailureModel": "advisor.reliability.failures.failure_model",
     "Goals": "advisor.advice",
     "Workload": "advisor.reliability.workload",
-    "assign": "advisor.protocol.assignment",
+    "assign": "advisor.protocol.rules.assignment",
     "audit": "advisor.advice",
     "evaluate": "advisor.reliability.evaluate",
     "load_cluster": "advisor.cluster",
-    "load_model": "advisor.reliability.model",
-    "play": "advisor.playing",
+    "load_model": "advisor.reliability.failures.failure_model",
+    "play": "advisor.kafka_lab.engines",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
 }
@@ -65,7 +65,7 @@ def _present(name: str) -> Callable[..., Any]:
     return drawn
 
 
-drawing.painters.update(
+plotting.painters.update(
     reliability=_present("plot_reliability"),
     sampled=_present("plot_reliability"),
     recommendation=_present("plot_recommendation"),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from advisor.cli import advisor
+from advisor.cli.commands import advisor
 from advisor.errors import AdvisorError
 
 FAILED = 2

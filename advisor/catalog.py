@@ -1,7 +1,7 @@
 """Find and check the documents that ship with the package: `models/` and `data/`.
 
 The source tree keeps both beside `advisor/`; an installed wheel carries them inside it, in
-`advisor/_shipped/`. Nothing here reads a card's numbers: that is `advisor.reliability.card`.
+`advisor/_shipped/`. Nothing here reads a card's numbers: that is `advisor.reliability.failures.card`.
 """
 
 import csv

@@ -11,8 +11,8 @@ import time
 from advisor import Cluster, audit, evaluate, load_cluster, load_model
 from advisor.advice.auditing import config_of, load_of
 from advisor.cluster import Partition, Topic
-from advisor.cluster.describe_format import format_describe
-from advisor.protocol.assignment import assign
+from advisor.cluster.formats.describe_format import format_describe
+from advisor.protocol.rules.assignment import assign
 from advisor.reliability.workload import Workload
 
 TOPICS, PARTITIONS, BROKERS = 1_000, 100, 60

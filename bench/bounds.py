@@ -14,10 +14,13 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from advisor import Config, FailureModel, Workload, load_model
-from advisor.reliability import chain, faults, graph, measures, symmetry
-from advisor.reliability.automaton import automaton
-from advisor.reliability.decisions import Setup
-from advisor.reliability.symmetry import merged
+from advisor.reliability.chain import ctmc
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.measures import replica_set
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.transition_table import automaton
+from advisor.reliability.statespace import lumping, state_graph
+from advisor.reliability.statespace.lumping import merged
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 DRAWS = 6
@@ -97,13 +100,19 @@ def _config(replicas: int, least: int, elr: bool, acks: str | int, unclean: bool
     )
 
 
-def _merged(setup: Setup, setting: faults.Setting) -> tuple[int, ...]:
+def _merged(setup: Setup, setting: fault_processes.Setting) -> tuple[int, ...]:
     """As `symmetry.merged`, but for unclean elections nothing."""
     return tuple(range(len(setting.racks))) if setup.policy.unclean else merged(setup, setting)
 
 
 def _forget() -> None:
-    for cache in (automaton, graph.graph, chain.structure, measures.measure, measures._solved):
+    for cache in (
+        automaton,
+        state_graph.graph,
+        ctmc.structure,
+        replica_set.measure,
+        replica_set._solved,
+    ):
         cache.cache_clear()
 
 
@@ -111,13 +120,13 @@ def judged(setting: Setting, card: FailureModel) -> dict[str, tuple[float, float
     """For each measure: what `evaluate` says, its error, and its stated bound."""
     _forget()
     pattern, config = setting.pattern, setting.config
-    kept = measures.measure(pattern, config, card, LOAD, len(pattern))
-    setup = measures.setup_for(config, card, LOAD, len(pattern))
+    kept = replica_set.measure(pattern, config, card, LOAD, len(pattern))
+    setup = replica_set.setup_for(config, card, LOAD, len(pattern))
     if setup.policy.unclean:
         _forget()
-    with patch.object(symmetry, "merged", _merged):
-        structure = chain.whole_structure(setup, measures.setting_for(pattern, card))
-        whole = measures.solution(structure, config, card, LOAD, len(pattern)).measures(config)
+    with patch.object(lumping, "merged", _merged):
+        structure = ctmc.whole_structure(setup, replica_set.setting_for(pattern, card))
+        whole = replica_set.solution(structure, config, card, LOAD, len(pattern)).measures(config)
     values = {name: sum(causes.values()) for name, causes in kept.causes.items()}
     exact = {name: sum(causes.values()) for name, causes in whole.causes.items()}
     return {

@@ -19,10 +19,10 @@ from threading import Event, Thread
 
 from controller_history import BrokerChange, ControllerChange, History, PartitionChange
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.jars import BrokersUnavailableError
-from advisor.brokers.properties import CONTROLLER
-from advisor.brokers.tools import run_tool
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
+from advisor.kafka_lab.nodes.kafka_tools import run_tool
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 
 VICTIM = 3  # Leads every partition that is counted. Under ZooKeeper the controller is broker 1.
 _PER_TOPIC = 1_000

@@ -27,8 +27,8 @@ from pathlib import Path
 
 from broker_acts import Bench, Times
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Clocks, Wish
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Clocks, Wish
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "data" / "broker_timings.jsonl"

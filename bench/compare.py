@@ -12,10 +12,10 @@ from audit import judged
 from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload
-from advisor.protocol.explore_faults import CRASHES, shortest_loss
-from advisor.protocol.specification import check
-from advisor.reliability.sampler import run_block
-from advisor.reliability.sampler_plan import cut_into_blocks, plan_for
+from advisor.protocol.exploration.shortest_loss import CRASHES, shortest_loss
+from advisor.protocol.specification.model_checker import check
+from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.plan import cut_into_blocks, plan_for
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1)

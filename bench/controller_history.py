@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.metadata_records import Changed, Created, Fence
-from advisor.brokers.properties import CONTROLLER
-from advisor.brokers.record_batches import batches, segments
-from advisor.brokers.registrations import MetadataLog
-from advisor.protocol.partition import Registration
+from advisor.kafka_lab.formats.metadata_records import Changed, Created, Fence
+from advisor.kafka_lab.formats.record_batches import batches, segments
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER
+from advisor.kafka_lab.observation.controller_state import MetadataLog
+from advisor.protocol.rules.partition_registration import Registration
 
 PartitionName = tuple[str, int]
 

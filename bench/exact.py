@@ -17,7 +17,9 @@ from scipy.sparse import linalg
 from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
-from advisor.reliability import chain, measures, solve
+from advisor.reliability.chain import ctmc
+from advisor.reliability.measures import replica_set
+from advisor.reliability.solver import first_passage, generator
 
 try:
     import stormpy
@@ -121,8 +123,8 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
     """A grid, cold and warm."""
 
     def answer() -> None:
-        measures.measure.cache_clear()
-        measures._solved.cache_clear()
+        replica_set.measure.cache_clear()
+        replica_set._solved.cache_clear()
         for config, card in questions:
             evaluate(CLUSTER, config, card, LOAD)
 
@@ -130,32 +132,32 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
     return f"{len(questions)} questions: cold {cold:.1f} s, warm {once(answer):.2f} s"
 
 
-def _loss_flow() -> solve.Flow:
+def _loss_flow() -> generator.Flow:
     """The chain of three replicas in three racks, up to its first loss."""
     model, config = load_model("three_az_cloud"), Config(replication_factor=3)
     setup, setting = (
-        measures.setup_for(config, model, LOAD, 3),
-        measures.setting_for((0, 1, 2), model),
+        replica_set.setup_for(config, model, LOAD, 3),
+        replica_set.setting_for((0, 1, 2), model),
     )
-    guide = measures.guide_for(setup, setting, config, model, LOAD, 3)
-    structure = chain.structure(setup, setting, guide)
-    return measures.solution(structure, config, model, LOAD, 3).until_loss
+    guide = replica_set.guide_for(setup, setting, config, model, LOAD, 3)
+    structure = ctmc.structure(setup, setting, guide)
+    return replica_set.solution(structure, config, model, LOAD, 3).until_loss
 
 
-def _replaced_yearly() -> solve.Flow:
+def _replaced_yearly() -> generator.Flow:
     """Three brokers destroyed yearly and rebuilt in 12 h: how many are away."""
     rates = np.zeros((3, 3))
     for away in range(2):
         rates[away, away + 1] = (3 - away) / YEAR
         rates[away + 1, away] = (away + 1) / 12.0
-    return solve.Flow(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
+    return generator.Flow(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
 
 
 def peers() -> None:
     """Mean time to loss of two chains: ours, a sparse LU, and Storm."""
     for what, flow in (("birth and death", _replaced_yearly()), ("all mechanisms", _loss_flow())):
-        ours = seconds(lambda f=flow: solve.first_loss(f, YEAR), 3)
-        mean = solve.first_loss(flow, YEAR).mean_hours
+        ours = seconds(lambda f=flow: first_passage.first_loss(f, YEAR), 3)
+        mean = first_passage.first_loss(flow, YEAR).mean_hours
         system = sparse.csc_array(sparse.diags_array(flow.out) - flow.rates)
         ones = np.ones(system.shape[0])
         lu = seconds(lambda a=system, b=ones: linalg.splu(a).solve(b), 3)
@@ -168,7 +170,7 @@ def peers() -> None:
         print(f"  Storm, the mean alone: {_storm(flow, ours, mean)}")
 
 
-def _storm(flow: solve.Flow, ours: float, mean: float) -> str:
+def _storm(flow: generator.Flow, ours: float, mean: float) -> str:
     """Ask Storm in a process of its own, which ends when it takes too long."""
     if stormpy is None:
         return "not installed (pip install stormpy, in an environment of its own)"
@@ -185,7 +187,7 @@ def _storm(flow: solve.Flow, ours: float, mean: float) -> str:
     return f"{taken * 1e3:.1f} ms, ratio {ours / taken:.2g}; off by {off:.1g}"
 
 
-def _ask_storm(flow: solve.Flow, answers: Any) -> None:
+def _ask_storm(flow: generator.Flow, answers: Any) -> None:
     model = _storm_model(flow)
     goal = stormpy.parse_properties('T=? [F "loss"]')[0]
     start = time.process_time()
@@ -193,7 +195,7 @@ def _ask_storm(flow: solve.Flow, answers: Any) -> None:
     answers.put((time.process_time() - start, float(found.get_value_vector()[0])))
 
 
-def _storm_model(flow: solve.Flow) -> Any:
+def _storm_model(flow: generator.Flow) -> Any:
     lost = len(flow.absorbed)
     builder = stormpy.datastructures.SparseMatrixBuilder(lost + 1, lost + 1)
     for state in range(lost):

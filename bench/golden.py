@@ -81,16 +81,16 @@ def measured(config: advisor.Config, card: str) -> Any:
 
 
 MEASURES = (
-        "loss_probability_per_year",
-        "loss_events_per_year",
-        "mean_years_to_loss",
-        "acked_records_lost_per_year",
-        "write_unavailability",
-        "read_unavailability",
-        "write_stalled",
-        "records_refused_per_year",
-        "records_dropped_per_year",
-    )
+    "loss_probability_per_year",
+    "loss_events_per_year",
+    "mean_years_to_loss",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "write_stalled",
+    "records_refused_per_year",
+    "records_dropped_per_year",
+)
 
 
 def command_lines() -> Iterator[tuple[str, Any]]:
@@ -114,11 +114,14 @@ def command_lines() -> Iterator[tuple[str, Any]]:
         done = subprocess.run(
             [sys.executable, "-m", "advisor", *words], capture_output=True, text=True, check=False
         )
-        yield "advisor " + " ".join(words).replace(str(ROOT), "."), {
-            "exit": done.returncode,
-            "out": done.stdout.replace(str(ROOT), "."),
-            "err": done.stderr.replace(str(ROOT), "."),
-        }
+        yield (
+            "advisor " + " ".join(words).replace(str(ROOT), "."),
+            {
+                "exit": done.returncode,
+                "out": done.stdout.replace(str(ROOT), "."),
+                "err": done.stderr.replace(str(ROOT), "."),
+            },
+        )
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.html"
         words = ["report", *SAMPLE, "--output", str(report)]

@@ -24,10 +24,10 @@ from threading import Event, Thread
 
 from controller_history import BrokerChange, ControllerChange, History, PartitionChange
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.jars import BrokersUnavailableError
-from advisor.brokers.properties import CONTROLLER, Clocks, Wish
-from advisor.brokers.tools import run_tool
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
+from advisor.kafka_lab.nodes.kafka_tools import run_tool
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER, Clocks, Wish
 
 LOGS = Path(__file__).resolve().parent.parent / "data" / "logs"
 CLOCKS = Clocks(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)

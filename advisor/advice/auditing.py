@@ -19,18 +19,18 @@ from advisor.advice.described import amount_of, config_of, kept_for_ever, load_o
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.findings import BROKEN, Finding, by_weight
 from advisor.advice.goals import Goals, decades_short
+from advisor.advice.phrases import every, first_of, listed, sentence
 from advisor.advice.spread import spread_numbers, spread_words
-from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import share_of
-from advisor.advice.wording import every, first_of, listed, sentence
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.protocol.config import Config
-from advisor.reliability.copysets import Copysets, copysets
+from advisor.formatting import as_given, time_per_year
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.copysets import Copysets, copysets
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.model import FailureModel
-from advisor.reliability.result import Reliability
-from advisor.reliability.wording import as_given, time_per_year
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
+from advisor.tables import data_frame, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,7 +191,7 @@ class Audit:
         MissingExtraError
             pandas is not installed.
         """
-        return data_frame(self.rows(intervals), "a table")
+        return data_frame(self.rows(intervals), what="a table")
 
     def to_frame(self) -> pd.DataFrame:
         """Return `table()`."""

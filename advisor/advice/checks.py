@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from advisor.advice.findings import Finding, finding
+from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
-from advisor.advice.wording import listed
 from advisor.cluster import Cluster, Topic
-from advisor.protocol.config import Config
-from advisor.reliability.empty_leader import empty_leader_share
-from advisor.reliability.model import FailureModel
-from advisor.reliability.placement import Replicas
-from advisor.reliability.result import Reliability
-from advisor.reliability.wording import as_given, percent, significant
+from advisor.formatting import as_given, percent, significant
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Replicas
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.measures.empty_leader import empty_leader_share
+from advisor.reliability.results.reliability import Reliability
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(

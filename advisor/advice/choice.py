@@ -14,11 +14,11 @@ from advisor.advice.goals import (
     decades_short,
     judge,
 )
+from advisor.advice.phrases import listed
 from advisor.advice.tolerance import Survival, survival
-from advisor.advice.wording import listed
 from advisor.errors import InputError, NotComputedError
-from advisor.protocol.config import Config
-from advisor.reliability.result import Reliability
+from advisor.protocol.rules.config import Config
+from advisor.reliability.results.reliability import Reliability
 
 # More powers of ten than any limit leaves room for: what a measure of exactly 0 counts.
 _FARTHEST = 20.0

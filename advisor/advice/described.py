@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from advisor.cluster import Topic
-from advisor.protocol.config import Config
-from advisor.reliability.model import HOURS_PER_YEAR
-from advisor.reliability.wording import as_given
+from advisor.formatting import as_given
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.workload import Workload
 
 MILLISECONDS_PER_HOUR = 3_600_000.0

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from advisor.cluster import Cluster
-from advisor.protocol.versions import NEWEST_KNOWN, parse_version
+from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 
 _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
 

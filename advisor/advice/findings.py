@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from advisor.advice.wording import first_of
+from advisor.advice.phrases import first_of
 
 BROKEN, RISK, NOTE = "broken", "risk", "note"
 

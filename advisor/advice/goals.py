@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from advisor.advice.phrases import how_often, listed
 from advisor.advice.tolerance import Survival
-from advisor.advice.wording import how_often, listed
 from advisor.errors import InputError
-from advisor.reliability.wording import significant, time_per_year
+from advisor.formatting import significant, time_per_year
 
 MEASURES = (
     "loss_probability_per_year",

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
+from advisor.advice.phrases import count, dominant, every, how_often, listed
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import count, dominant, every, how_often, listed
-from advisor.reliability.result import Reliability
-from advisor.reliability.wording import significant, time_per_year
+from advisor.formatting import significant, time_per_year
+from advisor.reliability.results.reliability import Reliability
 
 _BEYOND_BELIEF_YEARS = 1e6
 _SAID: Mapping[str, Callable[[float], str]] = {

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from advisor import plotting
 from advisor.advice import reasons
 from advisor.advice.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.choice import Choice, measures_of
 from advisor.advice.findings import Finding
 from advisor.advice.goals import Goals
-from advisor.advice.plan import DEFAULT_THROTTLE, Plan, make_plan
+from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
+from advisor.advice.phrases import count
 from advisor.advice.story import Story, tell
-from advisor.advice.tables import data_frame, html_table
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
-from advisor.advice.wording import count
 from advisor.cluster import Cluster
-from advisor.protocol.config import Config
-from advisor.reliability import drawing
-from advisor.reliability.model import FailureModel
-from advisor.reliability.wording import as_given, significant
+from advisor.formatting import as_given, significant
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
+from advisor.tables import data_frame, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,7 @@ class Recommendation:
         MissingExtraError
             pandas is not installed.
         """
-        return data_frame(self.rows(intervals), "a table")
+        return data_frame(self.rows(intervals), what="a table")
 
     def to_frame(self) -> pd.DataFrame:
         """Return `table()`."""
@@ -199,7 +199,7 @@ class Recommendation:
         MissingExtraError
             The libraries that draw are not installed.
         """
-        return drawing.draw("report", self, path)
+        return plotting.draw("report", self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw durability against availability, with the current and recommended settings.
@@ -209,7 +209,7 @@ class Recommendation:
         MissingExtraError
             The libraries that draw are not installed.
         """
-        return drawing.draw("recommendation", self, ax)
+        return plotting.draw("recommendation", self, ax)
 
     def explain(self) -> str:
         """Return the whole reasoning as text."""

@@ -10,16 +10,16 @@ from advisor.advice.choice import Choice, choose, ranked
 from advisor.advice.described import amount_of
 from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
+from advisor.advice.phrases import sentence
 from advisor.advice.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
-from advisor.advice.wording import sentence
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError
-from advisor.protocol.config import Config
-from advisor.protocol.versions import MAX_INT, default, parse_version
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import MAX_INT, default, parse_version
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.model import FailureModel
-from advisor.reliability.result import Reliability
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 USUAL_REPLICAS, MOST_REPLICAS = 3, 5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from advisor.advice.wording import count
-from advisor.reliability.copysets import Chance, Copysets
-from advisor.reliability.wording import significant
+from advisor.advice.phrases import count
+from advisor.formatting import significant
+from advisor.reliability.common_cause.copysets import Chance, Copysets
 
 
 def spread_numbers(found: Copysets) -> dict[str, object]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.protocol.config import Config
-from advisor.protocol.explore_faults import CRASHES, Loss, shortest_loss
-from advisor.reliability.wording import capital
+from advisor.formatting import capital
+from advisor.protocol.exploration.shortest_loss import CRASHES, Loss, shortest_loss
+from advisor.protocol.rules.config import Config
 
 _FAULTS = (2, 3)
 _MOST_STATES = 60_000

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from advisor.errors import InputError
-from advisor.protocol.assignment import Algorithm, assign
-from advisor.protocol.config import Config
-from advisor.protocol.versions import NEWEST_KNOWN
+from advisor.protocol.rules.assignment import Algorithm, assign
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import NEWEST_KNOWN
 
 _MOST_ROUNDS = 24
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from advisor.cluster.describe import looks_like_describe, parse_describe
-from advisor.cluster.describe_format import version_numbers
-from advisor.cluster.live import read_live
-from advisor.cluster.live_reach import looks_like_addresses
+from advisor.cluster.formats.describe import looks_like_describe, parse_describe
+from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.formats.json_format import parse_json, seen_brokers
+from advisor.cluster.formats.strimzi import parse_strimzi
+from advisor.cluster.formats.toml_format import parse_toml
+from advisor.cluster.live.reachability import looks_like_addresses
+from advisor.cluster.live.reader import read_live
 from advisor.cluster.model import Cluster
-from advisor.cluster.own_json import parse_json, seen_brokers
-from advisor.cluster.own_toml import parse_toml
 from advisor.cluster.racks import Racks, read_racks
-from advisor.cluster.strimzi import parse_strimzi
 from advisor.errors import InputError
 
 _KINDS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
@@ -41,7 +41,7 @@ def load_cluster(
     ----------
     source : str or path
         The path of a file, or the text itself (it holds a newline). Understood are the output of
-        `kafka-topics.sh --describe` of any version, our TOML (`advisor.cluster.own_toml` says how
+        `kafka-topics.sh --describe` of any version, our TOML (`advisor.cluster.formats.toml_format` says how
         it is written), `Cluster.to_dict` as JSON, the JSON plan of `kafka-reassign-partitions.sh`,
         and Strimzi's YAML.
     racks : mapping, str or path, optional

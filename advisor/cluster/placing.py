@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from advisor.cluster.model import Partition, Topic
 from advisor.errors import InputError
-from advisor.protocol.assignment import assign
+from advisor.protocol.rules.assignment import assign
 
 MAX_PARTITIONS = 200_000
 """More partitions than Kafka serves in one cluster; a larger count is a slip of the finger."""

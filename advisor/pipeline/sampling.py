@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError, InputError, MissingExtraError
-from advisor.reliability.sampler import Row, mark, run_block
-from advisor.reliability.sampler_plan import Block, Plan
+from advisor.reliability.sampler.block import Row, mark, run_block
+from advisor.reliability.sampler.plan import Block, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa

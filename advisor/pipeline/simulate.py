@@ -10,15 +10,16 @@ from typing import Any
 
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError
+from advisor.formatting import significant
 from advisor.pipeline import sampling
 from advisor.pipeline.progress import progress_bar
-from advisor.protocol.config import Config
-from advisor.reliability.model import FailureModel
-from advisor.reliability.placement import Replicas
-from advisor.reliability.sampled import Sampled
-from advisor.reliability.sampler import Row
-from advisor.reliability.sampler_merge import merge
-from advisor.reliability.sampler_plan import (
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Replicas
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import (
     SECONDS_PER_BLOCK,
     Block,
     Plan,
@@ -26,7 +27,6 @@ from advisor.reliability.sampler_plan import (
     plan_for,
     years_per_block,
 )
-from advisor.reliability.wording import significant
 from advisor.reliability.workload import Workload
 
 Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], list[Row]]

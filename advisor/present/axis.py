@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from advisor.present.points import Estimated
-from advisor.present.wording import (
+from advisor.present.labels import (
     availability,
     once_in,
     once_in_years,
     per_year,
     time_per_year,
 )
+from advisor.present.points import Estimated
 
 _LANE = 0.15  # height of the lane of zero, in parts of the axis
 _PAD = 0.05

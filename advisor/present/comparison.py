@@ -11,6 +11,7 @@ from advisor.advice.choice import Choice
 from advisor.advice.recommendation import Recommendation
 from advisor.errors import NotComputedError
 from advisor.present import style
+from advisor.present.labels import interval
 from advisor.present.outcome import (
     BETWEEN,
     COMPARED,
@@ -23,11 +24,10 @@ from advisor.present.outcome import (
 from advisor.present.pareto import draw_pareto, shape_keys
 from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
-from advisor.present.wording import interval
-from advisor.protocol.schemes import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
-from advisor.reliability.result import Reliability
-from advisor.reliability.sampled import Sampled
-from advisor.reliability.schemes import (
+from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.schemes.comparison import (
     FLUSHED_MAJORITY,
     KAFKA,
     SchemeRow,

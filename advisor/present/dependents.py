@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from advisor.present.wording import time_per_year
-from advisor.reliability.internal_topics import Stopped
-from advisor.reliability.result import Reliability
-from advisor.reliability.wording import span
+from advisor.formatting import span
+from advisor.present.labels import time_per_year
+from advisor.reliability.results.dependents import Stopped
+from advisor.reliability.results.reliability import Reliability
 
 
 def dependents_in_words(result: Reliability) -> dict[str, Any]:

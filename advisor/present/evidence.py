@@ -8,9 +8,9 @@ from typing import Any
 
 from advisor import catalog
 from advisor.catalog import Evidence
-from advisor.present.wording import as_given, short
-from advisor.reliability.model import FailureModel, Quantity
-from advisor.reliability.wording import span
+from advisor.formatting import span
+from advisor.present.labels import as_given, short
+from advisor.reliability.failures.failure_model import FailureModel, Quantity
 
 _NAMED = re.compile(r"\[([a-z0-9-]+)\]")
 

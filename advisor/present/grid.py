@@ -13,7 +13,7 @@ from advisor.present.comparison import has_interval
 from advisor.present.outcome import outcomes
 from advisor.present.points import Point, slots
 from advisor.present.settings import tolerance_words
-from advisor.protocol.config import Config
+from advisor.protocol.rules.config import Config
 
 _MISSING = "This combination was not compared: min.insync.replicas above the replication factor."
 # What a reader may choose, in order: the option's name and the label of its list.

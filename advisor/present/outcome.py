@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
+from advisor import formatting as words_of
+from advisor.formatting import percent
 from advisor.present import style
-from advisor.present.points import Estimated, Point
-from advisor.present.wording import (
+from advisor.present.labels import (
     availability,
     interval,
     once_in_years,
@@ -17,10 +18,9 @@ from advisor.present.wording import (
     short,
     time_per_year,
 )
-from advisor.reliability import wording as words_of
-from advisor.reliability.result import Reliability
-from advisor.reliability.sampled import Sampled
-from advisor.reliability.wording import percent
+from advisor.present.points import Estimated, Point
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Sampled
 
 _MOST_CAUSES = 4
 

@@ -18,6 +18,7 @@ from advisor.advice.auditing import WITHOUT_INTERVALS
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings import grouped
 from advisor.errors import InputError
+from advisor.formatting import percent, significant
 from advisor.present import style
 from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
 from advisor.present.dependents import dependents_in_words
@@ -29,9 +30,8 @@ from advisor.present.plots import plot_curves
 from advisor.present.sampled_check import sampled_check
 from advisor.present.settings import rack_words, tolerance_words
 from advisor.present.tornado import largest_swings
-from advisor.reliability.cost import in_bytes
-from advisor.reliability.sampled import Sampled
-from advisor.reliability.wording import percent, significant
+from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.results.sampled import Sampled
 
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 4.0}

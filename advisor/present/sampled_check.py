@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from advisor.formatting import significant
+from advisor.present.labels import interval, once_in_years, per_year, time_per_year
 from advisor.present.outcome import BETWEEN, LOST
-from advisor.present.wording import interval, once_in_years, per_year, time_per_year
-from advisor.reliability.result import Reliability
-from advisor.reliability.sampled import Estimate, Sampled
-from advisor.reliability.wording import significant
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Estimate, Sampled
 
 _MEASURES = (
     (LOST, "Acknowledged records lost"),

@@ -11,15 +11,15 @@ from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError, ConfigError, NotComputedError
 from advisor.present import style
+from advisor.present.labels import once_in_years, time_per_year
 from advisor.present.outcome import compared_outcomes, estimated, outcomes, point_of
 from advisor.present.plots import plot_curves
 from advisor.present.points import Point
-from advisor.present.wording import once_in_years, time_per_year
-from advisor.protocol.config import Config
+from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.model import FailureModel
-from advisor.reliability.result import Reliability
-from advisor.reliability.tolerances import never_writes
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.fault_tolerance import never_writes
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3

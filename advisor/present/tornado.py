@@ -11,9 +11,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from advisor.present import style
 from advisor.present.comparison import shown_figure
 from advisor.present.evidence import range_in_words
-from advisor.present.wording import once_in_years, short, time_per_year
-from advisor.reliability.result import Reliability
-from advisor.reliability.tornado import Swing, Tornado
+from advisor.present.labels import once_in_years, short, time_per_year
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
 _MOST_IN_A_TABLE = 3

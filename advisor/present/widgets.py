@@ -17,9 +17,9 @@ from advisor.present.settings import (
     verdict,
     waiting_html,
 )
-from advisor.protocol.config import Config
-from advisor.protocol.versions import MAX_INT, NEWEST_KNOWN
-from advisor.reliability.model import FailureModel, load_model
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import MAX_INT, NEWEST_KNOWN
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
 _LONGEST_DELIVERY_TIMEOUT_MS = 86_400_000

@@ -9,16 +9,16 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from advisor.protocol.config import Config
-from advisor.reliability.anyloss import KAFKA_TAILS, AnyLoss, SetLosses, any_loss
-from advisor.reliability.assumptions import assumptions
-from advisor.reliability.cost import cost_of
-from advisor.reliability.measures import SetMeasures, measure
-from advisor.reliability.model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.placement import Brokers, Placement, Replicas, place
-from advisor.reliability.rates import rate_per_hour
-from advisor.reliability.result import Reliability, tolerance
-from advisor.reliability.solve import EXACT, ROUGH
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, SetLosses, any_loss
+from advisor.reliability.common_cause.placement import Brokers, Placement, Replicas, place
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.transition_rates import rate_per_hour
+from advisor.reliability.measures.replica_set import SetMeasures, measure
+from advisor.reliability.results.assumptions import assumptions
+from advisor.reliability.results.cost import cost_of
+from advisor.reliability.results.reliability import Reliability, tolerance
+from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
 _SUMMED = (

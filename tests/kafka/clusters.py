@@ -5,9 +5,9 @@ from typing import NoReturn
 
 import pytest
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.jars import BrokersUnavailableError
-from advisor.brokers.properties import Wish
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
+from advisor.kafka_lab.nodes.node_properties import Wish
 
 
 def left_out(reason: str) -> NoReturn:

@@ -14,14 +14,14 @@ import sys
 import time
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_scripts import KINDS, Kind, scripts
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.playing import printed_by, wish_of
-from advisor.brokers.properties import Wish
 from advisor.errors import AdvisorError
-from advisor.protocol.play import play, played
-from advisor.protocol.scenario import parse
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.player import printed_by, wish_of
+from advisor.protocol.scenario.language import parse
+from advisor.protocol.scenario.player import play, played
+from random_scripts import KINDS, Kind, scripts
 
 
 def wish_for(kind: Kind) -> Wish:

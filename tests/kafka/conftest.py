@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from clusters import started
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from clusters import started
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.tools import MAIN_CLASSES, run_tool, tool_command
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.kafka_tools import MAIN_CLASSES, run_tool, tool_command
 
 # What the tools print where they fail, whatever their return code is.
 FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option")

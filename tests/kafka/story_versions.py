@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from advisor.brokers.jars import RELEASES
-from advisor.brokers.playing import wish_of
 from advisor.errors import AdvisorError
-from advisor.protocol.play import play
-from advisor.protocol.scenario import parse
+from advisor.kafka_lab.nodes.distribution import RELEASES
+from advisor.kafka_lab.player import wish_of
+from advisor.protocol.scenario.language import parse
+from advisor.protocol.scenario.player import play
 
 # What is run by default: the last release with ZooKeeper, and the newest.
 KEPT = ("3.9", "4.3")

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from conformance import difference, wish_for
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_scripts import KINDS, scripts
 
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from conformance import difference, wish_for
+from random_scripts import KINDS, scripts
 
 SCRIPTS_OF_EACH_KIND = 2
 

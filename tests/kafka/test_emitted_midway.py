@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from emitted_scripts import Shell, create_topics
 
 import advisor
-from advisor.advice.plan import make_plan
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
+from advisor.advice.migration.plan import make_plan
 from advisor.cluster import Topic
-from advisor.protocol.config import Config
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.protocol.rules.config import Config
+from emitted_scripts import Shell, create_topics
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 BYTES_PER_SECOND = 20_000

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from clusters import left_out
-from emitted_scripts import Shell, create_topics
 
 import advisor
-from advisor.advice.plan import Plan, make_plan
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
+from advisor.advice.migration.plan import Plan, make_plan
 from advisor.cluster import Topic
-from advisor.protocol.config import Config
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.protocol.rules.config import Config
+from clusters import left_out
+from emitted_scripts import Shell, create_topics
 
 # One of each way of speaking: the release of the tools, its Scala, and what the advisor is told.
 RELEASES = [

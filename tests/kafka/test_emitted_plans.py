@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import pytest
 import yaml
-from emitted_scripts import Ran, Shell, create_topics
 
 import advisor
-from advisor.advice.plan import make_plan
-from advisor.advice.properties import broker_properties
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.properties import broker_properties
 from advisor.advice.recommendation import Recommendation
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
 from advisor.cluster import Cluster, Topic
-from advisor.protocol.config import Config
-from advisor.protocol.versions import default
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import default
+from emitted_scripts import Ran, Shell, create_topics
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
 PLACED = {

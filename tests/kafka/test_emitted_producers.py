@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from clusters import left_out
 from confluent_kafka import KafkaException, Producer
 
-from advisor.advice.properties import java_producer, librdkafka_producer
+from advisor.advice.migration.properties import java_producer, librdkafka_producer
 from advisor.advice.search import candidates
 from advisor.errors import ConfigError
-from advisor.protocol.config import Config
+from advisor.protocol.rules.config import Config
+from clusters import left_out
 
 # A Java client for each change of the producer's settings, and the version the advisor is told.
 CLIENTS = {

@@ -1,6 +1,7 @@
 """What a script printed is judged by what its tools said last."""
 
 import pytest
+
 from emitted_scripts import Ran
 
 DONE = "Reassignment of partition together-1 is completed.\n"

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.plan import make_plan
-from advisor.advice.properties import strimzi_topics
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.properties import strimzi_topics
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.protocol.config import Config
+from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
 
 SCHEMA = json.loads((Path(__file__).parent / "strimzi-fields.json").read_text())

@@ -9,11 +9,12 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from advisor import FailureModel, load_cluster, recommend
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
-from advisor.brokers.tools import run_tool
-from advisor.cluster import Cluster, Topic, live_client
+from advisor.cluster import Cluster, Topic
+from advisor.cluster.live import client
 from advisor.cluster.observed import Setting
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.kafka_tools import run_tool
+from advisor.kafka_lab.nodes.node_properties import Wish
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 STATIC = {"min.insync.replicas": "2", "auto.create.topics.enable": "true"}
@@ -108,8 +109,8 @@ def test_a_running_cluster_is_what_its_own_tool_says(running: RealCluster) -> No
 def test_pages_are_put_together(running: RealCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for one partition and one topic at a time, the cluster is the same."""
     at_once = load_cluster(running.bootstrap)
-    monkeypatch.setattr(live_client, "PARTITIONS_AT_ONCE", 1)
-    monkeypatch.setattr(live_client, "TOPICS_AT_ONCE", 1)
+    monkeypatch.setattr(client, "PARTITIONS_AT_ONCE", 1)
+    monkeypatch.setattr(client, "TOPICS_AT_ONCE", 1)
     assert load_cluster(running.bootstrap) == at_once
 
 

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from certificates import authority
-from emitted_scripts import Shell
 
 from advisor import load_cluster
 from advisor.__main__ import main
-from advisor.advice.moves import Move, election_json, reassignment_json
-from advisor.advice.plan import make_plan
-from advisor.advice.tools import Tools
-from advisor.brokers.cluster import RealCluster
-from advisor.brokers.properties import Wish
-from advisor.brokers.tools import run_tool
+from advisor.advice.migration.moves import Move, election_json, reassignment_json
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster
 from advisor.errors import InputError
-from advisor.protocol.config import Config
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.kafka_tools import run_tool
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
+from certificates import authority
+from emitted_scripts import Shell
 
 PASSWORDS = {"alice": "alice's own; secret", "bob": "bob-secret"}
 SCRAM = "scram-secret"

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
+from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.player import printed_by, wish_of
+from advisor.protocol.scenario.language import parse
+from advisor.protocol.scenario.player import play, played
 from clusters import started
 from story_versions import retold, version_for
-
-from advisor.brokers.playing import printed_by, wish_of
-from advisor.brokers.properties import Wish
-from advisor.protocol.play import play, played
-from advisor.protocol.scenario import parse
 
 HERE = Path(__file__).parent
 STORIES = {p.stem: p.read_text() for p in sorted((HERE.parent / "scenarios").glob("*.txt"))}

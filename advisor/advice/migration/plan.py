@@ -1,0 +1,316 @@
+"""From where the topics are to a recommended configuration: what to run, in which order.
+
+What changes only `min.insync.replicas` is done at once; where replicas are added, they are copied
+first. Changing `min.insync.replicas` clears the eligible leader replicas (KIP-966), so every
+change is made while all replicas are in sync.
+
+What changes only the topics asked for is run. The brokers' default would change every topic that
+has no value of its own: it stands in a comment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
+from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
+from advisor.advice.migration.tools import Tools
+from advisor.advice.phrases import listed
+from advisor.cluster import Cluster, Topic
+from advisor.cluster.model import INTERNAL_TOPICS
+from advisor.formatting import significant
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import default
+from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.workload import Workload
+
+MIN_ISR = "min.insync.replicas"
+UNCLEAN = "unclean.leader.election.enable"
+_UNCLEAN_OPTION = "unclean_leader_election_enable"
+MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
+DEFAULT_THROTTLE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Shell lines by purpose, and the files that they and the clients need.
+
+    Attributes
+    ----------
+    preflight, steps, verify, rollback : tuple of str
+        Lines for a shell; comments begin with "#". Where one of them fails the rest is not to be
+        run: the scripts stop by themselves.
+    files : mapping of str to str
+        Content by file name.
+    moves : tuple of Move
+        The replicas that are moved.
+    """
+
+    preflight: tuple[str, ...]
+    steps: tuple[str, ...]
+    verify: tuple[str, ...]
+    rollback: tuple[str, ...]
+    files: Mapping[str, str]
+    moves: tuple[Move, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """Everything to run, in order, without the way back."""
+        return [*self.preflight, *self.steps, *self.verify]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One option of one topic, and what it is now (None: not set on the topic itself)."""
+
+    topic: Topic
+    key: str
+    before: str | None
+    after: str
+
+
+def make_plan(
+    cluster: Cluster,
+    config: Config,
+    load: Workload,
+    bytes_per_second: int = DEFAULT_THROTTLE,
+    topics: Sequence[str] | None = None,
+) -> Plan:
+    """Return the way from a cluster as described to a configuration for its topics.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Without topics, the plan creates one.
+    config : Config
+    load : Workload
+        Partitions of a topic still to be created.
+    bytes_per_second : int
+        Throttle of the copying, per broker.
+    topics : sequence of str, optional
+        Only these; every topic unless given. A topic with more replicas than `config` asks for
+        is left as it is: a plan never throws copies away.
+    """
+    tools = _tools(cluster, config)
+    files = {**producer_files(config), "server.properties": broker_properties(config)}
+    chosen = [t for t in cluster.topics if topics is None or t.name in topics]
+    if not chosen:
+        files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
+        steps = (*tools.variables, *_creation(tools, config, load))
+        rollback = ("# The topic is new: there is nothing to go back to.",)
+        return Plan((), steps, (tools.describe("my-topic"),), rollback, files, ())
+    factor = config.replication_factor
+    assert factor is not None
+    kept = [t for t in chosen if _replicas_needed(t) > factor]
+    targets = [t for t in chosen if _replicas_needed(t) <= factor]
+    moves = plan_moves(
+        targets, cluster.brokers, {t.name: factor for t in targets}, counted=cluster.topics
+    )
+    own = partial(_is_own, cluster)
+    changes = [change for topic in targets for change in _changes(topic, config, own)]
+    growing = {t.name for t in targets if any(p.replication_factor < factor for p in t.partitions)}
+    if moves:
+        files[MOVES_FILE] = reassignment_json(moves)
+        files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
+        files[ELECTION_FILE] = election_json(moves)
+    settings = {t.name: dict(t.configs) for t in targets}
+    for change in changes:
+        settings[change.topic.name][change.key] = change.after
+    files["kafka-topics.yaml"] = strimzi_topics(
+        [(t.name, len(t.partitions)) for t in targets], config, settings
+    )
+    named = {t.name for t in chosen}
+    fewer = [t.name for t in cluster.topics if t.name not in named and _refuses(t, config)]
+    return Plan(
+        preflight=(*tools.variables, *_preflight(tools, config)),
+        steps=(
+            *_steps(tools, changes, growing, moves, bytes_per_second, load),
+            *_default_for_new(tools, config, fewer),
+            *_kept(kept, factor),
+        ),
+        verify=tuple(_verification(tools, targets)),
+        rollback=(
+            *tools.variables,
+            *_way_back(tools, changes, moves, bytes_per_second),
+            *_default_back(tools, config),
+        ),
+        files=files,
+        moves=moves,
+    )
+
+
+def _tools(cluster: Cluster, config: Config) -> Tools:
+    """Kafka's tools, with the way in to a cluster that was asked itself."""
+    seen = cluster.observed
+    if seen is None or not seen.bootstrap_servers:
+        return Tools(config.kafka_version)
+    return Tools(config.kafka_version, seen.bootstrap_servers, seen.command_config)
+
+
+def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
+    """Whether a setting is the topic's own; what a describe output shows is taken as such."""
+    own = cluster.observed.own_value(topic.name, key) if cluster.observed else None
+    return key in topic.configs if own is None else own
+
+
+def _replicas_needed(topic: Topic) -> int:
+    return max(partition.replication_factor for partition in topic.partitions)
+
+
+def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
+    yield "# A new topic; put its own name in place of my-topic:"
+    configs = {}
+    if default(_UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
+        configs[UNCLEAN] = "false"
+    if config.rules.min_isr_supported:
+        configs[MIN_ISR] = str(config.min_insync_replicas)
+    assert config.replication_factor is not None
+    yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
+
+
+def _changes(topic: Topic, config: Config, own: Callable[[Topic, str], bool]) -> Iterator[_Change]:
+    stated = topic.configs.get(MIN_ISR)
+    wanted = str(config.min_insync_replicas)
+    if config.rules.min_isr_supported and stated != wanted:
+        yield _Change(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
+    unclean = topic.configs.get(UNCLEAN)
+    by_default = bool(default(_UNCLEAN_OPTION, config.kafka_version))
+    is_unclean = by_default if unclean is None else unclean.lower() == "true"
+    if is_unclean and not config.unclean_leader_election_enable:
+        yield _Change(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
+
+
+def _preflight(tools: Tools, config: Config) -> Iterator[str]:
+    yield "# Before anything else: the list must be empty, that is, every replica in sync."
+    if config.eligible_leader_replicas:
+        yield (
+            f"# Changing {MIN_ISR} clears the eligible leader replicas (KIP-966): a partition "
+            "that lives on them then has none."
+        )
+    yield tools.under_replicated()
+
+
+def _steps(
+    tools: Tools,
+    changes: Sequence[_Change],
+    growing: set[str],
+    moves: Sequence[Move],
+    bytes_per_second: int,
+    load: Workload,
+) -> Iterator[str]:
+    at_once = [c for c in changes if c.topic.name not in growing]
+    afterwards = [c for c in changes if c.topic.name in growing]
+    if not changes and not moves:
+        yield "# Every topic is already as recommended."
+    yield from _alterations(tools, at_once)
+    if moves:
+        copies = sum(move.copies for move in moves)
+        yield (
+            f"# Copy {copies} replicas; {bytes_per_second:,} bytes/s a broker is the throttle, "
+            "set it to what your network can spare."
+        )
+        yield from _duration(moves, load, bytes_per_second)
+        yield tools.reassign(MOVES_FILE, bytes_per_second)
+        yield "# Wait until every partition is complete; that also removes the throttle:"
+        yield tools.await_reassignment(MOVES_FILE, len(moves))
+        yield tools.elect_preferred(ELECTION_FILE)
+    if afterwards:
+        yield "# Once the copies are in sync:"
+    yield from _alterations(tools, afterwards)
+
+
+def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
+    """How much is copied at the load given or assumed, and how long that takes at least.
+
+    Kafka's own topics are small beside the others and not in the load. The broker that receives
+    most is the last to be done; new records are copied on top.
+    """
+    copied: Counter[int] = Counter()
+    for move in moves:
+        if move.topic not in INTERNAL_TOPICS:
+            copied.update(set(move.after) - set(move.before))
+    each = load.retained_bytes / load.partitions
+    if not copied or not each or not bytes_per_second:
+        return
+    minutes = max(copied.values()) * each / bytes_per_second / 60.0
+    long = minutes >= 120.0
+    time = f"{significant(minutes / 60.0 if long else minutes)} {'hours' if long else 'minutes'}"
+    yield (
+        f"# At the load given or assumed that is {in_bytes(copied.total() * each)}, Kafka's own "
+        f"topics aside, and takes at least {time}."
+    )
+
+
+def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
+    settings: dict[str, dict[str, str]] = {}
+    for change in changes:
+        settings.setdefault(change.topic.name, {})[change.key] = change.after
+    for topic, wanted in settings.items():
+        yield tools.alter_topic(topic, wanted)
+
+
+def _default_for_new(tools: Tools, config: Config, fewer: Sequence[str]) -> Iterator[str]:
+    """How the brokers' default is set for topics still to be made, in comments."""
+    for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
+    if for_new is None:
+        return
+    yield "# For topics still to be made: server.properties, and this line, which is not run here,"
+    yield "# because every topic without a value of its own takes it at once:"
+    yield f"#   {for_new}"
+    if config.eligible_leader_replicas:
+        yield "# (it also clears the eligible leader replicas of those topics)"
+    if fewer:
+        yield f"# Not yet: these have fewer replicas and would refuse acks=all: {listed(fewer)}."
+
+
+def _default_back(tools: Tools, config: Config) -> Iterator[str]:
+    # While there are eligible leader replicas, Kafka refuses to remove the default.
+    if config.eligible_leader_replicas:
+        line = tools.alter_default(MIN_ISR, str(default("min_insync_replicas", "4.1")))
+    else:
+        line = tools.unset_default(MIN_ISR)
+    if line is not None:
+        yield f"# If you set the brokers' default, and it was Kafka's before: {line}"
+
+
+def _refuses(topic: Topic, config: Config) -> bool:
+    """Whether the topic would refuse acks=all if it took the recommended min ISR."""
+    assert config.min_insync_replicas is not None
+    return not config.rules.min_isr_capped and _replicas_needed(topic) < config.min_insync_replicas
+
+
+def _kept(kept: Sequence[Topic], factor: int) -> Iterator[str]:
+    for topic in kept:
+        yield (
+            f"# {topic.name} has {_replicas_needed(topic)} replicas and keeps them and its "
+            f"settings; {factor} would be enough."
+        )
+
+
+def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
+    yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
+    if targets:
+        yield tools.describe(*(topic.name for topic in targets))
+    yield tools.under_replicated()
+
+
+def _way_back(
+    tools: Tools, changes: Sequence[_Change], moves: Sequence[Move], bytes_per_second: int
+) -> Iterator[str]:
+    yield "# The way back, with all replicas in sync:"
+    for change in reversed(changes):
+        if change.before is None:
+            yield tools.unset_topic(change.topic.name, change.key)
+        else:
+            yield tools.alter_topic(change.topic.name, {change.key: change.before})
+    if moves:
+        yield "# Call off what is still being copied, if anything is, and move back:"
+        cancel = tools.cancel_reassignment(MOVES_FILE)
+        if cancel is not None:
+            yield cancel
+        yield tools.reassign(MOVES_BACK_FILE, bytes_per_second, instead=True)
+        yield tools.await_reassignment(MOVES_BACK_FILE, len(moves))
+        yield tools.elect_preferred(ELECTION_FILE)

@@ -1,0 +1,177 @@
+"""The settings of producers and topics as the files that their owners keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import yaml
+
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import parse_version
+
+_RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
+
+
+def producer_files(config: Config) -> dict[str, str]:
+    """Return `producer.properties` (Java) and `librdkafka.properties` by name."""
+    return {
+        "producer.properties": java_producer(config),
+        "librdkafka.properties": librdkafka_producer(config),
+    }
+
+
+def java_producer(config: Config) -> str:
+    """Return a Java producer's properties.
+
+    `enable.idempotence=true` is written out where it is possible: then a setting that conflicts
+    with it is an error, while a default that conflicts is switched off in silence (KIP-679,
+    KAFKA-13598).
+    """
+    version = parse_version(config.kafka_version)
+    lines = [f"acks={config.acks}"]
+    if config.retries is not None:
+        lines.append(f"retries={config.retries}")
+    if config.delivery_timeout_ms is not None:
+        lines.append(f"delivery.timeout.ms={config.delivery_timeout_ms}")
+        lines.append(f"request.timeout.ms={config.request_timeout_ms}")
+        lines.append(f"linger.ms={config.linger_ms}")
+    for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
+        if name in config.explicit:
+            lines.append(f"{name.replace('_', '.')}={getattr(config, name)}")
+    if _idempotent(config):
+        lines.append("enable.idempotence=true")
+    elif "enable_idempotence" in config.explicit and version >= (0, 11):
+        lines.append("enable.idempotence=false")
+    lines.append(f"max.in.flight.requests.per.connection={_in_flight(config)}")
+    return f"# Java producer, Kafka {config.kafka_version}\n" + "".join(f"{x}\n" for x in lines)
+
+
+def librdkafka_producer(config: Config) -> str:
+    """Return the same for librdkafka and the clients built on it (Python, Go, .NET).
+
+    Its own defaults differ: no idempotence, a million requests in flight, 300 s to deliver, and
+    any number of retries whatever the version. Its 0 for delivery.timeout.ms means for ever, and
+    its ranges are narrower (read in its CONFIGURATION.md, 2.16).
+    """
+    lines = [f"acks={config.acks}"]
+    idempotent = _idempotent(config)
+    if idempotent:
+        lines.append("enable.idempotence=true")
+    most = 5 if idempotent else 1_000_000
+    lines.append(f"max.in.flight.requests.per.connection={min(_in_flight(config), most)}")
+    if config.delivery_timeout_ms is not None:
+        lines.append(f"delivery.timeout.ms={max(1, config.delivery_timeout_ms)}")
+    if config.retries is not None:
+        lines.append(f"retries={config.retries}")
+    for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
+        if name in config.explicit:
+            value = min(max(1, getattr(config, name)), 300_000)
+            lines.append(f"{name.replace('_', '.')}={value}")
+    return "# librdkafka (confluent-kafka for Python, Go and .NET)\n" + "".join(
+        f"{x}\n" for x in lines
+    )
+
+
+def _idempotent(config: Config) -> bool:
+    """Whether idempotence is possible and nobody declined it."""
+    if "enable_idempotence" in config.explicit:
+        return bool(config.enable_idempotence)
+    possible = config.acks == "all" and config.retries != 0
+    return possible and parse_version(config.kafka_version) >= (0, 11)
+
+
+def _in_flight(config: Config) -> int:
+    """How many requests may be in flight: no more than idempotence allows (one in 0.11)."""
+    asked = config.max_in_flight_requests_per_connection or 5
+    if not _idempotent(config):
+        return asked
+    return min(asked, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
+
+
+def broker_properties(config: Config) -> str:
+    """Return what `server.properties` of every broker should say for topics made in future.
+
+    With eligible leader replicas `min.insync.replicas` of a broker's file is ignored (KIP-966).
+    """
+    version = parse_version(config.kafka_version)
+    factor, min_isr = config.replication_factor, config.min_insync_replicas
+    lines = [f"default.replication.factor={factor}", f"offsets.topic.replication.factor={factor}"]
+    if version >= (0, 11):
+        lines += [
+            f"transaction.state.log.replication.factor={factor}",
+            f"transaction.state.log.min.isr={min_isr}",
+        ]
+    head = f"# For server.properties of every broker, Kafka {config.kafka_version}.\n"
+    head += "# It holds for topics made after their restart and changes none that exists.\n"
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+def strimzi_topics(
+    topics: Sequence[tuple[str, int]],
+    config: Config,
+    settings: Mapping[str, Mapping[str, str]] | None = None,
+) -> str:
+    """Return Strimzi `KafkaTopic` resources for (name, partitions).
+
+    A name that Kubernetes does not take goes into `spec.topicName`. Strimzi changes `replicas` of
+    an existing topic only through Cruise Control.
+
+    Parameters
+    ----------
+    topics : sequence of (str, int)
+    config : Config
+    settings : mapping of str to mapping, optional
+        By topic, what is to be set on it beside `min.insync.replicas`. Strimzi's topic operator
+        takes away whatever a resource does not name (read in its `BatchingTopicController`, 2026).
+    """
+    documents = []
+    taken: set[str] = set()
+    for name, partitions in topics:
+        resource = _resource_name(name, taken)
+        taken.add(resource)
+        stated: dict[str, object] = {
+            key: _scalar(text) for key, text in (settings or {}).get(name, {}).items()
+        }
+        stated["min.insync.replicas"] = config.min_insync_replicas
+        documents.append(_strimzi_topic(resource, name, partitions, config, stated))
+    head = (
+        "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
+        "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"
+        "# here: add those of your topics that the description did not show.\n"
+    )
+    return head + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)
+
+
+def _scalar(text: str) -> str | int | bool:
+    """Return a setting as people write it in YAML: a number or a truth value without quotes."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _resource_name(topic: str, taken: set[str]) -> str:
+    """Return the topic's name as Kubernetes takes it, unlike those that are taken."""
+    plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower())
+    # Between the dots, too, a name begins and ends with a letter or digit.
+    labels = (label.strip("-") for label in plain.split("."))
+    plain = ".".join(label for label in labels if label) or "topic"
+    name, number = plain, 1
+    while name in taken:
+        number += 1
+        name = f"{plain}-{number}"
+    return name
+
+
+def _strimzi_topic(
+    resource: str, name: str, partitions: int, config: Config, settings: Mapping[str, object]
+) -> dict[str, object]:
+    spec: dict[str, object] = {} if resource == name else {"topicName": name}
+    spec["partitions"] = partitions
+    spec["replicas"] = config.replication_factor
+    spec["config"] = dict(settings)
+    return {
+        "apiVersion": "kafka.strimzi.io/v1",
+        "kind": "KafkaTopic",
+        "metadata": {"name": resource, "labels": {"strimzi.io/cluster": "my-cluster"}},
+        "spec": spec,
+    }

@@ -1,0 +1,184 @@
+"""The command lines of Kafka's own tools, as each version takes them.
+
+Which tool took `--bootstrap-server` when was read in the options of each at its tag:
+`kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
+(KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
+`--throttle` 0.10.1 (KIP-73), `--cancel` and `--additional` 2.6 (KIP-455). All take
+`--command-config`; `kafka-leader-election.sh` since 4.2 (KIP-1147), and `--admin.config` before.
+`kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from advisor.protocol.rules.versions import Version, parse_version
+
+BOOTSTRAP = "$BS"
+ZOOKEEPER = "$ZK"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Writes command lines for one version of Kafka.
+
+    Parameters
+    ----------
+    kafka_version : str
+        Such as "4.1" or "2.1".
+    bootstrap_servers : str
+        Where the cluster is, for the variable's default.
+    command_config : str or None
+        Path of the client properties that the tools need to get in.
+    """
+
+    kafka_version: str
+    bootstrap_servers: str = "localhost:9092"
+    command_config: str | None = None
+
+    @property
+    def _version(self) -> Version:
+        return parse_version(self.kafka_version)
+
+    def _connect(self, since: Version) -> str:
+        if self._version >= since:
+            return self._bootstrap()
+        return f"--zookeeper {ZOOKEEPER}"
+
+    def _bootstrap(self, option: str = "--command-config") -> str:
+        asked = f"--bootstrap-server {BOOTSTRAP}"
+        return asked if self.command_config is None else f'{asked} {option} "$CLIENT"'
+
+    def _topics(self) -> str:
+        return f"kafka-topics.sh {self._connect((2, 2))}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The shell variables that the lines use; what the shell has set already is kept."""
+        lines = []
+        if self._version >= (1, 1):
+            lines.append(f"BS=${{BS:-{self.bootstrap_servers}}}   # your brokers")
+            if self.command_config is not None:
+                path = shlex.quote(self.command_config)
+                lines.append(f"CLIENT=${{CLIENT:-{path}}}   # your client properties")
+        if self._version < (2, 6):
+            lines.append("ZK=${ZK:-localhost:2181}   # your ZooKeeper")
+        return tuple(lines)
+
+    def describe(self, *topics: str) -> str:
+        """Show topics with the replicas and in-sync replicas of their partitions."""
+        return f"{self._topics()} --describe --topic {_pattern(*topics)}"
+
+    def under_replicated(self) -> str:
+        """List partitions with a replica out of sync, and fail if there is any."""
+        # A pipeline that begins with "!" would not stop a script that runs under "set -e".
+        return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
+
+    def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
+        """Create a topic."""
+        line = (
+            f"{self._topics()} --create --topic {topic} --partitions {partitions} "
+            f"--replication-factor {factor}"
+        )
+        return line + "".join(f" --config {key}={value}" for key, value in configs.items())
+
+    def alter_topic(self, topic: str, settings: Mapping[str, str]) -> str:
+        """Set options of a topic; no value may hold a comma."""
+        pairs = [f"{key}={value}" for key, value in settings.items()]
+        if self._version < (0, 9):
+            options = " ".join(f"--config {pair}" for pair in pairs)
+            return f"{self._topics()} --alter --topic {_pattern(topic)} {options}"
+        return (
+            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
+            f"--entity-name {topic} --add-config {','.join(pairs)}"
+        )
+
+    def unset_topic(self, topic: str, key: str) -> str:
+        """Remove one option of a topic, so that the brokers' default holds again."""
+        if self._version < (0, 9):
+            return f"{self._topics()} --alter --topic {_pattern(topic)} --delete-config {key}"
+        return (
+            f"kafka-configs.sh {self._connect((2, 5))} --alter --entity-type topics "
+            f"--entity-name {topic} --delete-config {key}"
+        )
+
+    def alter_default(self, key: str, value: str) -> str | None:
+        """Set the brokers' default while they run (KIP-226, 1.1); None before."""
+        if self._version < (1, 1):
+            return None
+        return f"{self._defaults()} --add-config {key}={value}"
+
+    def unset_default(self, key: str) -> str | None:
+        """Remove the default set while they run; None before 1.1."""
+        return None if self._version < (1, 1) else f"{self._defaults()} --delete-config {key}"
+
+    def _defaults(self) -> str:
+        return (
+            f"kafka-configs.sh {self._bootstrap()} --alter --entity-type brokers --entity-default"
+        )
+
+    def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> str:
+        """Start moving replicas, no faster than so many bytes per second and broker.
+
+        Parameters
+        ----------
+        file : str
+        bytes_per_second : int
+        instead : bool
+            Also where other moves of these partitions still run, which it takes the place of;
+            before 2.6 the tool refuses that.
+        """
+        line = f"{self._reassign()} --reassignment-json-file {file} --execute"
+        if instead and self._version >= (2, 6):
+            line += " --additional"
+        if self._version < (0, 10, 1):
+            return line
+        return f"{line} --throttle {bytes_per_second}"
+
+    def await_reassignment(self, file: str, moves: int) -> str:
+        """Ask every ten seconds whether the moves are done; the last time removes the throttle.
+
+        Parameters
+        ----------
+        file : str
+        moves : int
+            How many partitions the file names. The tool says of each, when it is there, that it
+            "is completed" (3.3), "is complete" (2.6) or "completed successfully" (before).
+        """
+        asked = f"{self._reassign()} --reassignment-json-file {file} --verify"
+        done = "grep -cE ' is complete|completed successfully'"
+        return f'until test "$({asked} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
+
+    def cancel_reassignment(self, file: str) -> str | None:
+        """Call off moves that are still running; None where the tool cannot.
+
+        In 3.7 to 3.9 it overlooks those that only add replicas, and takes their throttle away
+        (mended by apache/kafka#20003, in 4.0.2 at the latest). Moving back over them helps there;
+        by itself that does not help in 4.3, where they are waited for.
+        """
+        if self._version < (2, 6):
+            return None
+        return f"{self._reassign()} --reassignment-json-file {file} --cancel"
+
+    def elect_preferred(self, file: str) -> str:
+        """Give the partitions in a file back to their preferred leaders."""
+        if self._version < (2, 4):
+            return (
+                f"kafka-preferred-replica-election.sh --zookeeper {ZOOKEEPER} "
+                f"--path-to-json-file {file}"
+            )
+        option = "--admin.config" if self._version < (4, 2) else "--command-config"
+        return (
+            f"kafka-leader-election.sh {self._bootstrap(option)} --election-type preferred "
+            f"--path-to-json-file {file}"
+        )
+
+    def _reassign(self) -> str:
+        return f"kafka-reassign-partitions.sh {self._connect((2, 6))}"
+
+
+def _pattern(*topics: str) -> str:
+    """Return the names for an option that takes a regular expression, quoted for a shell."""
+    return shlex.quote("|".join(topic.replace(".", r"\.") for topic in topics))

@@ -1,0 +1,69 @@
+"""Parts of sentences: small numbers with two digits, counts, lists, how often something happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from advisor.formatting import capital, mechanism, percent, years
+
+_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def years_between(probability: float) -> float:
+    """Return the mean years between random events of which a year has one with `probability`."""
+    if probability >= 1:
+        return 0.0
+    return math.inf if probability == 0 else -1.0 / math.log1p(-probability)
+
+
+def how_often(probability: float) -> str:
+    """Return "once in 12 years" or "once in 3 days" for a probability per year."""
+    return every(years_between(probability))
+
+
+def every(mean_years: float) -> str:
+    """Return "once in 12 years" or "once in 3 days" for the mean years between events."""
+    if math.isinf(mean_years):
+        return "never"
+    return f"once in {years(mean_years)}" if mean_years > 0 else "all the time"
+
+
+def count(number: int, noun: str) -> str:
+    """Return "one broker", "six brokers", "40 brokers"."""
+    word = _SMALL[number] if 0 <= number < len(_SMALL) else f"{number:,}"
+    return f"{word} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def first_of(names: Sequence[str], most: int = 5) -> str:
+    """Return names as a list, the first of them and a number where they are many.
+
+    >>> first_of(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    if len(names) <= most + 1:
+        return listed(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def sentence(text: str) -> str:
+    """Return the text with a capital and a full stop."""
+    return f"{capital(text.rstrip('.'))}."
+
+
+def dominant(causes: Mapping[str, float]) -> str:
+    """Return what a measure is mostly made of: "most come from planned restarts"."""
+    total = math.fsum(causes.values())
+    if total <= 0:
+        return ""
+    name, amount = max(causes.items(), key=lambda item: item[1])
+    if amount > 0.5 * total:
+        return f"most come from {mechanism(name)}"
+    return f"the largest part, {percent(amount / total)}, comes from {mechanism(name)}"

@@ -1,0 +1,147 @@
+"""The commands that play with replication itself: `advisor play` and `advisor explore`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from advisor.errors import InputError
+from advisor.protocol.rules.versions import NEWEST_KNOWN
+
+DIFFERS = 1
+# Enough for two faults of any kind on three replicas; about two minutes and two gigabytes.
+MOST_STATES = 1_500_000
+_SAID_EVERY_S = 5.0
+
+
+@click.command(short_help="Run a scenario file and print its transcript.")
+@click.argument("scenario")
+@click.option("--rewrite", is_flag=True, help="Fill the file's expectations in.")
+@click.option(
+    "--engine", default="model", show_default=True, help="model, or kafka for real brokers."
+)
+def play(scenario: str, rewrite: bool, engine: str) -> int:
+    """Run a scenario file and print its transcript; exit code 1 where an expectation differs.
+
+    With --engine kafka real brokers are started for it, which takes a minute, Java and Maven; what
+    goes on is told on stderr.
+    """
+    from advisor.kafka_lab.engines import play as run
+    from advisor.protocol.scenario.player import rewrite as rewritten
+
+    path = Path(scenario)
+    if path.is_dir():
+        raise InputError(f"{scenario} is a folder; name a scenario file in it.")
+    if not path.is_file():
+        raise InputError(f"{scenario}: there is no such scenario file.")
+    if rewrite:
+        if engine != "model":
+            raise InputError("--rewrite fills in what the model prints; leave --engine out")
+        with _named(scenario):
+            _replace(path, rewritten(path))
+        return 0
+    with _named(scenario):
+        played = run(path, engine, lambda line: click.echo(line, err=True))
+    click.echo(played.transcript, nl=False)
+    for line, expected, printed in played.differences:
+        click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
+    return 0 if played.ok else DIFFERS
+
+
+@click.command()
+@click.option("--rf", type=int, default=3, show_default=True, help="replication.factor.")
+@click.option("--min-isr", type=int, default=2, show_default=True, help="min.insync.replicas.")
+@click.option("--acks", default="all", show_default=True, help="all, 1 or 0.")
+@click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable.")
+@click.option("--kafka-version", default=NEWEST_KNOWN, show_default=True)
+@click.option("--faults", type=int, default=2, show_default=True, help="Faults to try at most.")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    help="kill, stop, power-off, destroy, isolate or lag; repeatable, all unless given.",
+)
+@click.option(
+    "--writes", type=int, help="Records to write at most; one more than faults unless given."
+)
+@click.option(
+    "--max-states",
+    type=int,
+    default=MOST_STATES,
+    show_default=True,
+    help="Give up once so many states were seen; a million take about 1.4 GB.",
+)
+def explore(
+    faults: int, kinds: tuple[str, ...], writes: int | None, max_states: int, **given: Any
+) -> int:
+    """Search for the fewest faults that lose an acknowledged record.
+
+    Prints a scenario that `advisor play` runs, or how far the search looked without finding one;
+    stderr tells every few seconds how many states were seen, and at last how many faults it took.
+    """
+    from advisor.protocol.exploration.shortest_loss import FAULTS, Loss, shortest_loss
+    from advisor.protocol.rules.config import Config
+
+    config = Config(
+        kafka_version=given["kafka_version"],
+        replication_factor=given["rf"],
+        min_insync_replicas=given["min_isr"],
+        acks=given["acks"],
+        unclean_leader_election_enable=given["unclean"],
+    )
+    found = shortest_loss(
+        config,
+        faults=faults,
+        kinds=kinds or FAULTS,
+        writes=writes,
+        max_states=max_states,
+        watched=_Progress(),
+    )
+    if isinstance(found, Loss):
+        click.echo(found.scenario, nl=False)
+        click.echo(f"{str(found).splitlines()[0]}.", err=True)
+    else:
+        click.echo(str(found))
+    return 0
+
+
+@contextmanager
+def _named(scenario: str) -> Iterator[None]:
+    """Put the file before an error that names a line of it."""
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith("line "):
+            raise
+        raise InputError(f"{scenario}, {error}") from None
+
+
+class _Progress:
+    """Tells on stderr how far a search is, every few seconds and never at once."""
+
+    def __init__(self) -> None:
+        self._next_s = time.monotonic() + _SAID_EVERY_S
+
+    def __call__(self, faults: int, states: int) -> None:
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + _SAID_EVERY_S
+            many = f"{faults} fault{'' if faults == 1 else 's'}"
+            click.echo(f"{states:,} states seen, now with {many}; no loss so far.", err=True)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file, then put it in its place: it is whole at every moment."""
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=".advisor-", delete=False, encoding="utf-8", newline=""
+    ) as file:
+        file.write(text)
+    os.chmod(file.name, path.stat().st_mode)
+    os.replace(file.name, path)

@@ -1,0 +1,170 @@
+"""Read JSON: what `Cluster.to_dict` gives, and the plans of `kafka-reassign-partitions.sh`."""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.observed import Observed
+from advisor.cluster.placing import in_sync
+from advisor.cluster.racks import broker_id, rack_mapping
+from advisor.errors import InputError, shown
+
+PLANNED = (
+    "A reassignment plan tells neither leaders nor ISR: the first replica is taken as the leader, "
+    "and every replica as in sync."
+)
+
+
+def parse_json(text: str, source: str) -> Cluster:
+    """Return the cluster in `Cluster.to_dict` form or in a reassignment plan.
+
+    Parameters
+    ----------
+    text : str
+        The JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
+        (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
+    source : str
+        What errors call it, usually the file's name.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, or of neither form, or says something that cannot be.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: this is not JSON: {error}") from None
+    try:
+        if isinstance(document, dict) and "brokers" in document:
+            return cluster_from_dict(document, source)
+        if isinstance(document, dict) and isinstance(document.get("partitions"), list):
+            return _from_plan(document["partitions"], source)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    raise InputError(
+        f"{source}: this JSON has neither brokers (as a saved cluster has) nor partitions (as the "
+        "plan of kafka-reassign-partitions.sh has); give one of these"
+    )
+
+
+def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
+    """Return the cluster that `Cluster.to_dict` wrote.
+
+    Raises
+    ------
+    InputError
+        If a part is missing, of the wrong kind, or cannot be.
+    """
+    version = _text_or_none(document, "kafka_version")
+    if version is not None:
+        version_numbers(version)
+    return Cluster(
+        brokers=rack_mapping(_mapping(document["brokers"], "brokers"), "brokers"),
+        topics=tuple(_topic(_mapping(t, "a topic")) for t in _list(document, "topics")),
+        kafka_version=version,
+        source=source or str(document.get("source", "")),
+        notes=tuple(str(note) for note in _list(document, "notes")),
+        observed=_observed(document.get("observed")),
+    )
+
+
+def _observed(value: object) -> Observed | None:
+    if value is None:
+        return None
+    try:
+        return Observed.from_dict(_mapping(value, "observed"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError("observed is not what a saved cluster has; leave it out") from None
+
+
+def _topic(table: Mapping[str, Any]) -> Topic:
+    name = table.get("name")
+    if not isinstance(name, str):
+        raise InputError(f"a topic has the name {name!r}; give text")
+    configs = _mapping(table.get("configs", {}), f"configs of topic {name}")
+    rows = [_mapping(row, f"a partition of topic {name}") for row in _list(table, "partitions")]
+    return Topic(
+        name=name,
+        partitions=tuple(_partition(row, name) for row in rows),
+        configs={str(key): str(value) for key, value in configs.items()},
+        topic_id=_text_or_none(table, "topic_id"),
+        marked_for_deletion=table.get("marked_for_deletion") is True,
+    )
+
+
+def _partition(row: Mapping[str, Any], name: str) -> Partition:
+    where = f"topic {name}"
+    leader = row.get("leader")
+    replicas = _ids(row, "replicas", where) or ()
+    isr = _ids(row, "isr", where)
+    return Partition(
+        index=broker_id(row.get("index"), f"{where}: index"),
+        leader=None if leader is None else broker_id(leader, f"{where}: leader"),
+        replicas=replicas,
+        isr=replicas if isr is None else isr,
+        elr=_ids(row, "elr", where),
+        last_known_elr=_ids(row, "last_known_elr", where),
+        adding=_ids(row, "adding", where) or (),
+        removing=_ids(row, "removing", where) or (),
+        leader_epoch=_epoch(row.get("leader_epoch"), where),
+    )
+
+
+def _epoch(value: object, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise InputError(f"{where}: leader_epoch is {shown(value)}, which is not a whole number from 0")
+
+
+def _from_plan(rows: list[Any], source: str) -> Cluster:
+    partitions: dict[str, list[Partition]] = {}
+    for row in rows:
+        row = _mapping(row, "an entry of partitions")
+        name = row.get("topic")
+        if not isinstance(name, str) or "partition" not in row or "replicas" not in row:
+            raise InputError(f"the entry {reprlib.repr(row)} needs topic, partition and replicas")
+        index = broker_id(row["partition"], f"topic {name}: partition")
+        replicas = _ids(row, "replicas", f"topic {name}") or ()
+        partitions.setdefault(name, []).append(in_sync(index, replicas))
+    if not partitions:
+        raise InputError("the plan moves no partition; give one that does")
+    topics = tuple(Topic(name=name, partitions=tuple(p)) for name, p in partitions.items())
+    return Cluster(brokers=seen_brokers(topics), topics=topics, source=source, notes=(PLANNED,))
+
+
+def seen_brokers(topics: tuple[Topic, ...]) -> dict[int, str | None]:
+    """Return every broker that the topics mention, with no rack known."""
+    ids = {broker for t in topics for partition in t.partitions for broker in partition.brokers()}
+    return dict.fromkeys(sorted(ids), None)
+
+
+def _ids(row: Mapping[str, Any], key: str, where: str) -> tuple[int, ...] | None:
+    if row.get(key) is None:
+        return None
+    return tuple(broker_id(broker, f"{where}: {key}") for broker in _list(row, key))
+
+
+def _list(table: Mapping[str, Any], key: str) -> list[Any]:
+    value = table.get(key, [])
+    if not isinstance(value, list):
+        raise InputError(f"{key} is {reprlib.repr(value)}, which is not a list")
+    return value
+
+
+def _mapping(value: object, what: str) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{what} is {reprlib.repr(value)}, which is not an object with names")
+    return value
+
+
+def _text_or_none(table: Mapping[str, Any], key: str) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{key} is {reprlib.repr(value)}, which is not text")
+    return value

@@ -1,0 +1,239 @@
+"""Read the Kubernetes resources of Strimzi: `Kafka`, `KafkaNodePool` and `KafkaTopic`.
+
+Both API versions are read (`kafka.strimzi.io/v1beta2` and `v1`), whether they were written by
+hand or saved with `kubectl get kafka,kafkanodepool,kafkatopic -o yaml`. Brokers come from the
+node pools with the role broker, or from `spec.kafka.replicas` in the older form without pools.
+Node ids are those of the pool's `status.nodeIds`, else they are numbered as the operator numbers
+a new cluster. All scalars are read as text, so that version 3.10 is not the number 3.1.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.model import Cluster, Topic
+from advisor.cluster.placing import PLACED, CountedTopic, place
+from advisor.cluster.racks import broker_id
+from advisor.errors import InputError
+
+MAX_BROKERS = 10_000
+_DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
+_LABEL = "strimzi.io/cluster"
+
+
+def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
+    """Return the cluster that Strimzi's resources describe.
+
+    Parameters
+    ----------
+    text : str
+        YAML, several documents or a `List`.
+    source : str
+        What errors call it, usually the file's name.
+    racks : mapping of int to (str or None), optional
+        Racks by broker id, which the resources cannot tell; they decide where replicas go.
+
+    Returns
+    -------
+    Cluster
+        Its notes say what was assumed: racks, node ids, the placement of replicas.
+
+    Raises
+    ------
+    InputError
+        If it is not YAML, there are no brokers or two clusters, or a topic cannot be.
+    """
+    resources = list(_resources(text, source))
+    try:
+        return _cluster(resources, source, racks or {})
+    except InputError as error:
+        prefix = "" if str(error).startswith(source) else f"{source}: "
+        raise InputError(f"{prefix}{error}") from None
+
+
+def _resources(text: str, source: str) -> Iterator[Mapping[str, Any]]:
+    try:
+        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))  # makes text only, no objects
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise InputError(f"{source}{line}: this is not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise InputError(f"{source}: this is not YAML: {first}") from None
+    for document in documents:
+        if document in ("", None):
+            continue
+        items = document.get("items") if isinstance(document, Mapping) else None
+        for item in items if isinstance(items, list) else [document]:
+            if not isinstance(item, Mapping) or not isinstance(item.get("kind"), str):
+                raise InputError(
+                    f"{source}: a document has no kind; give Strimzi's Kafka, KafkaNodePool and "
+                    "KafkaTopic resources"
+                )
+            yield item
+
+
+def _cluster(
+    resources: list[Mapping[str, Any]], source: str, racks: Mapping[int, str | None]
+) -> Cluster:
+    kafkas = _of_kind(resources, "Kafka")
+    if len(kafkas) > 1:
+        names = " and ".join(_name(kafka) for kafka in kafkas)
+        raise InputError(f"there are several clusters, {names}; keep one in a file")
+    kafka = kafkas[0] if kafkas else {}
+    cluster_name = _name(kafka) if kafkas else None
+    spec = _at(kafka, "spec", "kafka")
+    pools = _belonging(_of_kind(resources, "KafkaNodePool"), cluster_name)
+    brokers, notes = _brokers(spec, pools)
+    unknown = sorted(racks.keys() - brokers.keys())
+    if unknown:
+        raise InputError(f"racks: broker {unknown[0]} is not one of the node pools' brokers")
+    brokers.update(racks)
+    if not racks:
+        key = _at(spec, "rack").get("topologyKey")
+        spread = f"Brokers are spread by {key}, but which is where" if key else "Where brokers are"
+        notes.append(f"{spread} is not told; give racks.")
+    version = spec.get("version")
+    if version is not None:
+        version_numbers(version)
+    configs = {**_DEFAULTS, **_settings(_at(spec, "config"))}
+    topics: list[Topic] = []
+    for order, resource in enumerate(_belonging(_of_kind(resources, "KafkaTopic"), cluster_name)):
+        topics.append(place(_counted(resource, configs), brokers, order))
+    if topics:
+        notes.append(PLACED.format(", ".join(topic.name for topic in topics)))
+    return Cluster(
+        brokers=brokers,
+        topics=tuple(topics),
+        kafka_version=version,
+        source=source,
+        notes=tuple(notes),
+    )
+
+
+def _brokers(
+    spec: Mapping[str, Any], pools: list[Mapping[str, Any]]
+) -> tuple[dict[int, str | None], list[str]]:
+    if not pools:
+        if "replicas" not in spec:
+            raise InputError("there are no brokers; add the KafkaNodePool resources")
+        return dict.fromkeys(range(_broker_count(spec["replicas"], "Kafka"))), []
+    ids: list[int] = []
+    taken: set[int] = set()
+    assumed: list[str] = []
+    for pool in pools:
+        name = _name(pool)
+        count = _broker_count(_at(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
+        stated = _at(pool, "status").get("nodeIds")
+        if isinstance(stated, list) and stated:
+            node_ids = [broker_id(node, f"KafkaNodePool {name}: nodeIds") for node in stated]
+        else:
+            node_ids = _free(count, taken)
+            assumed.append(name)
+        taken.update(node_ids)
+        roles = _at(pool, "spec").get("roles", [])
+        if isinstance(roles, list) and "broker" in roles:
+            ids.extend(node_ids)
+    if not ids:
+        raise InputError("no KafkaNodePool has the role broker; add the one that has")
+    if len(set(ids)) < len(ids):
+        raise InputError("two node pools have the same node id in status.nodeIds")
+    notes = []
+    if assumed:
+        notes.append(
+            f"Node ids of {', '.join(assumed)} are assumed: numbered from 0 in the file's order."
+        )
+    return dict.fromkeys(sorted(ids)), notes
+
+
+def _free(count: int, taken: set[int]) -> list[int]:
+    result: list[int] = []
+    candidate = 0
+    while len(result) < count:
+        if candidate not in taken:
+            result.append(candidate)
+        candidate += 1
+    return result
+
+
+def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> CountedTopic:
+    spec = _at(resource, "spec")
+    name = spec.get("topicName", _name(resource))
+    own = _settings(_at(spec, "config"))
+    if "min.insync.replicas" in configs:
+        own.setdefault("min.insync.replicas", configs["min.insync.replicas"])
+    # -1 asks for the brokers' default, as in the tools (KIP-464).
+    counts = [
+        configs[default] if spec.get(key) in (None, "-1") else spec[key]
+        for key, default in (
+            ("partitions", "num.partitions"),
+            ("replicas", "default.replication.factor"),
+        )
+    ]
+    return CountedTopic(
+        name=str(name),
+        partitions=_whole(counts[0], f"KafkaTopic {name}: partitions"),
+        replication_factor=_whole(counts[1], f"KafkaTopic {name}: replicas"),
+        configs=own,
+    )
+
+
+def _of_kind(resources: list[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [
+        resource
+        for resource in resources
+        if resource["kind"] == kind
+        and str(resource.get("apiVersion", "")).startswith("kafka.strimzi.io/")
+    ]
+
+
+def _belonging(resources: list[Mapping[str, Any]], cluster: str | None) -> list[Mapping[str, Any]]:
+    """Leave out what is labelled as another cluster's."""
+    return [
+        resource
+        for resource in resources
+        if cluster is None or _at(resource, "metadata", "labels").get(_LABEL, cluster) == cluster
+    ]
+
+
+def _at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return the mapping below the keys, empty where there is none."""
+    for key in keys:
+        below = table.get(key)
+        if below in (None, ""):
+            return {}
+        if not isinstance(below, Mapping):
+            raise InputError(f"{key} is {reprlib.repr(below)}, which is not a mapping")
+        table = below
+    return table
+
+
+def _name(resource: Mapping[str, Any]) -> str:
+    name = _at(resource, "metadata").get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"a {resource['kind']} has no metadata.name")
+    return name
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in config.items()}
+
+
+def _broker_count(value: object, where: str) -> int:
+    count = _whole(value, f"{where}: replicas")
+    if not 0 <= count <= MAX_BROKERS:
+        raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")
+    return count
+
+
+def _whole(value: object, where: str) -> int:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
+        return int(value)
+    raise InputError(f"{where} is {reprlib.repr(value)}, which is not a whole number")

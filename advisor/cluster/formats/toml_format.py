@@ -1,0 +1,272 @@
+"""Read our own TOML: a cluster written down by hand, as much of it as one knows.
+
+Only the brokers must be there. Keys are Kafka's names with underscores::
+
+    kafka_version = "4.1"
+
+    [brokers]                 # id = rack, "" where the rack is not known
+    1 = "a"
+    2 = "b"
+    3 = ""
+                              # or, before any table:  brokers = 6  and  racks = 3  (round robin)
+                              # or  racks = ["a", "b", "c"]
+    [[broker]]                # or one by one
+    id = 4
+    rack = "c"
+
+    [racks]                   # racks may also be given by rack
+    c = [3, 4]
+
+    [defaults]                # of every topic that does not say otherwise
+    partitions = 12
+    replication_factor = 3
+    min_insync_replicas = 2
+
+    [[topic]]
+    name = "orders"           # the rest from [defaults]; replicas are placed as Kafka would
+    configs = { "retention.ms" = 604800000 }
+
+    [[topic]]
+    name = "audit"
+    replicas = [[1, 2, 3], [2, 3, 1]]     # or where they really are
+    leaders = [1, 2]                      # optional: -1 for none; the first replica
+    isr = [[1, 2], [2, 3, 1]]             # optional: all replicas
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from advisor.cluster.formats.describe_format import version_numbers
+from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.placing import PLACED, CountedTopic, in_sync, place
+from advisor.cluster.racks import broker_id, rack_mapping
+from advisor.errors import InputError, shown
+
+MAX_BROKERS = 10_000
+_TOP = frozenset({"kafka_version", "brokers", "broker", "racks", "defaults", "topic"})
+_DEFAULTS = frozenset({"partitions", "replication_factor", "min_insync_replicas"})
+_TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
+
+
+def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
+    """Return the cluster that the TOML describes; the module says how it is written.
+
+    Parameters
+    ----------
+    text : str
+        The TOML.
+    source : str
+        What errors call it, usually the file's name.
+    racks : mapping of int to (str or None), optional
+        Racks by broker id that go before those of the file; brokers only named here are added.
+
+    Raises
+    ------
+    InputError
+        If it is not TOML, has a key that is not known, no brokers, or a topic that cannot be.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: this is not TOML: {error}") from None
+    _refuse_unknown(document, _TOP, source, "the file")
+    brokers = {**_brokers(document, source), **(racks or {})}
+    version = document.get("kafka_version")
+    if version is not None:
+        try:
+            version_numbers(version)
+        except InputError as error:
+            raise InputError(f"{_line_of(text, 'kafka_version', source)}: {error}") from None
+    defaults = _table(document.get("defaults", {}), f"{source}: [defaults]")
+    _refuse_unknown(defaults, _DEFAULTS, source, "[defaults]")
+    topics: list[Topic] = []
+    placed: list[str] = []
+    for order, (where, table) in enumerate(_tables(text, document, "topic", source)):
+        _refuse_unknown(table, _TOPIC, where, "[[topic]]")
+        name = table.get("name")
+        if not isinstance(name, str) or not name:
+            raise InputError(f'{where}: a [[topic]] needs a name = "..."')
+        try:
+            topics.append(_topic(table, {**defaults, **table}, brokers, order))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        if "replicas" not in table:
+            placed.append(name)
+    try:
+        return Cluster(
+            brokers=brokers,
+            topics=tuple(topics),
+            kafka_version=version,
+            source=source,
+            notes=(PLACED.format(", ".join(placed)),) if placed else (),
+        )
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _brokers(document: Mapping[str, Any], source: str) -> dict[int, str | None]:
+    stated, racks = document.get("brokers", {}), document.get("racks")
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return _counted_brokers(stated, racks, source)
+    brokers = rack_mapping(_table(stated, f"{source}: [brokers]"), f"{source}: [brokers]")
+    rows = document.get("broker", [])
+    if not isinstance(rows, list):
+        raise InputError(f"{source}: write a broker as [[broker]] with id and rack")
+    for row in rows:
+        row = _table(row, f"{source}: [[broker]]")
+        _refuse_unknown(row, frozenset({"id", "rack"}), source, "[[broker]]")
+        broker = broker_id(row.get("id"), f"{source}: [[broker]] id")
+        if broker in brokers:
+            raise InputError(f"{source}: broker {broker} is there twice; keep one")
+        brokers.update(rack_mapping({broker: row.get("rack")}, f"{source}: [[broker]]"))
+    if racks is not None:
+        where = f"{source}: [racks]"
+        for broker, rack in rack_mapping(_table(racks, where), where).items():
+            if brokers.get(broker) not in (None, rack):
+                raise InputError(
+                    f"{where}: broker {broker} is put into the racks {brokers[broker]} and {rack}; "
+                    "name one"
+                )
+            brokers[broker] = rack
+    if not brokers:
+        raise InputError(f'{source}: there are no brokers; write [brokers] with lines like 1 = "a"')
+    return brokers
+
+
+def _counted_brokers(count: int, racks: object, source: str) -> dict[int, str | None]:
+    if not 1 <= count <= MAX_BROKERS:
+        raise InputError(f"{source}: brokers = {shown(count)}; give 1 to {MAX_BROKERS}")
+    if isinstance(racks, list):
+        if not racks or not all(isinstance(rack, str) and rack.strip() for rack in racks):
+            raise InputError(f'{source}: racks = {shown(racks)}; write names, like ["a", "b", "c"]')
+        return {i + 1: racks[i % len(racks)] for i in range(count)}
+    if racks is not None and (not isinstance(racks, int) or isinstance(racks, bool)):
+        raise InputError(
+            f"{source}: beside brokers = {shown(count)}, racks is a number or a list of names"
+        )
+    try:
+        return dict(Cluster.uniform(count, racks).brokers)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def _topic(
+    table: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    brokers: Mapping[int, str | None],
+    order: int,
+) -> Topic:
+    name = table["name"]
+    configs = dict(_flat(_table(table.get("configs", {}), f"topic {name}: configs")))
+    if "min_insync_replicas" in settings:
+        stated = str(_whole(settings, "min_insync_replicas", name))
+        configs.setdefault("min.insync.replicas", stated)
+        if "min_insync_replicas" in table and configs["min.insync.replicas"] != stated:
+            raise InputError(f"topic {name} states min_insync_replicas twice, and differently")
+    if "replicas" not in table:
+        for key in ("leaders", "isr"):
+            if key in table:
+                raise InputError(f"topic {name} has {key} but no replicas; give both")
+        counted = CountedTopic(
+            name=name,
+            partitions=_whole(settings, "partitions", name),
+            replication_factor=_whole(settings, "replication_factor", name),
+            configs=configs,
+        )
+        return place(counted, brokers, order)
+    topic = Topic(name=name, partitions=tuple(_partitions(table, name)), configs=configs)
+    for key, found in (
+        ("partitions", len(topic.partitions)),
+        ("replication_factor", topic.replication_factor),
+    ):
+        if key in table and _whole(table, key, name) != found:
+            raise InputError(f"topic {name} has {key} {table[key]} but its replicas say {found}")
+    for broker in sorted({b for partition in topic.partitions for b in partition.brokers()}):
+        if broker not in brokers:
+            raise InputError(f"topic {name} has replicas on broker {broker}, which is not listed")
+    return topic
+
+
+def _partitions(table: Mapping[str, Any], name: str) -> Iterator[Partition]:
+    replicas = _id_lists(table["replicas"], f"topic {name}: replicas")
+    isr = _id_lists(table.get("isr", table["replicas"]), f"topic {name}: isr")
+    leaders = table.get("leaders", [ids[0] if ids else -1 for ids in replicas])
+    if not isinstance(leaders, list) or not len(leaders) == len(isr) == len(replicas):
+        raise InputError(f"topic {name} needs as many leaders and isr lists as replicas lists")
+    for index, (leader, ids, synced) in enumerate(zip(leaders, replicas, isr, strict=True)):
+        healthy = in_sync(index, ids)
+        yield Partition(
+            index=index,
+            leader=None if leader == -1 else broker_id(leader, f"topic {name}: leaders"),
+            replicas=healthy.replicas,
+            isr=synced,
+        )
+
+
+def _id_lists(value: object, where: str) -> list[tuple[int, ...]]:
+    if not isinstance(value, list) or not all(isinstance(ids, list) for ids in value):
+        raise InputError(f"{where} is a list with one list of broker ids for each partition")
+    return [tuple(broker_id(broker, where) for broker in ids) for ids in value]
+
+
+def _whole(settings: Mapping[str, Any], key: str, name: str) -> int:
+    value = settings.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        found = "no " + key if value is None else f"{key} = {shown(value)}"
+        raise InputError(f"topic {name} has {found}; give a whole number or replicas = [[1, 2]]")
+    return value
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield config names with their values; an unquoted a.b = 1 is a nested table in TOML."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, bool):
+            yield f"{prefix}{key}", str(value).lower()
+        elif isinstance(value, list):
+            yield f"{prefix}{key}", ",".join(map(str, value))
+        else:
+            yield f"{prefix}{key}", str(value)
+
+
+def _table(value: object, where: str) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} is not a table")
+    return value
+
+
+def _tables(
+    text: str, document: Mapping[str, Any], key: str, source: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each table of an array with the file and line at which it begins."""
+    rows = document.get(key, [])
+    if not isinstance(rows, list):
+        raise InputError(f"{source}: write a {key} as [[{key}]], with two brackets")
+    pattern = re.compile(rf"\s*\[\[\s*{key}\s*\]\]")
+    starts = [n for n, line in enumerate(text.split("\n"), start=1) if pattern.match(line)]
+    for position, row in enumerate(rows):
+        where = f"{source}:{starts[position]}" if len(starts) == len(rows) else source
+        yield where, _table(row, f"{where}: [[{key}]]")
+
+
+def _line_of(text: str, key: str, source: str) -> str:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.lstrip().startswith(key):
+            return f"{source}:{number}"
+    return source
+
+
+def _refuse_unknown(
+    table: Mapping[str, Any], known: frozenset[str], where: str, place_name: str
+) -> None:
+    for key in table:
+        if key not in known:
+            raise InputError(
+                f"{where}: {shown(key)} is not known in {place_name}; "
+                f"what is known is {', '.join(sorted(known))}"
+            )

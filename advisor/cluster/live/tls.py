@@ -1,0 +1,143 @@
+"""Make a TLS context of a Java client's key store and trust store.
+
+What a store is, its content says: Java's own `ssl.keystore.type` is JKS by default and reads
+PKCS12 all the same. PEM is read by Python, PKCS12 by the library `cryptography`. For JKS there is
+no library that is still looked after, so the reader is told how to convert it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import ssl
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from advisor.cluster.live.client_properties import ClientProperties, Store
+from advisor.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization.pkcs12 import (
+        PKCS12Certificate,
+        PKCS12KeyAndCertificates,
+    )
+
+_JKS = b"\xfe\xed\xfe\xed"
+_PEM = b"-----BEGIN "
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def tls_context(properties: ClientProperties) -> ssl.SSLContext:
+    """Return the context for connections to brokers; without a trust store, the system's is used.
+
+    Raises
+    ------
+    InputError
+        If a store cannot be read, or its password is wrong; the message names the file.
+    MissingExtraError
+        If a PKCS12 store is given and the extra `live` is not installed.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    versions = [_VERSIONS[version] for version in properties.tls_versions]
+    context.minimum_version = min(versions, default=ssl.TLSVersion.TLSv1_2)
+    if versions:
+        context.maximum_version = max(versions)
+    context.check_hostname = properties.check_hostname
+    if properties.truststore:
+        _trust(context, properties.truststore, properties.source)
+    else:
+        context.load_default_certs()
+    if properties.keystore:
+        _identify(context, properties.keystore, properties.source)
+    return context
+
+
+def _trust(context: ssl.SSLContext, store: Store, source: str) -> None:
+    name = store.location or f"ssl.truststore.certificates in {source}"
+    content = _content(store)
+    if not content.startswith(_PEM) and _PEM not in content:
+        content = _certificates(content, store, name)
+    try:
+        context.load_verify_locations(cadata=content.decode("ascii", errors="ignore"))
+    except (ssl.SSLError, ValueError):
+        raise InputError(f"{name}: there is no certificate in it that can be read") from None
+
+
+def _identify(context: ssl.SSLContext, store: Store, source: str) -> None:
+    name = store.location or f"ssl.keystore.key in {source}"
+    content = _content(store)
+    password = store.key_password.revealed()
+    if _PEM not in content:
+        password = secrets.token_urlsafe()
+        content = _key_and_chain(content, store, name, password)
+    # OpenSSL reads a key from a file only: this one is its owner's alone, and gone at once.
+    descriptor, path = tempfile.mkstemp(prefix="advisor-", suffix=".pem")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        context.load_cert_chain(path, password=password)
+    except (ssl.SSLError, OSError, ValueError):
+        raise InputError(
+            f"{name}: the key and its certificates cannot be read; they must belong together, and "
+            "ssl.key.password must open the key if it is encrypted"
+        ) from None
+    finally:
+        os.unlink(path)
+
+
+def _content(store: Store) -> bytes:
+    if not store.location:
+        return f"{store.key.revealed()}\n{store.certificates}".encode()
+    try:
+        content = Path(store.location).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise InputError(f"{store.location}: this store cannot be read ({reason})") from None
+    if content.startswith(_JKS):
+        raise InputError(
+            f"{store.location}: a JKS store can be read by Java only; convert it with keytool "
+            f"-importkeystore -srckeystore {store.location} -destkeystore store.p12 "
+            "-deststoretype PKCS12, and name store.p12 instead"
+        )
+    return content
+
+
+def _certificates(content: bytes, store: Store, name: str) -> bytes:
+    opened = _opened(content, store, name)
+    found = [held for held in (opened.cert, *opened.additional_certs) if held is not None]
+    return b"".join(_pem(held) for held in found)
+
+
+def _key_and_chain(content: bytes, store: Store, name: str, password: str) -> bytes:
+    opened = _opened(content, store, name)
+    if opened.key is None or opened.cert is None:
+        raise InputError(f"{name}: there is no private key with its certificate in it")
+    from cryptography.hazmat.primitives import serialization as forms
+
+    key = opened.key.private_bytes(
+        forms.Encoding.PEM,
+        forms.PrivateFormat.PKCS8,
+        forms.BestAvailableEncryption(password.encode()),
+    )
+    return key + b"".join(_pem(held) for held in (opened.cert, *opened.additional_certs))
+
+
+def _pem(held: PKCS12Certificate) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return held.certificate.public_bytes(Encoding.PEM) + b"\n"
+
+
+def _opened(content: bytes, store: Store, name: str) -> PKCS12KeyAndCertificates:
+    try:
+        from cryptography.hazmat.primitives.serialization import pkcs12
+    except ModuleNotFoundError:
+        raise MissingExtraError("Reading a PKCS12 store", "live") from None
+    password = store.password.revealed().encode() or None
+    try:
+        return pkcs12.load_pkcs12(content, password)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{name}: this is neither PEM nor a PKCS12 store that the password given opens"
+        ) from None

@@ -1,0 +1,85 @@
+"""Kafka's own command line tools, run as their scripts run them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars
+
+# What each script of Kafka's `bin` starts.
+MAIN_CLASSES = {
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-reassign-partitions.sh": ("org.apache.kafka.tools.reassign.ReassignPartitionsCommand"),
+    "kafka-leader-election.sh": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-features.sh": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-metadata-quorum.sh": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",  # kafka.admin.AclCommand before 4.0
+    "kafka-storage.sh": "kafka.tools.StorageTool",
+    "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-dump-log.sh": "org.apache.kafka.tools.DumpLogSegments",
+}
+_DONE_WITHIN_S = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool said.
+
+    Attributes
+    ----------
+    code : int
+        Its return code.
+    output, errors : str
+    """
+
+    code: int
+    output: str
+    errors: str
+
+
+def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
+    """The command behind a script of Kafka's ``bin``, to be followed by its arguments.
+
+    Raises
+    ------
+    BrokersUnavailableError
+        If there is no such script.
+    """
+    if script not in MAIN_CLASSES:
+        raise BrokersUnavailableError(f"no class is known for {script}")
+    main = MAIN_CLASSES[script]
+    if jars.major == 3 and script == "kafka-dump-log.sh":
+        main = "kafka.tools.DumpLogSegments"  # It moved to the tools' own module in 4.0.
+    options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    # Most of a tool's life goes into loading classes; a broker's archive has nearly all of them.
+    if jars.archive.is_file():
+        options += ["-Xshare:auto", f"-XX:SharedArchiveFile={jars.archive}", "-Xlog:disable"]
+    return (jars.java, *options, "-cp", jars.class_path, main)
+
+
+def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> Answer:
+    """Run the class behind a script of Kafka's ``bin``.
+
+    Parameters
+    ----------
+    jars : Jars
+    script : str
+        Such as ``kafka-topics.sh``.
+    arguments : sequence of str
+
+    Raises
+    ------
+    BrokersUnavailableError
+        If there is no such script, or it does not end.
+    """
+    parts = [*tool_command(jars, script), *arguments]
+    try:
+        done = subprocess.run(
+            parts, capture_output=True, text=True, check=False, timeout=_DONE_WITHIN_S
+        )
+    except subprocess.TimeoutExpired:
+        raise BrokersUnavailableError(f"{script} did not end within {_DONE_WITHIN_S} s") from None
+    return Answer(done.returncode, done.stdout, done.stderr)

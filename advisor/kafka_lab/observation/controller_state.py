@@ -1,0 +1,200 @@
+"""What the controller of a real cluster holds true: read from its own log, or from ZooKeeper.
+
+Both answer when no broker does, and neither asks a broker's cache, which may be behind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from advisor.errors import MissingExtraError
+from advisor.kafka_lab.formats.metadata_records import (
+    Changed,
+    Created,
+    ElrCleared,
+    Record,
+    Topic,
+    TopicRemoved,
+    decode,
+)
+from advisor.kafka_lab.formats.record_batches import batches, segments
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER
+from advisor.protocol.rules.partition_registration import Registration
+
+PartitionName = tuple[str, int]
+_METADATA = "__cluster_metadata-0"
+_ANSWER_WITHIN_S = 15.0
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A reading of the controller.
+
+    Attributes
+    ----------
+    registrations : mapping of (topic, partition) to Registration
+    serving : frozenset of int
+        The brokers that are not fenced; under ZooKeeper, those with a session.
+    """
+
+    registrations: Mapping[PartitionName, Registration]
+    serving: frozenset[int]
+
+
+class Controller(Protocol):
+    """Reads a cluster's controller again and again."""
+
+    def read(self) -> Truth:
+        """What it holds true now."""
+
+    def close(self) -> None:
+        """Let go of connections."""
+
+
+def controller_of(cluster: RealCluster) -> Controller:
+    """The reader for a running cluster."""
+    if cluster.wish.mode == "zookeeper":
+        return _ZooKeeper(cluster.zookeeper_address)
+    return MetadataLog(cluster.data(CONTROLLER) / _METADATA)
+
+
+class MetadataLog:
+    """The log of a KRaft controller, read from where the last reading ended.
+
+    Of a quorum of one: what it has appended is committed. Snapshots are not read; a controller
+    writes none in its first hour.
+
+    Parameters
+    ----------
+    folder : Path
+        ``__cluster_metadata-0`` in the controller's log directory.
+
+    Attributes
+    ----------
+    history : list of (int, Record)
+        Every record read so far, with its time in milliseconds since 1970.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._next_byte: dict[Path, int] = {}
+        self._names: dict[bytes, str] = {}
+        self._partitions: dict[PartitionName, Registration] = {}
+        self._serving: set[int] = set()
+        self.history: list[tuple[int, Record]] = []
+
+    def read(self) -> Truth:
+        """See `Controller`."""
+        for segment in segments(self._folder):
+            for batch in batches(segment, self._next_byte.get(segment, 0)):
+                self._next_byte[segment] = batch.at_byte + batch.size_bytes
+                for value in batch.values:
+                    record = decode(value)
+                    if record is not None:
+                        self.history.append((batch.timestamp_ms, record))
+                        self._apply(record)
+        return Truth(dict(self._partitions), frozenset(self._serving))
+
+    def close(self) -> None:
+        """See `Controller`."""
+
+    def name_of(self, topic_id: bytes) -> str:
+        """The name of a topic that was made in what has been read."""
+        return self._names[topic_id]
+
+    def _apply(self, record: Record) -> None:
+        if isinstance(record, Topic):
+            self._names[record.topic_id] = record.name
+        elif isinstance(record, TopicRemoved):
+            gone = self._names[record.topic_id]
+            for key in [key for key in self._partitions if key[0] == gone]:
+                del self._partitions[key]
+        elif isinstance(record, Created):
+            key = self._names[record.topic_id], record.partition
+            self._partitions[key] = record.registration
+        elif isinstance(record, Changed):
+            key = self._names[record.topic_id], record.partition
+            self._partitions[key] = record.applied(self._partitions[key])
+        elif isinstance(record, ElrCleared):
+            self._clear_elr(record.name)
+        elif record.fenced:
+            self._serving.discard(record.broker)
+        else:
+            self._serving.add(record.broker)
+
+    def _clear_elr(self, name: str) -> None:
+        """``ReplicationControlManager.removeTopicElrs``: only of partitions that have any."""
+        for key, found in self._partitions.items():
+            if name in ("", key[0]) and (found.elr or found.last_known_elr):
+                epoch = found.partition_epoch + 1
+                self._partitions[key] = replace(
+                    found, elr=(), last_known_elr=(), partition_epoch=epoch
+                )
+
+
+class _ZooKeeper:
+    """The znodes that the ZooKeeper controller writes."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from kazoo.client import KazooClient
+        except ImportError:
+            raise MissingExtraError("reading ZooKeeper", "dev") from None
+        self._client: Any = KazooClient(hosts=address, timeout=_ANSWER_WITHIN_S, read_only=True)
+        self._client.start(timeout=_ANSWER_WITHIN_S)
+
+    def read(self) -> Truth:
+        """See `Controller`."""
+        found = {}
+        for topic in self._children("/brokers/topics"):
+            found.update(self._topic(topic))
+        return Truth(found, frozenset(int(b) for b in self._children("/brokers/ids")))
+
+    def close(self) -> None:
+        """See `Controller`."""
+        self._client.stop()
+        self._client.close()
+
+    def _topic(self, topic: str) -> dict[PartitionName, Registration]:
+        assigned, _ = self._read(f"/brokers/topics/{topic}")
+        if assigned is None:
+            return {}
+        adding = assigned.get("adding_replicas", {})
+        removing = assigned.get("removing_replicas", {})
+        found = {}
+        for number, replicas in assigned["partitions"].items():
+            state, writes = self._read(f"/brokers/topics/{topic}/partitions/{number}/state")
+            if state is not None:
+                found[topic, int(number)] = Registration(
+                    replicas=tuple(replicas),
+                    isr=tuple(state["isr"]),
+                    leader=state["leader"],
+                    leader_epoch=state["leader_epoch"],
+                    partition_epoch=writes,
+                    adding=tuple(adding.get(number, ())),
+                    removing=tuple(removing.get(number, ())),
+                )
+        return found
+
+    def _children(self, path: str) -> list[str]:
+        from kazoo.exceptions import NoNodeError
+
+        try:
+            return sorted(self._client.get_children(path))
+        except NoNodeError:
+            return []
+
+    def _read(self, path: str) -> tuple[Any, int]:
+        """A znode's JSON, None without one, and how often it was written again."""
+        from kazoo.exceptions import NoNodeError
+
+        try:
+            data, stat = self._client.get(path)
+        except NoNodeError:
+            return None, 0
+        return json.loads(data), int(stat.version)

@@ -1,0 +1,129 @@
+"""The producer of 0.8: synchronous, or asynchronous without a way to hear of failures.
+
+Each ``send`` is tried ``1 + message.send.max.retries`` times, ``retry.backoff.ms`` apart. Then the
+synchronous producer raises ``FailedToSendMessageException`` and the application decides; the
+asynchronous one writes a line into its own log and takes the next messages.
+
+Sources: ``kafka.producer.async.DefaultEventHandler``, ``ProducerSendThread`` (0.8.0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from advisor.errors import InputError
+from advisor.protocol.clients.scripted_broker import (
+    SILENCE,
+    Memory,
+    Script,
+    Writes,
+    Written,
+    handle,
+    in_turn,
+)
+
+RETRIES = 3
+BACKOFF_MS = 100.0
+REQUEST_TIMEOUT_MS = 10_000.0
+
+_NO_MEMORY = Memory(retained=0, any_first=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalaDelivery:
+    """What became of the messages of an 0.8 producer.
+
+    Attributes
+    ----------
+    raised : tuple of int
+        Messages whose ``send`` raised: the application knows.
+    logged : tuple of int
+        Messages given up with a line in the producer's log: the application never hears.
+    unsent : tuple of int
+        Messages that the application held back after an error: the blocked data.
+    log : tuple of int
+        Messages by offset.
+    requests : int
+    took_ms : float
+        Virtual time until the last message's fate.
+    """
+
+    raised: tuple[int, ...]
+    logged: tuple[int, ...]
+    unsent: tuple[int, ...]
+    log: tuple[int, ...]
+    requests: int
+    took_ms: float
+
+    def missing_unnoticed(self, messages: int) -> tuple[int, ...]:
+        """Messages that are not in the log though no error was raised for them."""
+        known = {*self.raised, *self.unsent, *self.log}
+        return tuple(message for message in range(messages) if message not in known)
+
+
+def deliver_scala(
+    messages: int,
+    script: Script | None = None,
+    *,
+    mode: Literal["sync", "async"] = "sync",
+    acks: str | int = 0,
+    retries: int = RETRIES,
+    stop_at_error: bool = False,
+    round_trip_ms: float = 1.0,
+) -> ScalaDelivery:
+    """Send messages 0, 1, ... with the producer of 0.8.
+
+    Parameters
+    ----------
+    messages : int
+    script : callable, optional
+        What the leader does with each request.
+    mode : {"sync", "async"}
+        ``producer.type``.
+    acks : {0, 1, "all"}
+        ``request.required.acks``; 0 was the default, and then no error is ever seen.
+    retries : int
+        ``message.send.max.retries``.
+    stop_at_error : bool
+        Of a synchronous application: stop, or go on with the next message.
+    round_trip_ms : float
+
+    Raises
+    ------
+    InputError
+        If the mode is unknown or a count is negative.
+    """
+    if mode not in ("sync", "async"):
+        raise InputError(f"mode={mode!r} is no producer.type; write 'sync' or 'async'")
+    if messages < 0 or retries < 0:
+        raise InputError(f"messages={messages} and retries={retries} must not be negative")
+    answers = script or in_turn()
+    log: Writes = ()
+    now_ms, requests = 0.0, 0
+    failed: list[int] = []
+    unsent: tuple[int, ...] = ()
+    for message in range(messages):
+        for _ in range(retries + 1):
+            answer = answers(requests, now_ms)
+            handled = handle(log, Written(message), answer, acks, _NO_MEMORY)
+            log, requests = handled.log, requests + 1
+            hangs = handled.reply == SILENCE and acks != 0
+            now_ms += REQUEST_TIMEOUT_MS if hangs else round_trip_ms + answer.delay_ms
+            # With acks=0 nothing is read from the socket, so nothing seems to fail.
+            if acks == 0 or (handled.error is None and handled.reply == "answer"):
+                break
+            now_ms += BACKOFF_MS
+        else:
+            failed.append(message)
+            if mode == "sync" and stop_at_error:
+                unsent = tuple(range(message + 1, messages))
+                break
+    return ScalaDelivery(
+        raised=tuple(failed) if mode == "sync" else (),
+        logged=tuple(failed) if mode == "async" else (),
+        unsent=unsent,
+        log=tuple(written.record for written in log),
+        requests=requests,
+        took_ms=now_ms,
+    )

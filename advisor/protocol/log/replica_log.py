@@ -1,0 +1,175 @@
+"""A replica's log: records by offset, what of it is on disk, and its epoch cache.
+
+Records are kept as runs of consecutive value numbers written in one leader epoch, so that ten
+thousand records cost as much as one. Sources: ``UnifiedLog``, ``LogManager`` (checkpoints).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from advisor.protocol.log import leader_epoch_cache as epoch_cache
+from advisor.protocol.log.leader_epoch_cache import Epochs
+
+
+class Run(NamedTuple):
+    """Consecutive records of one epoch, with the values first .. first + length - 1."""
+
+    epoch: int
+    first: int
+    length: int
+
+
+Runs = tuple[Run, ...]
+Span = tuple[int, int]
+Spans = tuple[Span, ...]
+
+
+class Log(NamedTuple):
+    """The log of one partition on one broker.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        The records from offset 0 on.
+    leo : int
+        Log end offset: the offset of the next record.
+    flushed : int
+        Records below this offset survive a loss of power; the rest is in the page cache.
+    checkpoint : int
+        The high watermark in ``replication-offset-checkpoint``, which a restart begins with.
+    epochs : tuple of EpochStart
+        Empty before 0.11, which knew no epochs in the log.
+    """
+
+    runs: Runs = ()
+    leo: int = 0
+    flushed: int = 0
+    checkpoint: int = 0
+    epochs: Epochs = ()
+
+
+EMPTY = Log()
+
+
+def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
+    """The log with records added at its end; the cache notes each new epoch."""
+    kept = list(log.runs)
+    leo = log.leo
+    cache = log.epochs
+    for run in runs:
+        if run.length == 0:
+            continue
+        if with_epochs and (not cache or cache[-1].epoch != run.epoch):
+            cache = epoch_cache.assign(cache, run.epoch, leo)
+        leo += run.length
+        last = kept[-1] if kept else None
+        if last and last.epoch == run.epoch and last.first + last.length == run.first:
+            kept[-1] = Run(last.epoch, last.first, last.length + run.length)
+        else:
+            kept.append(run)
+    return Log(tuple(kept), leo, log.flushed, log.checkpoint, cache)
+
+
+def begin_epoch(log: Log, epoch: int) -> Log:
+    """A new leader notes its epoch's start before its first record (KAFKA-7415, 2.1)."""
+    return log._replace(epochs=epoch_cache.assign(log.epochs, epoch, log.leo))
+
+
+def truncate(log: Log, end: int) -> Log:
+    """Cut the log at offset ``end``.
+
+    A log that ends there or before keeps its records, but not an epoch that began at its end and
+    got no record: another leader may have begun one there since (``UnifiedLog.truncateTo``).
+    """
+    if end >= log.leo:
+        return drop_empty_epoch(log)
+    return Log(
+        runs=records(log, 0, end),
+        leo=end,
+        flushed=min(log.flushed, end),
+        checkpoint=min(log.checkpoint, end),
+        epochs=epoch_cache.truncate_from_end(log.epochs, end),
+    )
+
+
+def drop_empty_epoch(log: Log) -> Log:
+    """The log without an epoch that has no record, as it is after loading it from disk."""
+    kept = epoch_cache.truncate_from_end(log.epochs, log.leo)
+    return log if kept == log.epochs else log._replace(epochs=kept)
+
+
+def records(log: Log, start: int, end: int) -> Runs:
+    """The records at offsets ``start`` up to, not including, ``end``."""
+    found = []
+    offset = 0
+    for run in log.runs:
+        low, high = max(start, offset), min(end, offset + run.length)
+        if low < high:
+            found.append(Run(run.epoch, run.first + low - offset, high - low))
+        offset += run.length
+        if offset >= end:
+            break
+    return tuple(found)
+
+
+def epoch_at(log: Log, offset: int) -> int:
+    """The epoch in which the record at an offset was written; -1 past the end."""
+    for run in records(log, offset, offset + 1):
+        return run.epoch
+    return epoch_cache.UNDEFINED
+
+
+def flush(log: Log) -> Log:
+    """Everything is on disk."""
+    return log if log.flushed == log.leo else log._replace(flushed=log.leo)
+
+
+def lose_power(log: Log, keep: int | None) -> Log:
+    """What is left when the page cache is gone: the flushed part, or ``keep`` records."""
+    return truncate(log, log.flushed if keep is None else keep)
+
+
+def holds(log: Log, span: Span) -> bool:
+    """Whether every value of a span is in the log."""
+    return not without(((span),), spans(log.runs))
+
+
+def spans(runs: Iterable[Run]) -> Spans:
+    """The values of some records as sorted spans [first, end)."""
+    return merged((run.first, run.first + run.length) for run in runs)
+
+
+def merged(parts: Iterable[Span]) -> Spans:
+    """Spans sorted, with those that touch or overlap made one."""
+    result: list[Span] = []
+    for first, end in sorted(parts):
+        if first >= end:
+            continue
+        if result and first <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((first, end))
+    return tuple(result)
+
+
+def without(wanted: Spans, present: Spans) -> Spans:
+    """The part of ``wanted`` that is not in ``present`` (both sorted)."""
+    missing: list[Span] = []
+    for first, end in wanted:
+        start = first
+        for low, high in present:
+            if high <= start or low >= end:
+                continue
+            if low > start:
+                missing.append((start, low))
+            start = max(start, high)
+        if start < end:
+            missing.append((start, end))
+    return tuple(missing)
+
+
+def size(parts: Spans) -> int:
+    """How many values the spans hold."""
+    return sum(end - first for first, end in parts)

@@ -1,0 +1,251 @@
+"""Which brokers get the replicas of a new topic's partitions.
+
+Three algorithms: the textbooks' ``i mod n, (i + j) mod n``; the one of the ZooKeeper controller
+and of Kafka's tools up to 4.0, rack-aware since KIP-36; and the one of the KRaft controller and
+of the tools since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
+
+The order of the brokers given matters in two cases. "rack_alternated" without racks goes round
+them as they come; the ZooKeeper controller's own tools sort by id first. "striped" walks racks
+in the order of a Java hash map, and racks whose names share a bucket stay in the order in which
+they came; the controller's own order is that of another hash map, keyed by broker id.
+
+Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 4.0),
+``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java`` and
+``metadata/src/main/java/org/apache/kafka/controller/ReplicationControlManager.java``.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import cycle, zip_longest
+from typing import Literal, get_args
+
+from advisor.errors import InputError
+from advisor.protocol.jvm.java_hash import utf16_units
+from advisor.protocol.jvm.java_random import Draws, JavaRandom
+from advisor.protocol.rules.striped_placer import place_striped
+
+Algorithm = Literal["modulo", "rack_alternated", "striped"]
+
+_NOT_ALL_RACKS = "Not all brokers have rack information for replica rack aware assignment."
+
+
+def assign(
+    brokers: Mapping[int, str | None],
+    partitions: int,
+    replication_factor: int,
+    algorithm: Algorithm = "striped",
+    start_index: int | None = 0,
+    shift: int | None = None,
+    start_partition: int = 0,
+    seed: int | None = None,
+    fenced: Collection[int] = frozenset(),
+    random: Draws | None = None,
+) -> dict[int, list[int]]:
+    """Assign replicas to the partitions of a new topic, or to partitions added to one.
+
+    Parameters
+    ----------
+    brokers : mapping of int to str or None
+        Rack of each live broker, None where none is known, in the order in which Kafka meets
+        the brokers (it rarely matters; see the module's notes).
+    partitions, replication_factor : int
+        Partitions to assign, and replicas of each.
+    algorithm : {"striped", "rack_alternated", "modulo"}
+        A KRaft controller's; the ZooKeeper controller's and the older tools'; the textbooks'.
+    start_index, shift : int or None
+        "rack_alternated" only: position of partition 0's leader in the list of brokers, and
+        how far the followers are shifted at first. With ``start_index=None`` both are drawn,
+        in Kafka's order; with a number, ``shift=None`` is the same number, as in Kafka.
+    start_partition : int
+        Number of the first partition to assign; a negative one is taken as 0, as in Kafka.
+    seed : int or None
+        Seed of the ``java.util.Random`` that draws; None is seed 0, never a surprise.
+    fenced : collection of int
+        "striped" only: brokers that are registered but fenced. One in controlled shutdown
+        gets no replica at all: leave it out of `brokers`.
+    random : Draws or None
+        Takes the place of the generator that `seed` would make.
+
+    Returns
+    -------
+    dict of int to list of int
+        Replicas by partition, ascending; a partition's first is its preferred leader.
+
+    Raises
+    ------
+    InputError
+        When Kafka would refuse (in Kafka's words), or an argument does not fit the algorithm.
+    """
+    _check_brokers(brokers, fenced)
+    _check_options(algorithm, start_index, shift, seed is not None or random is not None, fenced)
+    first = max(0, start_partition)
+    numbers = range(first, first + partitions)
+    draws = JavaRandom(seed or 0) if random is None else random
+    if algorithm == "striped":
+        placed = place_striped(brokers, partitions, replication_factor, draws, frozenset(fenced))
+    elif algorithm == "rack_alternated":
+        placed = _alternated(brokers, numbers, replication_factor, start_index, shift, draws)
+    else:
+        placed = _modulo(brokers, numbers, replication_factor)
+    return dict(zip(numbers, placed, strict=True))
+
+
+def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
+    """Return the list of brokers through which "rack_alternated" goes round.
+
+    One broker of each rack in turn, racks by name and brokers by id; when no broker has a rack,
+    the brokers as they come (``AdminUtils.getRackAlternatedBrokerList``).
+
+    Raises
+    ------
+    InputError
+        When some brokers have a rack and some have none (Kafka's AdminOperationException).
+    """
+    members: dict[str, list[int]] = {}
+    for broker, rack in brokers.items():
+        if rack is not None:
+            members.setdefault(rack, []).append(broker)
+    if not members:
+        return list(brokers)
+    if sum(map(len, members.values())) < len(brokers):
+        raise InputError(_NOT_ALL_RACKS)
+    queues = [sorted(members[rack]) for rack in sorted(members, key=utf16_units)]
+    turns = zip_longest(*queues)
+    return [broker for turn in turns for broker in turn if broker is not None]
+
+
+def initial_leader_and_isr(
+    replicas: Sequence[int],
+    fenced: Collection[int] = frozenset(),
+    in_controlled_shutdown: Collection[int] = frozenset(),
+) -> tuple[int, tuple[int, ...]]:
+    """Return the leader and the ISR with which a new partition starts.
+
+    The ISR is every replica that is neither fenced nor in controlled shutdown, in assignment
+    order; the leader is the first of them. So a new partition can start below its min ISR.
+    Source: ``ReplicationControlManager.createTopic`` (KRaft).
+
+    Raises
+    ------
+    InputError
+        In Kafka's words, when no replica qualifies (its INVALID_REPLICATION_FACTOR).
+    """
+    isr = tuple(r for r in replicas if r not in fenced and r not in in_controlled_shutdown)
+    if not isr:
+        raise InputError(
+            f"Unable to replicate the partition {len(replicas)} time(s): "
+            "All brokers are currently fenced or in controlled shutdown."
+        )
+    return isr[0], isr
+
+
+def _modulo(
+    brokers: Mapping[int, str | None], numbers: range, replication_factor: int
+) -> list[list[int]]:
+    """Put replica j of partition i on broker (i + j) mod n of the sorted brokers."""
+    _refuse(len(brokers), len(numbers), replication_factor)
+    order = sorted(brokers)
+    return [
+        [order[(partition + replica) % len(order)] for replica in range(replication_factor)]
+        for partition in numbers
+    ]
+
+
+def _alternated(
+    brokers: Mapping[int, str | None],
+    numbers: range,
+    replication_factor: int,
+    start_index: int | None,
+    shift: int | None,
+    draws: Draws,
+) -> list[list[int]]:
+    """Go round the brokers for the leaders; every full round shifts the followers further."""
+    _refuse(len(brokers), len(numbers), replication_factor)
+    order = rack_alternated_brokers(brokers)
+    size = len(order)
+    start = draws.next_int(size) if start_index is None else start_index
+    if shift is None:
+        shift = draws.next_int(size) if start_index is None else start
+    racks = {broker: rack for broker, rack in brokers.items() if rack is not None}
+    stride = len(set(racks.values())) if racks else 1
+    placed = []
+    for partition in numbers:
+        if partition > 0 and partition % size == 0:
+            shift += 1
+        leader = (partition + start) % size
+        # The other brokers in a circle, entered `shift` strides behind the leader's neighbour.
+        circle = order[leader + 1 :] + order[:leader]
+        entry = shift * stride % len(circle) if circle else 0
+        others = circle[entry:] + circle[:entry]
+        placed.append(_followed(order[leader], others, racks, replication_factor))
+    return placed
+
+
+def _followed(
+    leader: int, others: Sequence[int], racks: Mapping[int, str], replication_factor: int
+) -> list[int]:
+    """Take followers round `others`: a rack again only when every rack has a replica."""
+    replicas = [leader]
+    used = {racks.get(leader)}
+    all_racks = set(racks.values())
+    walk = cycle(others)
+    while len(replicas) < replication_factor:
+        broker = next(walk)
+        rack = racks.get(broker)
+        if broker not in replicas and (rack not in used or used >= all_racks):
+            replicas.append(broker)
+            used.add(rack)
+    return replicas
+
+
+def _refuse(brokers: int, partitions: int, replication_factor: int) -> None:
+    """Refuse what AdminUtils refuses, in its words and its order."""
+    if partitions <= 0:
+        raise InputError("Number of partitions must be larger than 0.")
+    if replication_factor <= 0:
+        raise InputError("Replication factor must be larger than 0.")
+    if replication_factor > brokers:
+        raise InputError(
+            f"Replication factor: {replication_factor} larger than available brokers: {brokers}."
+        )
+
+
+def _check_brokers(brokers: Mapping[int, str | None], fenced: Collection[int]) -> None:
+    """Refuse a mapping that is not one of broker ids to racks."""
+    if not isinstance(brokers, Mapping) or not all(
+        isinstance(broker, int) and (rack is None or isinstance(rack, str))
+        for broker, rack in brokers.items()
+    ):
+        raise InputError(
+            "brokers must map each broker id to its rack, or to None where none is known, "
+            'such as {0: "a", 1: "b", 2: None}'
+        )
+    if unknown := set(fenced) - brokers.keys():
+        raise InputError(f"fenced names brokers that are not in brokers: {sorted(unknown)}")
+
+
+def _check_options(
+    algorithm: str,
+    start_index: int | None,
+    shift: int | None,
+    draws: bool,
+    fenced: Collection[int],
+) -> None:
+    """Refuse an option that the algorithm would silently ignore."""
+    if algorithm not in get_args(Algorithm):
+        known = ", ".join(get_args(Algorithm))
+        raise InputError(f"unknown assignment algorithm {algorithm!r}; choose one of {known}")
+    for name, value in (("start_index", start_index), ("shift", shift)):
+        if value is not None and value < 0:
+            raise InputError(f"{name} must be 0 or larger, not {value}")
+    ignored = []
+    if algorithm != "rack_alternated":
+        ignored += ["start_index"] if start_index != 0 else []
+        ignored += ["shift"] if shift else []
+    if algorithm == "modulo" or (algorithm == "rack_alternated" and start_index is not None):
+        ignored += ["seed or random"] if draws else []
+    if algorithm != "striped":
+        ignored += ["fenced"] if fenced else []
+    if ignored:
+        raise InputError(
+            f"{' and '.join(ignored)} would have no effect on {algorithm!r}; leave it out"
+        )

@@ -1,0 +1,257 @@
+"""One topic's and one producer's settings, with Kafka's defaults and Kafka's refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from advisor.errors import ConfigError, shown
+from advisor.protocol.rules.versions import (
+    MAX_INT,
+    NEWEST_KNOWN,
+    Rules,
+    default,
+    parse_version,
+    rules_for,
+)
+
+_ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """The settings that decide what Kafka acknowledges, keeps and refuses.
+
+    Every option is spelled as Kafka spells it, dots as underscores. None means "Kafka's default
+    for ``kafka_version``"; after construction every option holds its effective value.
+
+    Parameters
+    ----------
+    kafka_version : str
+        Version of brokers and Java client, such as ``"4.4"``.
+    mode : {"kraft", "zookeeper"}, optional
+        The controller; KRaft from 3.3 on.
+    eligible_leader_replicas : bool, optional
+        KIP-966; None is what a new cluster of that version has (on from 4.1).
+    replication_factor, min_insync_replicas : int, optional
+        Topic settings. A min.insync.replicas above the replication factor is legal, and odd.
+    acks : {"all", 1, 0}, optional
+        ``-1`` is "all".
+    retries, max_in_flight_requests_per_connection : int, optional
+    delivery_timeout_ms, request_timeout_ms, retry_backoff_ms, retry_backoff_max_ms : int, optional
+    linger_ms, replica_lag_time_max_ms : int, optional
+    enable_idempotence : bool, optional
+        Given and impossible is an error; merely defaulted and impossible, it is silently off.
+        Given, it brings the acks and retries that it needs where these are not given, and in 0.11
+        the one request in flight.
+    unclean_leader_election_enable : bool, optional
+
+    Attributes
+    ----------
+    explicit : frozenset of str
+        The options that the caller gave. The version is always among them.
+
+    Raises
+    ------
+    ConfigError
+        Where Kafka would refuse the combination.
+    """
+
+    kafka_version: str = NEWEST_KNOWN
+    mode: str | None = None
+    eligible_leader_replicas: bool | None = None
+    replication_factor: int | None = None
+    min_insync_replicas: int | None = None
+    acks: str | int | None = None
+    retries: int | None = None
+    delivery_timeout_ms: int | None = None
+    request_timeout_ms: int | None = None
+    retry_backoff_ms: int | None = None
+    retry_backoff_max_ms: int | None = None
+    linger_ms: int | None = None
+    max_in_flight_requests_per_connection: int | None = None
+    enable_idempotence: bool | None = None
+    unclean_leader_election_enable: bool | None = None
+    replica_lag_time_max_ms: int | None = None
+    explicit: frozenset[str] = field(init=False, default=frozenset(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        given = frozenset(
+            f.name for f in fields(self) if f.init and getattr(self, f.name) is not None
+        )
+        self._put("explicit", given)
+        self._refuse_unknown()
+        self._put("acks", _acks(self._value("acks")))
+        for name, least, most in _INTEGERS:
+            self._put(name, _integer(name, self._value(name), least, most))
+        rules = rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
+        self._put("mode", rules.mode)
+        self._put("eligible_leader_replicas", rules.eligible_leader_replicas)
+        for name in ("unclean_leader_election_enable", "enable_idempotence"):
+            self._put(name, _boolean(name, self._value(name)))
+        if rules.unclean_only and not self.unclean_leader_election_enable:
+            raise ConfigError(
+                f"Kafka {self.kafka_version} always elects uncleanly; "
+                "unclean_leader_election_enable=False needs 0.8.2 or newer"
+            )
+        self._put("delivery_timeout_ms", self._delivery_timeout_ms())
+        self._put("enable_idempotence", self._idempotence())
+
+    @property
+    def rules(self) -> Rules:
+        """The replication rules of this version, controller and ELR setting."""
+        return rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
+
+    @property
+    def effective_min_insync_replicas(self) -> int:
+        """What acks=all checks: capped by the replication factor since 3.7, absent before 0.8.2."""
+        assert self.min_insync_replicas is not None
+        assert self.replication_factor is not None
+        return effective_min_isr(self.min_insync_replicas, self.replication_factor, self.rules)
+
+    def changed(self, **changes: Any) -> Config:
+        """The same settings with some changed; what was defaulted is defaulted anew."""
+        given = {name: getattr(self, name) for name in self.explicit}
+        return Config(**{**given, **changes})
+
+    def to_dict(self) -> dict[str, object]:
+        """Every effective option by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name in self.explicit
+        )
+        return f"Config({shown})"
+
+    def _value(self, name: str) -> object:
+        """What is given; else what the producer takes if asked for idempotence; else the default.
+
+        Source: ``KafkaProducer.configureAcks``, ``configureRetries``, ``configureInflightRequests``
+        (0.11 to 2.8).
+        """
+        given = getattr(self, name)
+        if given is not None:
+            return given
+        if self.enable_idempotence is True and self._was_asked_for():
+            if name in ("acks", "retries"):
+                return {"acks": "all", "retries": MAX_INT}[name]
+            if name == "max_in_flight_requests_per_connection" and not self._is_at_least("1.0"):
+                return 1
+        return default(name, self.kafka_version)
+
+    def _was_asked_for(self) -> bool:
+        return "enable_idempotence" in self.explicit
+
+    def _refuse_unknown(self) -> None:
+        """A producer option that this version does not know would be ignored: better say so."""
+        for name, since in _PRODUCER_OPTIONS_SINCE:
+            if getattr(self, name) and not self._is_at_least(since):
+                raise ConfigError(
+                    f"{name}={getattr(self, name)} needs Kafka {since} or newer; "
+                    f"{self.kafka_version} does not know it"
+                )
+
+    def _put(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _delivery_timeout_ms(self) -> int | None:
+        """Kafka's rule: at least linger + request timeout (KIP-91, ``KafkaProducer``)."""
+        if self.delivery_timeout_ms is None:
+            return None
+        assert self.linger_ms is not None
+        assert self.request_timeout_ms is not None
+        least = min(self.linger_ms + self.request_timeout_ms, MAX_INT)
+        if self.delivery_timeout_ms >= least:
+            return self.delivery_timeout_ms
+        if "delivery_timeout_ms" in self.explicit:
+            raise ConfigError(
+                f"delivery_timeout_ms={self.delivery_timeout_ms} must be at least linger_ms + "
+                f"request_timeout_ms = {least}"
+            )
+        return least
+
+    def _idempotence(self) -> bool:
+        """Kafka's rule: a wish that cannot be is an error, a default that cannot be is off."""
+        assert self.max_in_flight_requests_per_connection is not None
+        in_flight = self.max_in_flight_requests_per_connection
+        most = 5 if self._is_at_least("1.0") else 1
+        if not self.enable_idempotence:
+            return False
+        reasons = [
+            (self.acks != "all", f'acks={self.acks} (it needs acks="all")'),
+            (self.retries == 0, "retries=0 (it needs retries above 0)"),
+            (
+                in_flight > most,
+                f"max_in_flight_requests_per_connection={in_flight} (at most {most})",
+            ),
+        ]
+        against = [text for applies, text in reasons if applies]
+        always = in_flight > most and self._is_at_least("4.0")
+        if against and (self._was_asked_for() or always):
+            raise ConfigError(f"enable_idempotence=True conflicts with {' and '.join(against)}")
+        return not against
+
+    def _is_at_least(self, version: str) -> bool:
+        return parse_version(self.kafka_version) >= parse_version(version)
+
+
+def effective_min_isr(min_insync_replicas: int, replication_factor: int, rules: Rules) -> int:
+    """The number of in-sync replicas that acks=all needs.
+
+    Source: ``Partition.effectiveMinIsr`` (3.7, KAFKA-15583): capped by the replication factor;
+    before 3.7 it was not, so that a value above the replication factor refused every write.
+    """
+    if not rules.min_isr_supported:
+        return 1
+    if rules.min_isr_capped:
+        return min(min_insync_replicas, replication_factor)
+    return min_insync_replicas
+
+
+_INTEGERS: tuple[tuple[str, int, int], ...] = (
+    ("replication_factor", 1, 32_767),
+    ("min_insync_replicas", 1, MAX_INT),
+    ("retries", 0, MAX_INT),
+    ("delivery_timeout_ms", 0, MAX_INT),
+    ("request_timeout_ms", 0, MAX_INT),
+    ("retry_backoff_ms", 0, 2**63 - 1),
+    ("retry_backoff_max_ms", 0, 2**63 - 1),
+    ("linger_ms", 0, 2**63 - 1),
+    ("max_in_flight_requests_per_connection", 1, MAX_INT),
+    ("replica_lag_time_max_ms", 1, 2**63 - 1),
+)
+
+
+# A producer option, and the version that brought it.
+_PRODUCER_OPTIONS_SINCE: tuple[tuple[str, str], ...] = (
+    ("enable_idempotence", "0.11"),
+    ("delivery_timeout_ms", "2.1"),
+    ("retry_backoff_max_ms", "3.7"),
+)
+
+
+def _acks(value: object) -> str | int:
+    written = value if isinstance(value, str) else shown(value)
+    known = _ACKS.get(written.strip().lower()) if not isinstance(value, bool) else None
+    if known is None:
+        raise ConfigError(
+            f"acks={written[:20]} is not a Kafka setting; write acks=all, acks=1 or acks=0"
+        )
+    return known
+
+
+def _integer(name: str, value: object, least: int, most: int) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"{name}={shown(value)} must be a whole number")
+    if not least <= value <= most:
+        raise ConfigError(f"{name}={shown(value)} must lie between {least} and {most}")
+    return value
+
+
+def _boolean(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name}={shown(value)} must be True or False")
+    return value

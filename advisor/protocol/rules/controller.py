@@ -1,0 +1,207 @@
+"""What a controller does to one partition when a broker goes, comes back or the leader asks.
+
+One function for each occasion, the same for KRaft and ZooKeeper, so that the reference and its
+reductions decide alike. Liveness itself (sessions, heartbeats) is not here.
+
+Sources: ``ReplicationControlManager.handleBroker*``, ``alterPartition``, ``electLeaders`` (KRaft);
+``KafkaController``, ``PartitionStateMachine``, ``ReplicaStateMachine`` (ZooKeeper).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from advisor.protocol.rules import election
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration, Replicas
+from advisor.protocol.rules.versions import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings of a topic that its controller looks at.
+
+    Attributes
+    ----------
+    min_isr : int
+        The effective min.insync.replicas.
+    unclean : bool
+        ``unclean.leader.election.enable``.
+    rules : Rules
+    """
+
+    min_isr: int
+    unclean: bool
+    rules: Rules
+
+    @property
+    def automatic_election(self) -> str:
+        """The election that follows a change of liveness."""
+        return election.UNCLEAN if self.unclean else election.ONLINE
+
+
+def broker_gone(
+    registration: Registration, broker: int, active: frozenset[int], policy: Policy
+) -> Registration:
+    """A broker was fenced or lost its session; ``active`` no longer holds it.
+
+    The KRaft controller takes it out of the ISR before it elects; without ELR the last member
+    stays in the ISR of a leaderless partition. The ZooKeeper controller elects first.
+    """
+    if policy.rules.mode == "kraft":
+        if broker not in registration.isr:
+            return registration
+        return _kraft(registration, active, policy, isr=_without(registration.isr, broker))
+    elected = registration
+    if registration.leader == broker:
+        elected = _zookeeper_elect(registration, active, policy)
+    return _zookeeper_remove(elected, broker)
+
+
+def controller_started(
+    registration: Registration, active: frozenset[int], policy: Policy
+) -> Registration:
+    """A broker has become the ZooKeeper controller.
+
+    It starts with the replicas and then looks at the partitions: each broker that is gone leaves
+    the ISR, and the election follows. That is two writes for a leader, where a controller that
+    lives on needs one (``KafkaController.onControllerFailover``). What happened while there was no
+    controller is thus written only now.
+    """
+    for broker in sorted(set(registration.isr) - active):
+        registration = _zookeeper_remove(registration, broker)
+    if registration.leader not in active:
+        return _zookeeper_elect(registration, active, policy)
+    return registration
+
+
+def broker_stopping(
+    registration: Registration, broker: int, active: frozenset[int], policy: Policy
+) -> Registration:
+    """A broker asked for a controlled shutdown; ``active`` no longer holds it."""
+    if policy.rules.mode == "kraft":
+        return broker_gone(registration, broker, active, policy)
+    if registration.leader == broker:
+        chosen = election.zookeeper_controlled_shutdown(registration, active, (broker,))
+        if chosen is None:
+            return registration
+        return _written(registration, *chosen)
+    return _zookeeper_remove(registration, broker)
+
+
+def broker_back(
+    registration: Registration,
+    broker: int,
+    active: frozenset[int],
+    unclean_shutdown: bool,
+    policy: Policy,
+) -> Registration:
+    """A broker registered again and was unfenced; ``active`` holds it.
+
+    After an unclean shutdown a controller with ELR first strikes it from the ISR and ELR: what it
+    had may be gone.
+    """
+    if policy.rules.mode == "zookeeper":
+        if registration.leader in active:
+            return registration
+        return _zookeeper_elect(registration, active, policy)
+    registered = registration
+    if policy.rules.eligible_leader_replicas and unclean_shutdown:
+        registered = broker_registered_unclean(registration, broker, active - {broker}, policy)
+    if registered.leader != NO_LEADER:
+        return registered
+    return _kraft(registered, active, policy)
+
+
+def broker_registered_unclean(
+    registration: Registration, broker: int, active: frozenset[int], policy: Policy
+) -> Registration:
+    """A new life of a broker that did not shut down cleanly (KIP-966)."""
+    if broker not in registration.isr and broker not in registration.elr:
+        return registration
+    isr = _without(registration.isr, broker)
+    return _kraft(registration, active, policy, isr=isr, lost=(broker,))
+
+
+def isr_proposed(
+    registration: Registration, isr: Replicas, active: frozenset[int], policy: Policy
+) -> Registration:
+    """The leader's new ISR, already checked, is recorded."""
+    if policy.rules.mode == "zookeeper":
+        return replace(registration, isr=isr, partition_epoch=registration.partition_epoch + 1)
+    return _kraft(registration, active, policy, isr=isr, recovering=False)
+
+
+def elected_by_operator(
+    registration: Registration, kind: str, active: frozenset[int], policy: Policy
+) -> Registration:
+    """``kafka-leader-election.sh`` with ``preferred`` or ``unclean``.
+
+    An unclean election is refused (nothing changes) while the partition has a leader.
+    """
+    if kind == election.UNCLEAN and registration.leader in active:
+        return registration
+    if policy.rules.mode == "kraft":
+        return election.kraft_change(
+            registration, active=active, min_isr=policy.min_isr, rules=policy.rules, kind=kind
+        )
+    if kind == election.PREFERRED:
+        preferred = election.zookeeper_preferred(registration, active)
+        if preferred is None or preferred == registration.leader:
+            return registration
+        return _written(registration, preferred, registration.isr)
+    chosen = election.zookeeper_offline(registration, active, True, policy.rules)
+    return registration if chosen is None else _written(registration, *chosen)
+
+
+def _kraft(
+    registration: Registration,
+    active: frozenset[int],
+    policy: Policy,
+    *,
+    isr: Replicas | None = None,
+    recovering: bool | None = None,
+    lost: Replicas = (),
+) -> Registration:
+    """A change that the KRaft controller makes by itself, with the topic's own election."""
+    return election.kraft_change(
+        registration,
+        active=active,
+        min_isr=policy.min_isr,
+        rules=policy.rules,
+        kind=policy.automatic_election,
+        isr=isr,
+        recovering=recovering,
+        lost=lost,
+    )
+
+
+def _without(replicas: Replicas, broker: int) -> Replicas:
+    return tuple(replica for replica in replicas if replica != broker)
+
+
+def _zookeeper_elect(
+    registration: Registration, live: frozenset[int], policy: Policy
+) -> Registration:
+    chosen = election.zookeeper_offline(registration, live, policy.unclean, policy.rules)
+    return registration if chosen is None else _written(registration, *chosen)
+
+
+def _zookeeper_remove(registration: Registration, broker: int) -> Registration:
+    """Take a dead replica from the ISR unless it is the last; its leadership ends either way."""
+    last = registration.isr == (broker,)
+    isr = registration.isr if last else _without(registration.isr, broker)
+    leader = NO_LEADER if registration.leader == broker else registration.leader
+    if (leader, isr) == (registration.leader, registration.isr):
+        return registration
+    return _written(registration, leader, isr)
+
+
+def _written(registration: Registration, leader: int, isr: Replicas) -> Registration:
+    """What the ZooKeeper controller writes; every write raises the leader epoch."""
+    return replace(
+        registration,
+        leader=leader,
+        isr=isr,
+        leader_epoch=registration.leader_epoch + 1,
+        partition_epoch=registration.partition_epoch + 1,
+    )

@@ -1,0 +1,117 @@
+"""Moving a partition to other brokers, and calling that off.
+
+Sources: ``PartitionReassignmentReplicas``, ``PartitionReassignmentRevert``,
+``ReplicationControlManager.alterPartitionReassignment`` (KRaft);
+``KafkaController.onPartitionReassignment`` (ZooKeeper); KIP-455, KAFKA-15665.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.protocol.rules import election
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration, Replicas
+
+
+def begin(
+    registration: Registration, target: Replicas, active: frozenset[int], policy: Policy
+) -> Registration:
+    """The record while new replicas copy: the target first, then those to be removed, ascending.
+
+    A target that needs no copying is finished at once.
+    """
+    removing = tuple(sorted(set(registration.replicas) - set(target)))
+    adding = tuple(sorted(set(target) - set(registration.replicas)))
+    if policy.rules.mode == "kraft":
+        return election.kraft_change(
+            registration,
+            active=active,
+            min_isr=policy.min_isr,
+            rules=policy.rules,
+            replicas=(*target, *removing),
+            removing=removing or None,
+            adding=adding or None,
+        )
+    begun = replace(
+        registration,
+        replicas=(*target, *removing),
+        adding=adding,
+        removing=removing,
+        leader_epoch=registration.leader_epoch + 1,
+        partition_epoch=registration.partition_epoch + 1,
+    )
+    return zookeeper_finish(begun, active)
+
+
+def zookeeper_finish(registration: Registration, live: frozenset[int]) -> Registration:
+    """End a reassignment whose target replicas are all in the ISR; else the very same record."""
+    if not registration.adding and not registration.removing:
+        return registration
+    target = tuple(r for r in registration.replicas if r not in registration.removing)
+    if not set(target) <= set(registration.isr):
+        return registration
+    leader = registration.leader
+    if leader not in target or leader not in live:
+        elected = election.zookeeper_reassigned(target, registration.isr, live)
+        leader = NO_LEADER if elected is None else elected
+    return replace(
+        registration,
+        replicas=target,
+        adding=(),
+        removing=(),
+        isr=tuple(r for r in registration.isr if r in target),
+        leader=leader,
+        leader_epoch=registration.leader_epoch + 1,
+        partition_epoch=registration.partition_epoch + 1,
+    )
+
+
+def cancel(
+    registration: Registration, active: frozenset[int], policy: Policy
+) -> Registration | None:
+    """Back to the replicas of before; None if only an unclean election could do that."""
+    before = tuple(r for r in registration.replicas if r not in registration.adding)
+    isr = tuple(r for r in registration.isr if r not in registration.adding)
+    if not isr:
+        if not policy.unclean:
+            return None
+        isr = before[:1]
+    if policy.rules.mode == "kraft":
+        return election.kraft_change(
+            registration,
+            active=active,
+            min_isr=policy.min_isr,
+            rules=policy.rules,
+            kind=policy.automatic_election,
+            isr=isr,
+            replicas=before,
+            adding=(),
+            removing=(),
+        )
+    leader = registration.leader
+    if leader not in before:
+        elected = election.zookeeper_reassigned(before, isr, active)
+        leader = NO_LEADER if elected is None else elected
+    return replace(
+        registration,
+        replicas=before,
+        adding=(),
+        removing=(),
+        isr=isr,
+        leader=leader,
+        leader_epoch=registration.leader_epoch + 1,
+        partition_epoch=registration.partition_epoch + 1,
+    )
+
+
+def without_eligible(registration: Registration) -> Registration:
+    """The record after min.insync.replicas changed: no ELR, no last known leader (KIP-966)."""
+    if not registration.elr and not registration.last_known_elr:
+        return registration
+    return replace(
+        registration,
+        elr=(),
+        last_known_elr=(),
+        partition_epoch=registration.partition_epoch + 1,
+    )

@@ -1,0 +1,247 @@
+"""What operators ask of a controller, and what leaders ask of it: topics, elections, ISR changes.
+
+Sources: ``ReplicationControlManager`` (createTopics, electLeader, alterPartition,
+alterPartitionReassignments), ``KafkaController`` for the ZooKeeper forms; error names are Kafka's.
+"""
+
+from __future__ import annotations
+
+from advisor.protocol.rules import controller, election, reassignment
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration, new_registration
+from advisor.protocol.simulation.broker_lifecycle import Outcome, elect_leaderless
+from advisor.protocol.simulation.events import (
+    AlterIsr,
+    AlterTopic,
+    CreateTopic,
+    DeleteTopic,
+    Effects,
+    Elect,
+    Elected,
+    GrowTopic,
+    Reassign,
+    Refused,
+)
+from advisor.protocol.simulation.state import (
+    Partition,
+    Settings,
+    State,
+    active_brokers,
+    position_of,
+    with_partition,
+)
+
+
+def create_topic(state: State, asked: CreateTopic) -> Outcome:
+    """Add a topic's partitions; every active replica is in sync from the start."""
+    if any(p.topic == asked.topic for p in state.partitions):
+        return state, (Refused("TOPIC_ALREADY_EXISTS"),)
+    return _add(state, asked.topic, 0, asked)
+
+
+def grow_topic(state: State, asked: GrowTopic) -> Outcome:
+    """Add partitions to a topic with the settings of its first."""
+    existing = [p for p in state.partitions if p.topic == asked.topic]
+    if not existing:
+        return state, (Refused("UNKNOWN_TOPIC_OR_PARTITION"),)
+    like = CreateTopic(
+        asked.topic, asked.assignment, existing[0].min_insync_replicas, existing[0].unclean
+    )
+    return _add(state, asked.topic, len(existing), like)
+
+
+def _add(state: State, topic: str, first: int, asked: CreateTopic) -> Outcome:
+    usable = active_brokers(state)
+    new = []
+    effects = []
+    for index, replicas in enumerate(asked.assignment, start=first):
+        registration = new_registration(replicas, usable)
+        if registration.leader == NO_LEADER:
+            return state, (Refused("INVALID_REPLICA_ASSIGNMENT"),)
+        new.append(
+            Partition(topic, index, asked.min_insync_replicas, asked.unclean, registration, ())
+        )
+        effects.append(Elected(topic, index, registration.leader, 0))
+    at = 1 + max((i for i, p in enumerate(state.partitions) if p.topic == topic), default=-1)
+    at = at or len(state.partitions)
+    partitions = (*state.partitions[:at], *new, *state.partitions[at:])
+    return state._replace(partitions=partitions), tuple(effects)
+
+
+def delete_topic(state: State, asked: DeleteTopic) -> Outcome:
+    """Remove a topic and its logs."""
+    left = tuple(p for p in state.partitions if p.topic != asked.topic)
+    if len(left) == len(state.partitions):
+        return state, (Refused("UNKNOWN_TOPIC_OR_PARTITION"),)
+    return state._replace(partitions=left), ()
+
+
+def alter_topic(state: State, asked: AlterTopic, settings: Settings) -> Outcome:
+    """Change topic settings; with ELR a new value of min.insync.replicas empties the ELR (4.0).
+
+    Enabling unclean elections acts at once under ZooKeeper; KRaft waits for its next sweep.
+    """
+    changed = []
+    for partition in state.partitions:
+        if partition.topic == asked.topic:
+            partition = _altered(partition, asked, settings)
+        changed.append(partition)
+    state = state._replace(partitions=tuple(changed))
+    if asked.unclean and not settings.kraft:
+        return elect_leaderless(state, settings)
+    return state, ()
+
+
+def _altered(partition: Partition, asked: AlterTopic, settings: Settings) -> Partition:
+    if asked.unclean is not None:
+        partition = partition._replace(unclean=asked.unclean)
+    if asked.min_insync_replicas in (None, partition.min_insync_replicas):
+        return partition
+    assert asked.min_insync_replicas is not None
+    record = partition.registration
+    if not settings.preview_elr:
+        record = reassignment.without_eligible(record)
+    return partition._replace(min_insync_replicas=asked.min_insync_replicas, registration=record)
+
+
+def elect(state: State, asked: Elect, settings: Settings) -> Outcome:
+    """``kafka-leader-election.sh`` for one partition."""
+    position = position_of(state, asked.topic, asked.partition)
+    partition = state.partitions[position]
+    old = partition.registration
+    preferred = asked.kind == election.PREFERRED
+    if (preferred and old.leader == old.replicas[0]) or (not preferred and old.leader != NO_LEADER):
+        return state, (Refused("ELECTION_NOT_NEEDED"),)
+    new = controller.elected_by_operator(
+        old, asked.kind, active_brokers(state), settings.policy(partition)
+    )
+    if new is old:
+        error = "PREFERRED_LEADER_NOT_AVAILABLE" if preferred else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+        return state, (Refused(error),)
+    return write(state, position, new)
+
+
+def write(state: State, position: int, new: Registration) -> Outcome:
+    """The controller writes one partition's record."""
+    partition = state.partitions[position]
+    effects: Effects = ()
+    if new.leader != partition.registration.leader:
+        effects = (Elected(partition.topic, partition.number, new.leader, new.leader_epoch),)
+    return with_partition(state, position, partition._replace(registration=new)), effects
+
+
+def reassign(state: State, asked: Reassign, settings: Settings) -> Outcome:
+    """Begin a reassignment, or call it off."""
+    position = position_of(state, asked.topic, asked.partition)
+    partition = state.partitions[position]
+    old = partition.registration
+    active = active_brokers(state)
+    if asked.replicas is not None:
+        state = with_partition(state, position, partition._replace(throttle=asked.throttle))
+        return write(
+            state,
+            position,
+            reassignment.begin(old, asked.replicas, active, settings.policy(partition)),
+        )
+    if not old.adding and not old.removing:
+        return state, (Refused("NO_REASSIGNMENT_IN_PROGRESS"),)
+    reverted = reassignment.cancel(old, active, settings.policy(partition))
+    if reverted is None:
+        return state, (Refused("INVALID_REPLICA_ASSIGNMENT"),)
+    return write(state, position, reverted)
+
+
+def sweep(state: State, position: int, settings: Settings) -> Outcome:
+    """KRaft's periodic unclean election for one leaderless partition."""
+    partition = state.partitions[position]
+    new = controller.elected_by_operator(
+        partition.registration,
+        election.UNCLEAN,
+        active_brokers(state),
+        settings.policy(partition),
+    )
+    return write(state, position, new)
+
+
+def alter_isr(state: State, asked: AlterIsr, settings: Settings) -> Outcome:
+    """The leader's proposal, put by hand: current epochs, recovered, no broker epochs."""
+    position = position_of(state, asked.topic, asked.partition)
+    record = state.partitions[position].registration
+    error = refusal(
+        state,
+        record,
+        record.leader,
+        (record.leader_epoch, record.partition_epoch),
+        asked.isr,
+        (-1,) * len(asked.isr),
+        settings,
+    )
+    if record.leader == NO_LEADER:
+        error = "INVALID_REQUEST"
+    if error is not None:
+        return state, (Refused(error),)
+    return record_isr(state, position, asked.isr, settings)
+
+
+def record_isr(state: State, position: int, isr: tuple[int, ...], settings: Settings) -> Outcome:
+    """Write an accepted ISR; it may complete a reassignment."""
+    partition = state.partitions[position]
+    active = active_brokers(state)
+    new = controller.isr_proposed(partition.registration, isr, active, settings.policy(partition))
+    if not settings.kraft:
+        new = reassignment.zookeeper_finish(new, active)
+    return write(state, position, new)
+
+
+def refusal(
+    state: State,
+    record: Registration,
+    sender: int,
+    epochs: tuple[int, int],
+    isr: tuple[int, ...],
+    broker_epochs: tuple[int, ...],
+    settings: Settings,
+) -> str | None:
+    """Why an AlterPartition request is refused, in the order in which Kafka looks; None: accepted.
+
+    Parameters
+    ----------
+    state : State
+    record : Registration
+        What the controller knows.
+    sender : int
+        The broker that takes itself for the leader.
+    epochs : (int, int)
+        The leader and partition epoch of the request.
+    isr, broker_epochs : tuple of int
+        The proposal; a broker epoch of -1 is not checked.
+    settings : Settings
+    """
+    leader_epoch, partition_epoch = epochs
+    if leader_epoch > record.leader_epoch or partition_epoch > record.partition_epoch:
+        return "NOT_CONTROLLER"
+    if leader_epoch < record.leader_epoch:
+        return "FENCED_LEADER_EPOCH"
+    if sender != record.leader:
+        return "INVALID_REQUEST"
+    if partition_epoch < record.partition_epoch:
+        return "INVALID_UPDATE_VERSION"
+    if not isr or len(set(isr)) < len(isr) or not set(isr) <= set(record.replicas):
+        return "INVALID_REQUEST"
+    if sender not in isr:
+        return "INVALID_REQUEST"
+    if settings.kraft and _ineligible(state, isr, broker_epochs, settings):
+        modern = settings.rules.join_refuses_fenced
+        return "INELIGIBLE_REPLICA" if modern else "OPERATION_NOT_ATTEMPTED"
+    return None
+
+
+def _ineligible(
+    state: State, isr: tuple[int, ...], broker_epochs: tuple[int, ...], settings: Settings
+) -> bool:
+    active = active_brokers(state)
+    if settings.rules.join_refuses_fenced and not set(isr) <= active:
+        return True
+    if not settings.rules.broker_epoch_in_alter_partition:
+        return False
+    registered = {b.id: b.epoch for b in state.brokers}
+    return any(e not in (-1, registered[b]) for b, e in zip(isr, broker_epochs, strict=True))

@@ -1,0 +1,223 @@
+"""Brokers come and go: sessions, fencing, registration, controlled shutdown, the next controller.
+
+What each change means for a partition is decided in ``controller``; this module says when.
+
+Sources: ``BrokerHeartbeatManager``, ``ClusterControlManager``, ``ReplicationControlManager``
+(KRaft, KIP-631, KIP-966); ``KafkaController.onBrokerFailure`` and ``onBrokerStartup`` (ZooKeeper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log.replica_log import Log
+from advisor.protocol.rules import controller
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.protocol.simulation.events import Effect, Effects, Elected
+from advisor.protocol.simulation.fetch import touch
+from advisor.protocol.simulation.replica import go_offline
+from advisor.protocol.simulation.state import (
+    ACTIVE,
+    FENCED,
+    STOPPING,
+    Partition,
+    Settings,
+    State,
+    active_brokers,
+    broker_of,
+    has_controller,
+    replica_of,
+    with_broker,
+    with_partitions,
+)
+
+Outcome = tuple[State, Effects]
+Decision = Callable[[Registration, Partition], Registration]
+
+
+def decide(state: State, decision: Decision) -> Outcome:
+    """The controller looks at every partition and writes what the decision changes."""
+    effects: list[Effect] = []
+    changed = []
+    for partition in state.partitions:
+        old = partition.registration
+        new = decision(old, partition)
+        if new is old:
+            changed.append(partition)
+            continue
+        if new.leader != old.leader:
+            effects.append(Elected(partition.topic, partition.number, new.leader, new.leader_epoch))
+        changed.append(Partition(*partition[:4], new, *partition[5:]))
+    return with_partitions(state, tuple(changed)), tuple(effects)
+
+
+def end_process(state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]) -> Outcome:
+    """The process of a broker is over; ``left(log, hw)`` is what remains of each log."""
+    body = broker_of(state, broker)
+    silent = state.now_ms if body.silent_since_ms is None else body.silent_since_ms
+    effects: list[Effect] = []
+    partitions = []
+    for partition in state.partitions:
+        if replica_of(partition, broker) is not None:
+            partition = touch(state, partition, broker)
+            replica = replica_of(partition, broker)
+            assert replica is not None
+            log = left(replica.log, replica.hw)
+            partition, failed = go_offline(partition, replica, log)
+            effects.extend(failed)
+        partitions.append(partition)
+    gone = body._replace(
+        running=False,
+        registered=False,
+        clean=clean,
+        silent_since_ms=None if body.session == FENCED else silent,
+    )
+    return with_broker(with_partitions(state, tuple(partitions)), gone), tuple(effects)
+
+
+def left_by_clean_stop(log: Log, hw: int) -> Log:
+    """A clean stop writes everything, the high watermark too."""
+    return logs.flush(log)._replace(checkpoint=hw)
+
+
+def stop(state: State, broker: int, settings: Settings) -> Outcome:
+    """Controlled shutdown: the controller first moves what the broker leads.
+
+    Without a controller in reach it ends without; its logs are written all the same.
+    """
+    body = broker_of(state, broker)
+    if not (body.connected and has_controller(state) and body.session == ACTIVE):
+        return end_process(state, broker, True, left_by_clean_stop)
+    state = with_broker(state, body._replace(session=STOPPING))
+    active = active_brokers(state)
+
+    def move(registration: Registration, partition: Partition) -> Registration:
+        return controller.broker_stopping(registration, broker, active, settings.policy(partition))
+
+    return decide(state, move)
+
+
+def leave(state: State, broker: int, settings: Settings) -> Outcome:
+    """The end of a controlled shutdown: the session is given back at once."""
+    state, ended = end_process(state, broker, True, left_by_clean_stop)
+    state, decided = expire(state, broker, settings)
+    return state, (*ended, *decided)
+
+
+def expire(state: State, broker: int, settings: Settings) -> Outcome:
+    """The session of a broker is over: it is fenced, its leaderships move; once only.
+
+    Without a ZooKeeper controller that lives, nobody moves anything until there is one.
+    """
+    body = broker_of(state, broker)
+    if body.session == FENCED:
+        return state, ()
+    controlled = has_controller(state)
+    keeps = settings.kraft and body.registered
+    state = with_broker(
+        state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
+    )
+    if state.controller_broker == broker:
+        return _succeed(state, settings)
+    if not controlled and not settings.kraft:
+        return state, ()
+    active = active_brokers(state)
+
+    def give_up(registration: Registration, partition: Partition) -> Registration:
+        return controller.broker_gone(registration, broker, active, settings.policy(partition))
+
+    return decide(state, give_up)
+
+
+def _succeed(state: State, settings: Settings) -> Outcome:
+    """The lowest broker that lives becomes the ZooKeeper controller; without any, nobody.
+
+    It takes those for live that have a session, also where that is about to end.
+    """
+    active = active_brokers(state)
+    alive = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
+    if not alive:
+        return state, ()
+    state = state._replace(
+        controller_broker=min(alive), controller_epoch=state.controller_epoch + 1
+    )
+
+    def start(registration: Registration, partition: Partition) -> Registration:
+        return controller.controller_started(registration, active, settings.policy(partition))
+
+    return decide(state, start)
+
+
+def register(state: State, broker: int, settings: Settings) -> Outcome:
+    """The controller accepts a new life of a broker.
+
+    Under ZooKeeper that is the new session, and the broker is live at once. Under KRaft it stays
+    fenced until it has caught up with the metadata.
+    """
+    body = broker_of(state, broker)
+    accepted = body._replace(
+        registered=True,
+        epoch=state.next_broker_epoch,
+        silent_since_ms=None,
+        session=body.session if settings.kraft else ACTIVE,
+    )
+    state = with_broker(state, accepted)._replace(next_broker_epoch=state.next_broker_epoch + 1)
+    if settings.kraft:
+        return report_last_life(state, broker, body.clean, settings)
+    last = state.controller_broker
+    if last == broker or (last >= 0 and broker_of(state, last).session == FENCED):
+        return _succeed(state, settings)
+    return elect_leaderless(state, settings) if has_controller(state) else (state, ())
+
+
+def report_last_life(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:
+    """What a registration under KRaft says about the life before it (KIP-966)."""
+    others = active_brokers(state) - {broker}
+
+    def judge(registration: Registration, partition: Partition) -> Registration:
+        policy = settings.policy(partition)
+        if settings.rules.eligible_leader_replicas and not clean:
+            return controller.broker_registered_unclean(registration, broker, others, policy)
+        if settings.rules.registration_fences:
+            return controller.broker_gone(registration, broker, others, policy)
+        return registration
+
+    return decide(state, judge)
+
+
+def unfence(state: State, broker: int, settings: Settings) -> Outcome:
+    """The controller counts a broker in again; leaderless partitions may elect.
+
+    Of a broker that it already counts in it hears nothing new.
+    """
+    body = broker_of(state, broker)
+    if body.session == ACTIVE:
+        return state, ()
+    state = with_broker(state, body._replace(session=ACTIVE, silent_since_ms=None))
+    return elect_leaderless(state, settings, broker)
+
+
+def elect_leaderless(state: State, settings: Settings, back: int = NO_LEADER) -> Outcome:
+    """Try an election wherever there is no leader."""
+    active = active_brokers(state)
+
+    def elect(registration: Registration, partition: Partition) -> Registration:
+        if registration.leader != NO_LEADER:
+            return registration
+        policy = settings.policy(partition)
+        return controller.broker_back(registration, back, active, False, policy)
+
+    return decide(state, elect)
+
+
+def take_over(state: State, settings: Settings) -> Outcome:
+    """The next controller acts; under KRaft every session starts anew with it."""
+    state = state._replace(controller_epoch=state.controller_epoch + 1, controller_from_ms=-1)
+    if settings.kraft:
+        brokers = tuple(
+            b if b.silent_since_ms is None else b._replace(silent_since_ms=state.now_ms)
+            for b in state.brokers
+        )
+        return state._replace(brokers=brokers), ()
+    return elect_leaderless(state, settings)

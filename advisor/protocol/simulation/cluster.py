@@ -1,0 +1,219 @@
+"""A cluster that runs: faults and acts are put to it, and it works until it is quiet.
+
+It holds one immutable state and replaces it; producers live here, because their retries and
+timeouts are theirs and not the brokers'.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.protocol.log.replica_log import Span
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.partition_registration import NO_LEADER
+from advisor.protocol.simulation import events as ev
+from advisor.protocol.simulation.events import Effect
+from advisor.protocol.simulation.replica import NETWORK_EXCEPTION, REQUEST_TIMED_OUT
+from advisor.protocol.simulation.scheduler import enabled, next_time_ms, run_for, run_now, settle
+from advisor.protocol.simulation.state import (
+    Broker,
+    Partition,
+    Settings,
+    State,
+    broker_of,
+    position_of,
+)
+from advisor.protocol.simulation.step import step
+
+LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
+
+# After each command that waits, the cluster rests this long, as one reads a real one twice.
+REST_MS = 5_000
+
+# Beyond this many retries a producer is taken to go on until its delivery timeout.
+MANY_RETRIES = 1_000
+
+
+class Simulation:
+    """A running cluster.
+
+    Parameters
+    ----------
+    brokers : sequence of Broker
+    settings : Settings
+    """
+
+    def __init__(self, brokers: tuple[Broker, ...], settings: Settings) -> None:
+        # Of brokers that start together the lowest is taken to win the race to be controller.
+        first = -1 if settings.kraft else min(b.id for b in brokers)
+        self.state = State(brokers, controller_broker=first)
+        self.settings = settings
+
+    def apply(self, event: Any) -> tuple[Effect, ...]:
+        """One event, and nothing after it."""
+        self.state, effects = step(self.state, event, self.settings)
+        return effects
+
+    def settle(self, rest_ms: int = REST_MS) -> None:
+        """Run until nothing more happens by itself."""
+        if not self.settings.only_controller:
+            self.state, _ = settle(self.state, self.settings, rest_ms)
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Let time pass."""
+        self.state, _ = run_for(self.state, self.settings, milliseconds)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """A partition by name; KeyError if there is none."""
+        return self.state.partitions[position_of(self.state, topic, index)]
+
+    def produce(
+        self, topic: str, index: int, count: int, config: Config, via: int | None = None
+    ) -> str | None:
+        """Send ``count`` records and wait for the answer.
+
+        Parameters
+        ----------
+        topic, index : str, int
+        count : int
+        config : Config
+            The producer's acks, retries and timeouts.
+        via : int, optional
+            The broker that the producer takes for the leader, whatever the controller says: a
+            client on that broker's side of a broken network.
+
+        Returns
+        -------
+        str or None
+            The last error when the producer gave up; None if the records were acknowledged.
+        """
+        span = (self.state.next_value, self.state.next_value + count)
+        producer = _Producer(self, topic, index, span, config, via)
+        error = producer.run()
+        self.apply(ev.GiveUp(topic, index, span))
+        return error
+
+
+class _Producer:
+    """One batch of one producer: attempts, backoff, and the end of its patience."""
+
+    def __init__(
+        self,
+        cluster: Simulation,
+        topic: str,
+        index: int,
+        span: Span,
+        config: Config,
+        via: int | None,
+    ) -> None:
+        self.cluster = cluster
+        self.topic, self.index, self.span = topic, index, span
+        self.config = config
+        self.via = via
+        patience_ms = config.delivery_timeout_ms
+        if patience_ms is None:
+            assert config.request_timeout_ms is not None
+            assert config.retry_backoff_ms is not None
+            assert config.retries is not None
+            # Before delivery.timeout.ms each attempt had its own request timeout.
+            each_ms = config.request_timeout_ms + config.retry_backoff_ms
+            patience_ms = each_ms * (min(config.retries, MANY_RETRIES) + 1)
+        self.deadline_ms = cluster.state.now_ms + patience_ms
+
+    def run(self) -> str | None:
+        """Try until acknowledged or out of retries or time; the last error, or None."""
+        assert self.config.retries is not None
+        sent = 0
+        while True:
+            leader = self._leader()
+            error = LEADER_NOT_AVAILABLE if leader is None else self._attempt(leader)
+            if error is None:
+                return None
+            sent += leader is not None
+            if sent > self.config.retries or not self._back_off():
+                return error
+
+    def _leader(self) -> int | None:
+        """Whom the producer takes for the leader: what the controller last recorded."""
+        if self.via is not None:
+            return self.via
+        leader = self.cluster.partition(self.topic, self.index).registration.leader
+        return None if leader == NO_LEADER else leader
+
+    def _attempt(self, leader: int) -> str | None:
+        """Send once and wait for the answer, at most the request timeout."""
+        cluster = self.cluster
+        body = broker_of(cluster.state, leader)
+        assert self.config.acks is not None
+        request = ev.Produce(
+            self.topic,
+            self.index,
+            leader,
+            self.span[0],
+            self.span[1] - self.span[0],
+            self.config.acks,
+            bool(self.config.enable_idempotence),
+        )
+        reachable = body.running and (body.connected or self.via is not None)
+        if not reachable and self.config.acks != 0:
+            cluster.state = cluster.state._replace(
+                next_value=max(cluster.state.next_value, self.span[1])
+            )
+            return NETWORK_EXCEPTION
+        if not reachable:
+            # acks=0 has no answer: the producer believes what it sent.
+            cluster.apply(ev.SentForNothing(self.topic, self.index, self.span))
+            return None
+        answer = self._answer(cluster.apply(request))
+        return self._await() if answer is _NOTHING else answer
+
+    def _answer(self, effects: tuple[Effect, ...]) -> Any:
+        for effect in effects:
+            if isinstance(effect, ev.Acked) and effect.span == self.span:
+                return None
+            if isinstance(effect, ev.Failed) and effect.span == self.span:
+                return effect.error
+        return _NOTHING
+
+    def _await(self) -> str | None:
+        """Let the cluster work, one event at a time, until the answer comes."""
+        cluster = self.cluster
+        assert self.config.request_timeout_ms is not None
+        until_ms = min(self.deadline_ms, cluster.state.now_ms + self.config.request_timeout_ms)
+        while True:
+            event = next(enabled(cluster.state, cluster.settings), None)
+            if event is None:
+                due = next_time_ms(cluster.state, cluster.settings)
+                if due is None or due > until_ms:
+                    cluster.apply(ev.Advance(until_ms - cluster.state.now_ms))
+                    return REQUEST_TIMED_OUT
+                event = ev.Advance(due - cluster.state.now_ms)
+            answer = self._answer(cluster.apply(event))
+            if answer is not _NOTHING:
+                error: str | None = answer
+                return error
+
+    def _back_off(self) -> bool:
+        """Wait before the next attempt; False if there will be none.
+
+        A cluster at rest would refuse each of hundreds of attempts alike, so a producer with
+        many retries waits until something happens, or for its deadline.
+        """
+        cluster = self.cluster
+        assert self.config.retry_backoff_ms is not None
+        assert self.config.retries is not None
+        cluster.state, seen = run_now(cluster.state, cluster.settings)
+        wait_ms = max(1, self.config.retry_backoff_ms)
+        if not seen and self.config.retries >= MANY_RETRIES:
+            due = next_time_ms(cluster.state, cluster.settings)
+            rest_ms = self.deadline_ms if due is None else due
+            wait_ms = max(wait_ms, rest_ms - cluster.state.now_ms)
+        left_ms = self.deadline_ms - cluster.state.now_ms
+        if wait_ms >= left_ms:
+            cluster.pass_time(max(0, left_ms))
+            return False
+        cluster.pass_time(wait_ms)
+        return True
+
+
+_NOTHING = object()

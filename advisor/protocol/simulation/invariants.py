@@ -1,0 +1,227 @@
+"""What must hold of a replicated log, in the names of the public TLA+ specifications.
+
+Each says when it may fail by design. Names: hachikuji/kafka-specification (TypeOk, LeaderInIsr,
+WeakIsr, StrongIsr) and Vanlightly/kafka-tlaplus (LeaderCompleteness, LogMatching, ConsistentRead,
+NoCommittedRecordLost); the last two are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log.replica_log import Spans
+from advisor.protocol.rules.partition_registration import NO_LEADER
+from advisor.protocol.simulation.state import (
+    LEADER,
+    Partition,
+    Replica,
+    State,
+    broker_of,
+    leading,
+    replica_of,
+)
+
+
+class Violation(NamedTuple):
+    """An invariant that does not hold, and where."""
+
+    name: str
+    topic: str
+    partition: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.topic}-{self.partition}: {self.detail}"
+
+
+def _presumed_leaders(state: State, partition: Partition) -> list[Replica]:
+    """Running brokers that take themselves for the leader, deposed ones too."""
+    return [
+        r for r in partition.replicas if r.role == LEADER and broker_of(state, r.broker).running
+    ]
+
+
+def type_ok(_state: State, partition: Partition) -> Iterator[str]:
+    """Offsets, epochs and sets are well-formed. Always."""
+    record = partition.registration
+    if not set(record.isr) <= set(record.replicas):
+        yield f"isr {record.isr} is not among replicas {record.replicas}"
+    if set(record.isr) & set(record.elr):
+        yield f"isr {record.isr} and elr {record.elr} overlap"
+    for r in partition.replicas:
+        log = r.log
+        if not 0 <= r.hw <= log.leo or not log.flushed <= log.leo or log.checkpoint > log.leo:
+            yield f"broker {r.broker}: hw={r.hw} flushed={log.flushed} leo={log.leo}"
+        starts = list(log.epochs)
+        if any(a.epoch >= b.epoch or a.start >= b.start for a, b in pairwise(starts)):
+            yield f"broker {r.broker}: epochs {log.epochs} do not rise"
+
+
+def leader_in_isr(_state: State, partition: Partition) -> Iterator[str]:
+    """The leader is in the ISR. Always."""
+    record = partition.registration
+    if record.leader != NO_LEADER and record.leader not in record.isr:
+        yield f"leader {record.leader} is not in isr {record.isr}"
+
+
+def one_leader_an_epoch(state: State, partition: Partition) -> Iterator[str]:
+    """No two brokers lead in the same epoch. Always."""
+    seen: dict[int, int] = {}
+    for r in _presumed_leaders(state, partition):
+        if r.leader_epoch in seen:
+            yield f"brokers {seen[r.leader_epoch]} and {r.broker} lead in epoch {r.leader_epoch}"
+        seen[r.leader_epoch] = r.broker
+
+
+def _same_below(leader: Replica, other: Replica) -> bool:
+    high = leader.hw
+    return logs.records(leader.log, 0, high) == logs.records(other.log, 0, high)
+
+
+def _lacking(broker: int, leader: Replica) -> str:
+    return f"broker {broker} lacks records below hw={leader.hw} of leader {leader.broker}"
+
+
+def weak_isr(state: State, partition: Partition) -> Iterator[str]:
+    """Every member of a presumed leader's own ISR has what is below that leader's HW.
+
+    May fail after a loss of page cache or disk, and before 0.11 (truncation to the HW).
+    """
+    for leader in _presumed_leaders(state, partition):
+        for broker in leader.isr:
+            other = replica_of(partition, broker)
+            if other is not None and not _same_below(leader, other):
+                yield _lacking(broker, leader)
+
+
+def strong_isr(state: State, partition: Partition) -> Iterator[str]:
+    """Every member of the controller's ISR has what is below a presumed leader's HW.
+
+    May fail as WeakIsr may; also while a leader deposed by an unclean election does not know it.
+    """
+    for leader in _presumed_leaders(state, partition):
+        for broker in partition.registration.isr:
+            other = replica_of(partition, broker)
+            if other is not None and not _same_below(leader, other):
+                yield _lacking(broker, leader)
+
+
+def leader_completeness(state: State, partition: Partition) -> Iterator[str]:
+    """The leader has every committed record.
+
+    May fail after an unclean election, a loss of page cache or disk on every ISR member, and
+    before 0.11.
+    """
+    leader = leading(state, partition)
+    if leader is not None:
+        missing = logs.without(partition.committed, logs.spans(leader.log.runs))
+        if missing:
+            yield f"leader {leader.broker} lacks {logs.size(missing)} committed records"
+
+
+def log_matching(_state: State, partition: Partition) -> Iterator[str]:
+    """Where two logs hold the same epoch at an offset, they are the same up to there.
+
+    May fail before 2.1: truncation to the HW, KIP-101's gap that KIP-279 closed, and fetches that
+    no epoch fenced (KIP-320).
+    """
+    copies = partition.replicas
+    for i, one in enumerate(copies):
+        for two in copies[i + 1 :]:
+            offset = _last_common_epoch(one, two)
+            if logs.records(one.log, 0, offset) != logs.records(two.log, 0, offset):
+                yield f"brokers {one.broker} and {two.broker} differ below offset {offset}"
+
+
+def _last_common_epoch(one: Replica, two: Replica) -> int:
+    """One past the highest offset at which both logs hold the same epoch; 0 if there is none."""
+    found = 0
+    start = 0
+    for run in one.log.runs:
+        end = start + run.length
+        other = 0
+        for match in two.log.runs:
+            low, high = max(start, other), min(end, other + match.length)
+            if low < high and match.epoch == run.epoch:
+                found = max(found, high)
+            other += match.length
+        start = end
+    return found
+
+
+def consistent_read(state: State, partition: Partition) -> Iterator[str]:
+    """What two presumed leaders show to consumers is the same as far as both show it.
+
+    May fail as LeaderCompleteness may.
+    """
+    leaders = _presumed_leaders(state, partition)
+    for i, one in enumerate(leaders):
+        for two in leaders[i + 1 :]:
+            high = min(one.hw, two.hw)
+            if logs.records(one.log, 0, high) != logs.records(two.log, 0, high):
+                yield f"leaders {one.broker} and {two.broker} show different records below {high}"
+
+
+def no_committed_record_lost(_state: State, partition: Partition) -> Iterator[str]:
+    """Every committed record is still on some broker (globally). May fail with loss of disks."""
+    missing = logs.without(partition.committed, _anywhere(partition))
+    if missing:
+        yield f"{logs.size(missing)} committed records are on no broker"
+
+
+def no_acknowledged_record_lost(state: State, partition: Partition) -> Iterator[str]:
+    """No acknowledged record is lost.
+
+    May fail with acks=1 and acks=0, with unclean elections, when every ISR member loses its page
+    cache or disk, and before 0.11.
+    """
+    missing = lost(state, partition)
+    if missing:
+        yield f"lost {logs.size(missing)} of {logs.size(partition.acked)} acknowledged records"
+
+
+def _anywhere(partition: Partition) -> Spans:
+    return logs.merged(span for r in partition.replicas for span in logs.spans(r.log.runs))
+
+
+def lost(state: State, partition: Partition) -> Spans:
+    """The acknowledged values that no consumer will read again.
+
+    With a leader: those that it does not have, because the others truncate to it. Without one:
+    those that no broker's disk holds, because any of the others may yet lead.
+    """
+    leader = leading(state, partition)
+    present = _anywhere(partition) if leader is None else logs.spans(leader.log.runs)
+    return logs.without(partition.acked, present)
+
+
+Invariant = Callable[[State, Partition], Iterator[str]]
+
+INVARIANTS: dict[str, Invariant] = {
+    "TypeOk": type_ok,
+    "LeaderInIsr": leader_in_isr,
+    "OneLeaderAnEpoch": one_leader_an_epoch,
+    "WeakIsr": weak_isr,
+    "StrongIsr": strong_isr,
+    "LeaderCompleteness": leader_completeness,
+    "LogMatching": log_matching,
+    "ConsistentRead": consistent_read,
+    "NoCommittedRecordLost": no_committed_record_lost,
+    "NoAcknowledgedRecordLost": no_acknowledged_record_lost,
+}
+
+ALWAYS = ("TypeOk", "LeaderInIsr", "OneLeaderAnEpoch")
+
+
+def check(state: State, names: tuple[str, ...] | None = None) -> tuple[Violation, ...]:
+    """Every violation of the named invariants (all of them by default), in a fixed order."""
+    chosen = INVARIANTS if names is None else {name: INVARIANTS[name] for name in names}
+    return tuple(
+        Violation(name, partition.topic, partition.number, detail)
+        for partition in state.partitions
+        for name, invariant in chosen.items()
+        for detail in invariant(state, partition)
+    )

@@ -1,0 +1,240 @@
+"""One broker's copy of a partition: taking a role, appending, the high watermark, the answers.
+
+Sources: ``kafka.cluster.Partition`` (makeLeader, makeFollower, maybeIncrementLeaderHW,
+checkEnoughReplicasReachOffset) and ``ReplicaManager`` (0.8.0 to 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.rules import isr as isr_rules
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.protocol.simulation.events import Acked, Effect, Effects, Failed, Truncated
+from advisor.protocol.simulation.state import (
+    FOLLOWER,
+    LEADER,
+    NEVER_MS,
+    OFFLINE,
+    Follower,
+    Partition,
+    Replica,
+    Settings,
+    maximal_isr,
+    with_replica,
+)
+
+NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
+NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
+REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
+
+
+def go_offline(partition: Partition, replica: Replica, log: logs.Log) -> tuple[Partition, Effects]:
+    """The process ended: what it believed is gone, its log is what the fault left of it."""
+    failed = _failed(partition, replica, NETWORK_EXCEPTION)
+    gone = Replica(replica.broker, log=log, hw=min(log.checkpoint, log.leo), role=OFFLINE)
+    return with_replica(partition, gone), failed
+
+
+def learn(
+    partition: Partition, broker: int, now_ms: int, settings: Settings, dead: Collection[int]
+) -> tuple[Partition, Effects]:
+    """A broker hears of the record and takes the role that it gives."""
+    registration = partition.registration
+    replica = next((r for r in partition.replicas if r.broker == broker), None)
+    if broker not in registration.replicas:
+        kept = tuple(r for r in partition.replicas if r.broker != broker)
+        lost = () if replica is None else _failed(partition, replica, NOT_LEADER)
+        return partition._replace(replicas=kept), lost
+    if replica is None:
+        replica = Replica(broker)
+    if registration.leader == broker:
+        leader = _lead(replica, registration, now_ms, settings)
+        changed = with_replica(partition, leader)
+        return raise_high_watermark(changed, leader, now_ms, settings, dead)
+    return _follow(partition, replica, settings)
+
+
+def _lead(replica: Replica, registration: Registration, now_ms: int, settings: Settings) -> Replica:
+    """Become, or go on as, the leader that the record names.
+
+    Only a new leader epoch resets what is known of the followers and moves the epoch's start; in
+    Kafka 2.1 and newer it is noted in the log at once.
+    """
+    log = replica.log
+    followers = replica.followers
+    epoch_start = replica.epoch_start
+    if registration.leader_epoch > replica.leader_epoch or replica.role != LEADER:
+        epoch_start = log.leo
+        if settings.with_epochs and settings.rules.epoch_at_become_leader:
+            log = logs.begin_epoch(log, registration.leader_epoch)
+        followers = tuple(
+            _reset(replica, other, registration, now_ms)
+            for other in registration.replicas
+            if other != replica.broker
+        )
+    else:
+        known = {f.broker: f for f in followers}
+        followers = tuple(
+            known.get(other, Follower(other))
+            for other in registration.replicas
+            if other != replica.broker
+        )
+    return replica._replace(
+        log=log,
+        role=LEADER,
+        leader=replica.broker,
+        leader_epoch=registration.leader_epoch,
+        partition_epoch=registration.partition_epoch,
+        truncating=False,
+        epoch_start=epoch_start,
+        isr=registration.isr,
+        proposal=None,
+        followers=followers,
+    )
+
+
+def _reset(leader: Replica, other: int, registration: Registration, now_ms: int) -> Follower:
+    """A follower as a new leader epoch begins: in sync until shown otherwise, if in the ISR."""
+    since_ms = now_ms if other in registration.isr else NEVER_MS
+    known = next((f for f in leader.followers if f.broker == other), None)
+    if leader.role == LEADER and known is not None:
+        return known._replace(caught_up_ms=since_ms, fetch_ms=since_ms, leader_leo=leader.log.leo)
+    return Follower(other, caught_up_ms=since_ms)
+
+
+def _follow(
+    partition: Partition, replica: Replica, settings: Settings
+) -> tuple[Partition, Effects]:
+    """Become the follower of the record's leader, and truncate if the rules do so here."""
+    registration = partition.registration
+    moved = replica.leader != registration.leader or replica.role != FOLLOWER
+    newer = registration.leader_epoch > replica.leader_epoch or replica.role != FOLLOWER
+    starts_over = moved or (newer and settings.rules.truncate_on_every_epoch)
+    log = replica.log
+    effects = list(_failed(partition, replica, NOT_LEADER))
+    if starts_over and registration.leader != NO_LEADER and not settings.with_epochs:
+        log = logs.truncate(log, min(replica.hw, log.leo))
+        if log.leo < replica.log.leo:
+            effects.append(_truncated(partition, replica, log.leo))
+    asks = settings.with_epochs and not settings.rules.truncate_on_fetch
+    changed = Replica(
+        broker=replica.broker,
+        log=log,
+        hw=replica.hw,
+        role=FOLLOWER,
+        leader=registration.leader,
+        leader_epoch=registration.leader_epoch,
+        partition_epoch=registration.partition_epoch,
+        truncating=asks
+        and registration.leader != NO_LEADER
+        and (starts_over or replica.truncating),
+    )
+    return with_replica(partition, changed), tuple(effects)
+
+
+def append(replica: Replica, first: int, count: int, settings: Settings) -> Replica:
+    """A leader writes records of its own epoch."""
+    run = logs.Run(replica.leader_epoch, first, count)
+    return replica._replace(log=logs.append(replica.log, (run,), settings.with_epochs))
+
+
+def raise_high_watermark(
+    partition: Partition,
+    leader: Replica,
+    now_ms: int,
+    settings: Settings,
+    dead: Collection[int] = (),
+) -> tuple[Partition, Effects]:
+    """Move a leader's high watermark as far as it may go, and answer what waited for it.
+
+    Parameters
+    ----------
+    partition : Partition
+    leader : Replica
+        The leader's copy, already part of ``partition``.
+    now_ms : int
+    settings : Settings
+    dead : collection of int
+        Brokers that are fenced, stopping or dead to the leader's knowledge.
+    """
+    rules = settings.rules
+    members = maximal_isr(leader)
+    waits_for_all = rules.high_watermark_waits_for_caught_up
+    waiting_leos = [
+        f.leo
+        for f in leader.followers
+        if f.broker in members or (waits_for_all and joins_soon(f, leader, now_ms, settings, dead))
+    ]
+    min_isr = settings.min_isr(partition)
+    high = isr_rules.next_high_watermark(
+        leader.hw, leader.log.leo, waiting_leos, len(leader.isr), min_isr, rules
+    )
+    if high == leader.hw:
+        return partition, ()
+    if partition.registration.leader == leader.broker:
+        seen = logs.spans(logs.records(leader.log, leader.hw, high))
+        partition = partition._replace(committed=logs.merged((*partition.committed, *seen)))
+    return _answer(partition, leader._replace(hw=high), min_isr)
+
+
+def joins_soon(
+    follower: Follower,
+    leader: Replica,
+    now_ms: int,
+    settings: Settings,
+    dead: Collection[int] = (),
+) -> bool:
+    """Whether the high watermark waits for a follower outside the ISR: it was here a moment ago."""
+    if settings.rules.high_watermark_ignores_dead and follower.broker in dead:
+        return False
+    return isr_rules.is_caught_up(
+        follower.leo, leader.log.leo, now_ms, follower.caught_up_ms, settings.lag_ms
+    )
+
+
+def _answer(partition: Partition, leader: Replica, min_isr: int) -> tuple[Partition, Effects]:
+    """Answer the acks=all requests that the high watermark has reached.
+
+    The size of the *maximal* ISR decides between success and NOT_ENOUGH_REPLICAS_AFTER_APPEND.
+    """
+    if not leader.waiting:
+        return with_replica(partition, leader), ()
+    effects: list[Effect] = []
+    left = []
+    acked = partition.acked
+    enough = len(maximal_isr(leader)) >= min_isr
+    for request in leader.waiting:
+        if request.end > leader.hw:
+            left.append(request)
+        elif enough:
+            acked = logs.merged((*acked, request.span))
+            effects.append(Acked(partition.topic, partition.number, request.span))
+        else:
+            error = isr_rules.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            effects.append(Failed(partition.topic, partition.number, request.span, error))
+    changed = leader._replace(waiting=tuple(left))
+    return with_replica(partition._replace(acked=acked), changed), tuple(effects)
+
+
+def time_out_requests(
+    partition: Partition, leader: Replica, now_ms: int
+) -> tuple[Partition, Effects]:
+    """Answer the requests that waited for too long."""
+    late = [w for w in leader.waiting if w.deadline_ms <= now_ms]
+    if not late:
+        return partition, ()
+    left = tuple(w for w in leader.waiting if w.deadline_ms > now_ms)
+    effects = tuple(
+        Failed(partition.topic, partition.number, w.span, REQUEST_TIMED_OUT) for w in late
+    )
+    return with_replica(partition, leader._replace(waiting=left)), effects
+
+
+def _failed(partition: Partition, replica: Replica, error: str) -> Effects:
+    return tuple(Failed(partition.topic, partition.number, w.span, error) for w in replica.waiting)
+
+
+def _truncated(partition: Partition, replica: Replica, after: int) -> Truncated:
+    return Truncated(partition.topic, partition.number, replica.broker, replica.log.leo, after)

@@ -1,0 +1,227 @@
+"""The Markov chain of one replica set: the states that matter, as arrays.
+
+The structure holds names of rates, not rates: it is built once and filled for every card of the
+same order of magnitude and for every draw of its uncertainty.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.chain.state_selection import Guide, Part, chosen, left_states, part_of
+from advisor.reliability.common_cause.outage_class import Weaknesses, weaknesses
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
+from advisor.reliability.statespace import state_graph as moves
+from advisor.reliability.statespace.flush_window import Cuts
+from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, served_by
+from advisor.reliability.statespace.state_index import met_in_order
+
+# What a transition does, as columns of `Structure.flags`.
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED, BEYOND = range(7)
+_BITS = (
+    moves.LOSS,
+    moves.TAIL,
+    moves.TOTAL,
+    moves.FAILOVER,
+    moves.HANDOVER,
+    moves.UNFLUSHED,
+)
+
+_CONFIGURATION = "configuration"
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A chain without its numbers.
+
+    Attributes
+    ----------
+    states : int
+        Number of states; 0 is the healthy one.
+    source, target, rate : arrays of int, shape (transitions,)
+        State, state, index into ``rate_names``.
+    weight : array of float, shape (transitions,)
+        Multiplicity.
+    flags : array of bool, shape (transitions, 7)
+        LOSS (certain loss event), TAIL (loss if the tail is not empty), TOTAL (nothing is left),
+        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move), UNFLUSHED
+        (gap 0 begins with what was not flushed), BEYOND (into a left-out state: the chain starts
+        anew).
+    gap_map : array of int, shape (transitions, gaps)
+        Old gap to new gap, or LOST or INTO_BASE.
+    rate_names : tuple of str
+    writable, readable, growing : arrays of bool, shape (states,)
+    gaps, in_sync : arrays of int, shape (states,)
+        How many gaps there are, and replicas in the ISR.
+    blame : dict of str to array, shape (states,)
+        Share of each mechanism in what keeps replicas away; rows add up to 1.
+    setup : Setup
+    setting : Setting
+    beyond : array of int, shape (transitions beyond,)
+        Which left-out state each transition flagged BEYOND leads to.
+    stops : array of bool, shape (transitions beyond,)
+        Whether writing stops with it.
+    cuts : Cuts
+        What power loses that goes too early, in states without writing.
+    own, racks : arrays of int, shape (states, replicas)
+        What each slot's broker suffers, and where it stands.
+    waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
+        How the states look, the left-out ones last; see :class:`Graph`.
+    """
+
+    states: int
+    source: IntArray
+    target: IntArray
+    rate: IntArray
+    weight: NDArray[np.float64]
+    flags: NDArray[np.bool_]
+    gap_map: IntArray
+    rate_names: tuple[str, ...]
+    writable: NDArray[np.bool_]
+    readable: NDArray[np.bool_]
+    growing: NDArray[np.bool_]
+    gaps: IntArray
+    in_sync: IntArray
+    blame: dict[str, NDArray[np.float64]]
+    setup: Setup
+    setting: fault_processes.Setting
+    beyond: IntArray
+    stops: NDArray[np.bool_]
+    cuts: Cuts
+    own: IntArray
+    racks: IntArray
+    waits: IntArray
+    looks: IntArray
+    spells: IntArray
+    perils: NDArray[np.float64]
+
+    @cached_property
+    def weaknesses(self) -> tuple[Weaknesses, Weaknesses]:
+        """How weak states are; second, if spells that began together end together."""
+        return weaknesses(self.own, self.racks, False), weaknesses(self.own, self.racks, True)
+
+    def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
+        """For how long after a transition what was written last is not on disk yet.
+
+        Nothing was acknowledged while who lags was waited for.
+
+        Parameters
+        ----------
+        flush_hours : float
+            Until what is written is on disk.
+        hung_hours : float
+            For how long acks=all waits for a follower that lags.
+
+        Returns
+        -------
+        array, shape (transitions,)
+            Zeros where writing does not stop.
+        """
+        stops = self.writable[self.source] & ~self.writable[self.target] & ~self.flags[:, BEYOND]
+        waited = [hung_hours * (name == "broker.lag") for name in self.rate_names]
+        left = np.maximum(flush_hours - np.array(waited), 0.0)
+        return np.where(stops, left[self.rate], 0.0)
+
+
+@lru_cache(maxsize=256)
+def structure(setup: Setup, setting: fault_processes.Setting, guide: Guide) -> Structure:
+    """The chain of the states that matter where rates are about as the guide says."""
+    whole = graph(served_by(setup), setting)
+    collecting = gc.isenabled()
+    # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
+    gc.disable()
+    try:
+        return _arrays(whole, chosen(whole, guide, setup), setup)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def whole_structure(setup: Setup, setting: fault_processes.Setting) -> Structure:
+    """The chain of all states; only for small settings."""
+    whole = graph(served_by(setup), setting)
+    kept = fresh = np.zeros(1, dtype=np.int64)
+    while len(fresh):
+        _, rows = whole.moves(fresh)
+        fresh = np.setdiff1d(rows[:, moves.TARGET], kept)
+        kept = np.concatenate([kept, fresh])
+    return _arrays(whole, kept, setup)
+
+
+def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
+    part = part_of(whole, kept, setup)
+    left, place = left_states(part)
+    beyond = part.target < 0
+    # Names get the numbers in which this chain meets them, whatever the graph served before.
+    met, rate = met_in_order(part.rate, len(whole.rate_names))
+    flags = [part.flags & bit > 0 for bit in _BITS]
+    table, every = whole.table, np.concatenate([kept, left])
+    waits = whole.waits(every)
+    own, racks = whole.brokers(kept)
+    gap_maps = np.array(whole.gap_maps, dtype=np.int64)
+    facts = table.facts(whole.partition[every])
+    written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
+    writable, gaps = written[: len(kept)], kept_facts[GAPS]
+    rate_names = [whole.rate_names[number] for number in met.tolist()]
+    cuts = _early_cuts(whole, kept, part, rate_names, writable)
+    return Structure(
+        states=len(kept),
+        source=part.source,
+        target=np.where(beyond, 0, part.target),
+        rate=rate,
+        weight=part.times,
+        # One column after the other, as they are asked for.
+        flags=np.stack([*flags, beyond]).T,
+        gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
+        rate_names=tuple(rate_names),
+        writable=writable,
+        readable=kept_facts[READABLE] > 0,
+        growing=writable & (gaps > 0),
+        gaps=gaps,
+        in_sync=kept_facts[IN_SYNC],
+        blame=_blame(waits[: len(kept)]),
+        setup=setup,
+        setting=whole.setting,
+        beyond=place,
+        stops=writable[part.source[beyond]] & ~written[len(kept) + place],
+        cuts=cuts,
+        own=own,
+        racks=racks,
+        waits=waits,
+        looks=whole.looks(every),
+        spells=whole.spells(every),
+        perils=whole.perils(every),
+    )
+
+
+def _early_cuts(
+    whole: Graph, kept: IntArray, part: Part, names: list[str], writable: NDArray[np.bool_]
+) -> Cuts:
+    """Of the kept states in which writing stops; names of rates that are not met yet are added."""
+    stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
+    stopped = np.unique(part.target[stops])
+    owner, rate, end = whole.early_cuts(kept[stopped])
+    ends = end.tolist()
+    power = [whole.rate_names[number] for number in rate.tolist()]
+    names += [n for n in dict.fromkeys([*power, *whole.outages.names(ends)]) if n not in names]
+    place = {name: number for number, name in enumerate(names)}
+    odds, renamed = whole.outages.odds(ends, place)
+    cuts = np.array([place[name] for name in power], dtype=np.int64)
+    return Cuts(stopped[owner], cuts, renamed, odds)
+
+
+def _blame(waits: IntArray) -> dict[str, NDArray[np.float64]]:
+    """Who keeps replicas away, in equal shares for each replica and spell."""
+    causes = {mechanism: waits[:, own] for own, mechanism in fault_processes.SPELLS.items()}
+    causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPYING]
+    count = waits.sum(axis=1)
+    shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}
+    shares[_CONFIGURATION] = (count == 0).astype(np.float64)
+    return {name: share for name, share in shares.items() if share.any()}

@@ -1,0 +1,396 @@
+"""Read a failure-model card: nested tables in, flat and checked quantities out.
+
+A card is TOML (or a Python dict of the same shape). What it may hold is `KEYS`; anything else is
+refused with the nearest word that would do, because a misspelt mechanism would silently not happen.
+"""
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+
+from advisor import catalog
+from advisor.errors import ModelError
+from advisor.formatting import as_given
+from advisor.reliability.failures.event_counts import range_of, rate_at
+
+MECHANISMS = (
+    "broker.crash",
+    "broker.power",
+    "broker.destroyed",
+    "broker.lag",
+    "broker.restart",
+    "rack.network",
+    "rack.power",
+    "rack.destroyed",
+    "cluster.power",
+)
+"""What can go wrong, in the order in which every result lists it."""
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "broker.crash": ("per_year", "minutes", "shape"),
+    "broker.power": ("per_year", "minutes", "shape"),
+    "broker.destroyed": ("per_year", "hours", "shape"),
+    "broker.lag": ("per_year", "minutes", "shape"),
+    "broker.restart": ("per_year", "minutes", "shape"),
+    "rack.network": ("per_year", "minutes", "shape"),
+    "rack.power": ("per_year", "minutes", "shape"),
+    "rack.destroyed": ("per_year",),
+    "cluster.power": ("per_year", "minutes", "not_returning", "shape"),
+    "flush": ("seconds",),
+    "detection": ("seconds",),
+    "election": ("ms_per_leader",),
+    "copy": ("bytes_per_second",),
+}
+"""The sections of a card and the numbers each may hold."""
+
+OWN_EVIDENCE = "own:"
+"""A card of the reader's own may say `evidence = "own: we counted 7 in 2 years"`."""
+
+_TEXTS = ("title", "when_to_use")
+# A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
+_MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape", "exposure_years")
+_OPTIONAL = ("shape", "not_returning")
+# The standard normal's 97.5 % point: low and high are 2.5 % and 97.5 % points.
+_Z_975 = 1.959963984540054
+_WHY = {
+    "per_year": "; say how often it happens",
+    "minutes": "; say how long it lasts on average",
+    "hours": "; say how long it takes on average",
+}
+_RANGE_KEYS = ("value", "low", "high")
+_COUNT_KEYS = ("events", "exposure_years")
+_QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
+# No failure is so rare or so long, and products of a few such numbers still fit into a float.
+_LEAST, _MOST = 1e-15, 1e15
+# Beyond this neighbouring whole numbers cannot be told apart in a float.
+_MOST_EVENTS = 2**53
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with its 95 % range and the evidence for it.
+
+    Attributes
+    ----------
+    value, low, high
+        Best estimate (a median) and the 2.5 % and 97.5 % points; all equal if it is exact.
+    evidence
+        An id of `data/failure_rates.csv`, or "own: ..." in a card of the reader's own; may be "".
+    events, exposure_years
+        The count that a rate was learned from, if it was: value, low and high follow from it.
+    """
+
+    value: float
+    low: float
+    high: float
+    evidence: str = ""
+    events: int | None = None
+    exposure_years: float | None = None
+
+    def at(self, deviate: float) -> float:
+        """Return the number at a standard normal deviate: 0 is the value, 1.96 the high.
+
+        A rate from a count follows its gamma distribution. Other numbers follow a two-piece
+        lognormal through low, value and high; a half that ends at 0 has no logarithm and is
+        linear in the deviate instead, cut at 0.
+        """
+        if self.events is not None and self.exposure_years is not None:
+            return rate_at(self.events, self.exposure_years, deviate)
+        end = self.high if deviate > 0 else self.low
+        share = abs(deviate) / _Z_975
+        if self.value > 0 and end > 0:
+            return self.value * math.exp(share * math.log(end / self.value))
+        return max(0.0, self.value + (end - self.value) * share)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what a card would write: the count, or the value and its range."""
+        keys = _RANGE_KEYS if self.events is None else _COUNT_KEYS
+        return {key: getattr(self, key) for key in (*keys, "evidence")}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card says: two texts, and its quantities by dotted path in the order of `KEYS`."""
+
+    title: str
+    when_to_use: str
+    quantities: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a card comes from, to say in errors: a name, and the text if it was a file."""
+
+    name: str
+    text: str | None = None
+
+    def error(self, path: str, problem: str) -> ModelError:
+        """Return (not raise) the error for the key `path`, naming file, line and key."""
+        line = _line_of(path, self.text) if self.text is not None else None
+        where = self.name if line is None else f"{self.name}:{line}"
+        # A stranger's key may hold a line break; an error stays one line.
+        subject = f"{repr(path)[1:-1]} " if path else ""
+        return ModelError(f"{where}: {subject}{problem}")
+
+
+def read_card(path: Path) -> Card:
+    """Read a card file, in which every number must name its evidence.
+
+    Raises
+    ------
+    ModelError
+        Unreadable, broken TOML, or anything that `check_card` or `check_evidence` refuses.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: not UTF-8 text (byte {error.start}).") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ModelError(f"{path}: not valid TOML: {error}.") from error
+    except ValueError as error:
+        raise ModelError(f"{path}: holds a number of more digits than can be read.") from error
+    origin = Origin(str(path), text)
+    card = check_card(tables, origin)
+    check_evidence(card, origin, catalog.evidence())
+    return card
+
+
+def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
+    """Check nested tables against `KEYS` and flatten them.
+
+    Raises
+    ------
+    ModelError
+        Unknown section or key; a number that is none, negative, NaN, infinite or out of order;
+        a rate without its duration or the other way round; no mechanism at all.
+    """
+    found: dict[str, Quantity] = {}
+    sections = dict(_sections(_table(tables, "the card", origin), origin))
+    for section, table in sections.items():
+        for key, raw in table.items():
+            path = f"{section}.{key}"
+            if key not in KEYS[section]:
+                raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}")
+            found[path] = _quantity(raw, path, origin)
+    _check_partners(found, set(sections), origin)
+    ordered = (f"{section}.{key}" for section, keys in KEYS.items() for key in keys)
+    texts = [tables.get(key, "") for key in _TEXTS]
+    for key, text in zip(_TEXTS, texts, strict=True):
+        if not isinstance(text, str):
+            raise origin.error(key, f"must be a text, not {text!r}.")
+    return Card(
+        title=str(texts[0]),
+        when_to_use=str(texts[1]).strip(),
+        quantities={path: found[path] for path in ordered if path in found},
+    )
+
+
+def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
+    """Refuse a card with a number whose evidence is missing or unknown.
+
+    Raises
+    ------
+    ModelError
+        Evidence is neither in `known` nor a text after `own:`.
+    """
+    for path, quantity in card.quantities.items():
+        evidence = quantity.evidence
+        if not evidence:
+            raise origin.error(
+                path,
+                "has no evidence; say { value = .., low = .., high = .., evidence = .. } with an "
+                'id of data/failure_rates.csv or evidence = "own: where the number comes from".',
+            )
+        own = evidence.startswith(OWN_EVIDENCE) and evidence[len(OWN_EVIDENCE) :].strip()
+        if not own and evidence not in known:
+            close = difflib.get_close_matches(evidence, known, n=1)
+            hint = f"did you mean '{close[0]}'? Else" if close else "see data/README.md, or"
+            raise origin.error(
+                path,
+                f"cites evidence {evidence!r}, which data/failure_rates.csv does not hold; {hint} "
+                'start it with "own:" and say where the number comes from.',
+            )
+
+
+def check_number(raw: object, path: str, origin: Origin) -> float:
+    """Return `raw` as a float that the key `path` may hold.
+
+    Raises
+    ------
+    ModelError
+        Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1.
+    """
+    if isinstance(raw, bool) or not isinstance(raw, Real):
+        raise origin.error(path, f"must be a number, not {raw!r}.")
+    try:
+        number = float(raw)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise origin.error(path, f"must be a finite number, not {number}.")
+    key = path.rpartition(".")[2]
+    if number < 0:
+        raise origin.error(path, f"must not be negative, but is {as_given(number)}.")
+    if number == 0 and key in _MORE_THAN_ZERO:
+        raise origin.error(path, "must be more than 0.")
+    if number > 1 and key == "not_returning":
+        raise origin.error(
+            path, f"is a probability and must not exceed 1, but is {as_given(number)}."
+        )
+    return number
+
+
+def _sections(
+    tables: Mapping[str, object], origin: Origin
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    groups = {section.partition(".")[0] for section in KEYS if "." in section}
+    for name, content in tables.items():
+        if name in _TEXTS:
+            continue
+        if name not in groups and name not in KEYS:
+            raise origin.error(
+                name, f"is no section of a card; {_nearest(name, [*groups, *KEYS, *_TEXTS])}"
+            )
+        nested = _table(content, name, origin)
+        if name in KEYS:
+            yield name, nested
+            continue
+        for child, table in nested.items():
+            section = f"{name}.{child}"
+            if section not in KEYS:
+                known = [key for key in KEYS if key.startswith(f"{name}.")]
+                raise origin.error(section, f"is no section of a card; {_nearest(section, known)}")
+            yield section, _table(table, section, origin)
+
+
+def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
+    if not isinstance(content, Mapping):
+        raise origin.error(path, f"must be a table, not {content!r}.")
+    for key in content:
+        if not isinstance(key, str):
+            raise origin.error(path, f"has a key that is no text: {key!r}.")
+    return content
+
+
+def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
+    if not isinstance(raw, Mapping):
+        value = _given(raw, path, origin)
+        return Quantity(value, value, value)
+    for key in raw:
+        if key not in _QUANTITY_KEYS:
+            near = _nearest(str(key), _QUANTITY_KEYS)
+            raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}")
+    if any(key in raw for key in _COUNT_KEYS):
+        return _counted(raw, path, origin)
+    if "value" not in raw:
+        raise origin.error(path, "has no value.")
+    if ("low" in raw) != ("high" in raw):
+        raise origin.error(path, "needs both low and high, or neither.")
+    value = _given(raw["value"], path, origin)
+    low = _given(raw.get("low", value), path, origin)
+    high = _given(raw.get("high", value), path, origin)
+    if not low <= value <= high:
+        got = ", ".join(map(as_given, (low, value, high)))
+        raise origin.error(path, f"needs low <= value <= high, got {got}.")
+    return Quantity(value, low, high, _evidence(raw, path, origin))
+
+
+def _given(raw: object, path: str, origin: Origin) -> float:
+    """Return a number that a card states; what is drawn from its range may go beyond."""
+    number = check_number(raw, path, origin)
+    if number != 0 and not _LEAST <= number <= _MOST:
+        shown = as_given(number)
+        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {shown}.")
+    return number
+
+
+def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
+    """Return a rate with the range that its count of events leaves."""
+    if not path.endswith(".per_year"):
+        raise origin.error(
+            path, "is no rate, and only a rate (per_year) may count events; give a value instead."
+        )
+    if any(key in raw for key in _RANGE_KEYS):
+        raise origin.error(
+            path, "has both a count and a value; give events and exposure_years, or value."
+        )
+    if any(key not in raw for key in _COUNT_KEYS):
+        raise origin.error(path, "needs both events and exposure_years: how many in how long.")
+    number = check_number(raw["events"], f"{path}.events", origin)
+    if not number.is_integer() or number > _MOST_EVENTS:
+        raise origin.error(f"{path}.events", f"must be a whole number, but is {as_given(number)}.")
+    years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
+    value, low, high = range_of(int(number), years)
+    if not 0 < low <= high < math.inf:
+        raise origin.error(
+            f"{path}.exposure_years",
+            f"leaves no rate that can be computed: {as_given(years)} years.",
+        )
+    _given(value, path, origin)
+    return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
+
+
+def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
+    evidence = raw.get("evidence", "")
+    if not isinstance(evidence, str):
+        raise origin.error(path, f"needs a text as evidence, not {evidence!r}.")
+    return evidence.strip()
+
+
+def _check_partners(
+    found: Mapping[str, Quantity], sections: Collection[str], origin: Origin
+) -> None:
+    mechanisms = [name for name in MECHANISMS if f"{name}.per_year" in found]
+    # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
+    # so a card may give those hours even where no broker is destroyed alone.
+    borrows = "rack.destroyed" in mechanisms or "cluster.power" in mechanisms
+    for section, keys in KEYS.items():
+        for key in keys:
+            path = f"{section}.{key}"
+            excused = key in _OPTIONAL or (borrows and path == "broker.destroyed.per_year")
+            if section in sections and path not in found and not excused:
+                raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
+    gone = found.get("cluster.power.not_returning")
+    losing = [name for name in mechanisms if name == "rack.destroyed"]
+    losing += ["cluster.power.not_returning"] if gone is not None and gone.high > 0 else []
+    if losing and "broker.destroyed.hours" not in found:
+        raise origin.error(
+            losing[0], "needs broker.destroyed.hours: how long until a lost broker is replaced."
+        )
+    if not mechanisms:
+        raise origin.error(
+            "", f"nothing ever fails in this card; give at least one of {', '.join(MECHANISMS)}."
+        )
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"known are {', '.join(sorted(known))}."
+
+
+def _line_of(path: str, text: str) -> int | None:
+    """Return the line on which a card file sets `path`, or else what encloses it, from 1."""
+    while path:
+        section = ""
+        for number, line in enumerate(text.splitlines(), start=1):
+            header = re.match(r"\s*\[\s*([\w.\-]+)\s*\]", line)
+            key = re.match(r"\s*([\w.\-]+)\s*=", line)
+            if header:
+                section = header[1]
+            elif not key:
+                continue
+            name = ".".join(filter(None, (section, key[1] if key else "")))
+            if f"{name}.".startswith(f"{path}."):
+                return number
+        path = path.rpartition(".")[0]
+    return None

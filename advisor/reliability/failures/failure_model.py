@@ -1,0 +1,254 @@
+"""What fails, how often and for how long: a failure-model card as a value.
+
+Times to repair are exponential with the card's mean unless it gives a `shape`; then they are
+gamma distributed with that shape and the same mean (shape 1 is the exponential, a whole number k
+is the sum of k equal exponential stages).
+"""
+
+import html
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from advisor import catalog
+from advisor.errors import ModelError
+from advisor.formatting import as_given, significant
+from advisor.reliability.failures.card import (
+    MECHANISMS,
+    Card,
+    Origin,
+    Quantity,
+    check_card,
+    check_number,
+    read_card,
+)
+
+__all__ = ["HOURS_PER_YEAR", "MECHANISMS", "FailureModel", "Quantity", "load_model"]
+
+HOURS_PER_YEAR = 8760.0
+
+
+@dataclass(frozen=True, repr=False)
+class FailureModel:
+    """A failure-model card: mechanisms with rates and durations, and the evidence for each number.
+
+    Build one with `load_model` (from a file) or `FailureModel.from_dict`. A mechanism that is left
+    out does not happen; a left-out `flush`, `detection`, `election` or `copy` takes no time.
+
+    Attributes
+    ----------
+    name, title, when_to_use
+        Short name, one line, and the situation that the card speaks for.
+    quantities
+        Every number by dotted path: "broker.crash.per_year", "flush.seconds".
+    """
+
+    name: str
+    title: str
+    when_to_use: str
+    quantities: Mapping[str, Quantity]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.title, self.when_to_use, tuple(self.quantities.items())))
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str, dict[str, Quantity]]]:
+        # A read-only view of a dict cannot be pickled, and Spark has to ship the model.
+        return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, object], name: str = "custom") -> "FailureModel":
+        """Build a model from nested tables shaped like a card; numbers may be bare.
+
+        Parameters
+        ----------
+        tables
+            Such as `{"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}`.
+        name
+            What to call it, in results and in errors.
+
+        Raises
+        ------
+        ModelError
+            A section, key or number that no card may hold.
+        """
+        if not isinstance(tables, Mapping):
+            raise ModelError(f"{name}: a failure model is a table of tables, not {tables!r}.")
+        return cls._from_card(check_card(tables, Origin(name)), name)
+
+    @classmethod
+    def _from_card(cls, card: Card, name: str) -> "FailureModel":
+        return cls(name, card.title or name, card.when_to_use, card.quantities)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return nested tables from which `from_dict` builds the same model (but for its name)."""
+        tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
+        for path, quantity in self.quantities.items():
+            *sections, key = path.split(".")
+            table = tables
+            for section in sections:
+                table = table.setdefault(section, {})
+            table[key] = quantity.to_dict()
+        return tables
+
+    def __getitem__(self, path: str) -> float:
+        """Return the value at a dotted path; ModelError when the card does not give it."""
+        quantity = self.quantities.get(path)
+        if quantity is None:
+            given = ", ".join(self.quantities)
+            raise ModelError(f"{self.name}: the card does not give {path}; it gives {given}.")
+        return quantity.value
+
+    def get(self, path: str, default: float) -> float:
+        """Return the value at a dotted path, or `default` when the card does not give it."""
+        quantity = self.quantities.get(path)
+        return default if quantity is None else quantity.value
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The mechanisms that the card gives, in the order of `MECHANISMS`."""
+        return tuple(name for name in MECHANISMS if f"{name}.per_year" in self.quantities)
+
+    def rate_per_hour(self, mechanism: str) -> float:
+        """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out."""
+        return self.get(f"{_known(mechanism)}.per_year", 0.0) / HOURS_PER_YEAR
+
+    def repair_hours(self, mechanism: str) -> float:
+        """Return the mean hours until what it struck is back, without the copying.
+
+        "rack.destroyed" takes `broker.destroyed.hours`, as do the brokers that "cluster.power"
+        leaves dead for good (ask for "broker.destroyed" then).
+        """
+        mechanism = _known(mechanism)
+        if mechanism in ("broker.destroyed", "rack.destroyed"):
+            return self["broker.destroyed.hours"]
+        return self[f"{mechanism}.minutes"] / 60.0
+
+    def shape(self, mechanism: str) -> float:
+        """Return the gamma shape of its time to repair; 1.0, exponential, unless given."""
+        mechanism = "broker.destroyed" if mechanism == "rack.destroyed" else _known(mechanism)
+        return self.get(f"{mechanism}.shape", 1.0)
+
+    def with_values(self, values: Mapping[str, float]) -> "FailureModel":
+        """Return a copy in which the given numbers are exact and the others as they were.
+
+        Raises
+        ------
+        ModelError
+            A path that the card does not give, or a number that it may not hold.
+        """
+        changed = dict(self.quantities)
+        for path, raw in values.items():
+            self[path]
+            value = check_number(raw, path, Origin(self.name))
+            changed[path] = Quantity(value, value, value, changed[path].evidence)
+        return FailureModel(self.name, self.title, self.when_to_use, changed)
+
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """The paths of the numbers that have a range."""
+        return tuple(path for path, quantity in self.quantities.items() if _is_range(quantity))
+
+    def draws(self, n: int, seed: int) -> Iterator["FailureModel"]:
+        """Yield `n` models with every uncertain number drawn from its range, independently.
+
+        A rate that the card counted follows its gamma distribution. Every other number follows a
+        two-piece lognormal whose median is `value` and whose 2.5 % and 97.5 % points are `low` and
+        `high`. A half that ends at 0 has no logarithm: there the number is linear in the normal
+        deviate instead, and cut at 0. Probabilities are cut at 1.
+        The points are a scrambled Sobol sequence, so that some hundred do; the same `n` or a
+        smaller one with the same `seed` gives the same first models.
+
+        Parameters
+        ----------
+        n
+            How many; a power of two spreads best.
+        seed
+            Of the scrambling.
+        """
+        paths = self.uncertain
+        if n < 1:
+            raise ModelError(f"draws needs n >= 1, got {n}.")
+        deviates = _deviates(n, len(paths), seed)
+        for row in deviates:
+            drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
+            yield self.with_values(drawn)
+
+    def _drawn(self, path: str, deviate: float) -> float:
+        number = self.quantities[path].at(deviate)
+        return min(number, 1.0) if path.endswith(".not_returning") else number
+
+    def __repr__(self) -> str:
+        width = max(len(path) for path in self.quantities)
+        rows = [
+            f"  {path:<{width}}  {_shown(quantity)}  {quantity.evidence}".rstrip()
+            for path, quantity in self.quantities.items()
+        ]
+        return "\n".join([f"{self.title} ({self.name})", *rows])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row'>{path}</th>"
+            f"{''.join(f'<td>{number}</td>' for number in _numbers(quantity))}"
+            f"<td>{html.escape(quantity.evidence)}</td></tr>"
+            for path, quantity in self.quantities.items()
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)} ({html.escape(self.name)})</caption>"
+            "<thead><tr><th>number</th><th>value</th><th>low</th><th>high</th>"
+            f"<th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def load_model(name_or_path: str | Path) -> FailureModel:
+    """Read a failure-model card, shipped (by name) or of one's own (by path).
+
+    Raises
+    ------
+    ModelError
+        No such card, or it holds something impossible or a number without evidence.
+    """
+    path = catalog.model_path(name_or_path)
+    return FailureModel._from_card(read_card(path), path.stem)
+
+
+def _known(mechanism: str) -> str:
+    if mechanism not in MECHANISMS:
+        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(MECHANISMS)}.")
+    return mechanism
+
+
+def _is_range(quantity: Quantity) -> bool:
+    return quantity.low < quantity.high
+
+
+def _numbers(quantity: Quantity) -> tuple[str, str, str]:
+    """Return value, low and high: as somebody gave them, or two digits of what a count leaves."""
+    say = as_given if quantity.events is None else significant
+    return say(quantity.value), say(quantity.low), say(quantity.high)
+
+
+def _shown(quantity: Quantity) -> str:
+    value, low, high = _numbers(quantity)
+    return f"{value} ({low} to {high})" if _is_range(quantity) else value
+
+
+def _deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
+    """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
+    if dimensions == 0:
+        return [[] for _ in range(n)]
+    # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    bits = 30
+    sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
+    uniform = sequence.random_base2(math.ceil(math.log2(n)))[:n]
+    # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
+    deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
+    return deviates

@@ -1,0 +1,101 @@
+"""The settings that a partition lives under, and what is decided there, each asked for once.
+
+Decisions are pure functions of :mod:`advisor.protocol.rules.controller`, and going through all that can
+happen to a partition asks for the same ones thousands of times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from advisor.protocol.rules import controller
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.isr import refusal_before_append
+from advisor.protocol.rules.partition_registration import Registration, Replicas
+
+Active = frozenset[int]
+Now = Registration
+_REMEMBERED = 2**16
+
+
+class Decided:
+    """What the controller decides for topics of one policy."""
+
+    def __init__(self, policy: Policy) -> None:
+        @lru_cache(maxsize=_REMEMBERED)
+        def broker_back(now: Now, slot: int, active: Active, unclean: bool) -> Registration:
+            return controller.broker_back(now, slot, active, unclean, policy)
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def broker_stopping(now: Now, slot: int, active: Active) -> Registration:
+            return controller.broker_stopping(now, slot, active, policy)
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def broker_gone(now: Now, slot: int, active: Active) -> Registration:
+            return controller.broker_gone(now, slot, active, policy)
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def isr_proposed(now: Now, isr: Replicas, active: Active) -> Registration:
+            return controller.isr_proposed(now, isr, active, policy)
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def quiet(now: Now) -> Registration:
+            return without_what_is_over(now, policy.rules.elect_in_isr_order)
+
+        self.broker_back, self.broker_stopping = broker_back, broker_stopping
+        self.broker_gone, self.isr_proposed, self.quiet = broker_gone, isr_proposed, quiet
+
+
+def without_what_is_over(registration: Registration, ordered: bool) -> Registration:
+    """The registration of a quiet partition; the order of its ISR only where that decides."""
+    return Registration(
+        replicas=registration.replicas,
+        isr=registration.isr if ordered else tuple(sorted(registration.isr)),
+        leader=registration.leader,
+        elr=registration.elr,
+        last_known_elr=registration.last_known_elr,
+    )
+
+
+@lru_cache(maxsize=256)
+def under(policy: Policy) -> Decided:
+    """The one memory of a policy's decisions in this process."""
+    return Decided(policy)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same along a trace.
+
+    Attributes
+    ----------
+    policy : Policy
+        Effective min ISR, unclean election and the version's rules.
+    acks : {"all", 1, 0}
+    copying : bool
+        A replaced broker needs time to copy the log; False makes it instant.
+    page_cache : bool
+        Records are acknowledged before they are on disk, so that losing power loses the newest.
+    """
+
+    policy: Policy
+    acks: str | int
+    copying: bool
+    page_cache: bool
+
+    def __reduce__(self) -> tuple[type[Setup], tuple[Policy, str | int, bool, bool]]:
+        """What is remembered stays here."""
+        return Setup, (self.policy, self.acks, self.copying, self.page_cache)
+
+    @cached_property
+    def decided(self) -> Decided:
+        """What the controller decides."""
+        return under(self.policy)
+
+    @cached_property
+    def refuses(self) -> tuple[bool, ...]:
+        """Whether a leader refuses to write, by the size of its ISR; the last is for all larger."""
+        asked = range(max(self.policy.min_isr, 1) + 1)
+        refusals = [refusal_before_append(self.acks, n, self.policy.min_isr) for n in asked]
+        return tuple(refusal is not None for refusal in refusals)

@@ -1,0 +1,400 @@
+"""One partition as the probabilities see it: the protocol's rules with time taken out.
+
+The reduction keeps what decides the future of a partition and forgets the rest: who is up, the
+controller's registration, and which replicas hold how much of the acknowledged history. It calls
+the rules of :mod:`advisor.protocol` for every election, ISR change and acknowledgement; it writes
+none of them again. Between two faults the cluster becomes quiet: elections are over, replicas
+that are up have caught up, and producers have written.
+
+How much each replica holds is ranked, not measured; see :mod:`advisor.reliability.partition.log_levels`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from advisor.protocol.rules import controller, election
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.reliability.partition import log_levels
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.log_levels import gaps_between, newest, ranked
+
+UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
+
+EMPTY, LOST, INTO_BASE = log_levels.EMPTY, log_levels.LOST, log_levels.INTO_BASE
+# Events; each strikes several slots at once.
+CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
+# Power goes so soon after the last write that not everything is on disk yet.
+EARLY_POWER = 10
+RUNNING = (UP, COPYING, LAGGING)
+DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
+_FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
+RETURNS = frozenset((BACK, REPLACED))
+# The controller hears of nothing else.
+_HEARD = _FALLS | RETURNS
+# The conditions in which an event can strike a slot.
+_STRUCK = {
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN)),
+    **dict.fromkeys((ISOLATE, STOP), RUNNING),
+    DESTROY: (*RUNNING, *DOWN),
+    BACK: DOWN,
+    REPLACED: (GONE,),
+    COPIED: (COPYING,),
+    LAG: (UP,),
+    CAUGHT_UP: (LAGGING,),
+}
+
+# Ways to lose acknowledged records, as bits.
+MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
+
+# What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
+_AFTER = {
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
+    **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
+    **dict.fromkeys((CAUGHT_UP, COPIED), UP),
+    DESTROY: GONE,
+    LAG: LAGGING,
+}
+
+
+class PartitionState(NamedTuple):
+    """A quiet partition. Slots are positions in the assignment, 0 the preferred leader.
+
+    Attributes
+    ----------
+    registration : Registration
+        With slots for broker ids and every epoch 0.
+    condition : tuple of int
+        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING or LAGGING.
+    level : tuple of int
+        Per slot: how much of the acknowledged history it holds.
+    """
+
+    registration: Registration
+    condition: tuple[int, ...]
+    level: tuple[int, ...]
+
+    @property
+    def gaps(self) -> int:
+        """How many gaps there are between the finite levels."""
+        return gaps_between(self.level)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether any replica, up or down, holds a record."""
+        return min(self.level) != EMPTY
+
+
+class Outcome(NamedTuple):
+    """What an event did beside changing the state.
+
+    Attributes
+    ----------
+    losses : int
+        Bits of MEDIA, PAGE_CACHE, ELECTION and TAIL; TAIL is the acks<all tail of a leader that
+        was replaced, and is lost only if something was in it.
+    total : bool
+        Nothing is left of the history.
+    gap_map : tuple of int
+        For each old gap its new number, LOST, or INTO_BASE when every replica with a log has it.
+    leader_failed, leader_moved : bool
+        The leader went without notice (detection and election follow), or handed over.
+    unflushed : bool
+        Gap 0 is new: it begins with what those who lost power had not flushed.
+    """
+
+    losses: int = 0
+    total: bool = False
+    gap_map: tuple[int, ...] = ()
+    leader_failed: bool = False
+    leader_moved: bool = False
+    unflushed: bool = False
+
+    def then(self, later: Outcome) -> Outcome:
+        """What both did, one right after the other."""
+        kept = self.unflushed and later.gap_map[0] == 0
+        return Outcome(
+            self.losses | later.losses,
+            self.total or later.total,
+            tuple([later.gap_map[gap] if gap >= 0 else gap for gap in self.gap_map]),
+            self.leader_failed or later.leader_failed,
+            self.leader_moved or later.leader_moved,
+            later.unflushed or kept,
+        )
+
+
+def nothing_happens(state: PartitionState) -> Outcome:
+    """Every gap stays what it is."""
+    return Outcome(gap_map=tuple(range(state.gaps)))
+
+
+def healthy(replicas: int) -> PartitionState:
+    """Every replica up, in sync and complete; slot 0 leads."""
+    slots = tuple(range(replicas))
+    return PartitionState(
+        Registration(replicas=slots, isr=slots, leader=0), (UP,) * replicas, (0,) * replicas
+    )
+
+
+def is_readable(state: PartitionState) -> bool:
+    """A leader serves reads; one that is down and only on record does not (KAFKA-19522)."""
+    leader = state.registration.leader
+    return leader != NO_LEADER and state.condition[leader] in RUNNING
+
+
+def is_writable(state: PartitionState, setup: Setup) -> bool:
+    """A produce with the configured acks would be acknowledged."""
+    return is_readable(state) and not _refused(state.registration, setup)
+
+
+def _refused(registration: Registration, setup: Setup) -> bool:
+    """The leader refuses to write for want of in-sync replicas."""
+    return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
+
+
+def applies(state: PartitionState, event: int, slot: int) -> bool:
+    """Whether an event can strike a slot in its present condition."""
+    return bool(_struck(state, event, (slot,)))
+
+
+def _struck(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the slots that an event can strike in their present condition."""
+    condition, can_be = state.condition, _STRUCK[event]
+    if event == COPIED and not is_readable(state):
+        return ()
+    leader = state.registration.leader if event == LAG else None
+    return tuple([slot for slot in slots if condition[slot] in can_be and slot != leader])
+
+
+def apply(
+    state: PartitionState, event: int, slots: tuple[int, ...], setup: Setup
+) -> tuple[PartitionState, Outcome]:
+    """Strike the slots with one event and let the partition become quiet again.
+
+    Slots that the event cannot strike are left out; if none remains, nothing happens.
+    """
+    struck = _struck(state, event, slots)
+    if not struck:
+        return state, nothing_happens(state)
+    work = _Work(state, setup)
+    work.strike(event, struck)
+    if event in _HEARD:
+        work.decide(event, struck)
+    work.settle()
+    return work.finish()
+
+
+@lru_cache(maxsize=2**16)
+def _active(condition: tuple[int, ...]) -> frozenset[int]:
+    return frozenset(s for s, c in enumerate(condition) if c in RUNNING)
+
+
+class _Work:
+    """The partition while one event is being worked through."""
+
+    pushed: log_levels.Slots | None = None
+    spared: frozenset[int] = frozenset()
+    returned_unclean: frozenset[int] = frozenset()
+    losses = 0
+    total = failed = moved = False
+
+    def __init__(self, state: PartitionState, setup: Setup) -> None:
+        self.before = state
+        self.setup = setup
+        self.decided = setup.decided
+        self.registration = registration = state.registration
+        self.condition = list(state.condition)
+        # holds[s] = j: slot s holds gap j and every older one.
+        self.holds = list(state.level)
+        # Slots whose brokers the controller believes alive; only a strike changes them.
+        self.active = self.were_active = _active(state.condition)
+        self.led_before = self.leader()
+        self.written = self.led_before != NO_LEADER and not _refused(registration, setup)
+
+    def leader(self) -> int:
+        """Who serves: the leader on record, if it is up."""
+        leader = self.registration.leader
+        return leader if leader in self.active else NO_LEADER
+
+    def strike(self, event: int, slots: tuple[int, ...]) -> None:
+        """Change the conditions and what the disks hold."""
+        if event in RETURNS:
+            self.returned_unclean = frozenset([s for s in slots if self.condition[s] != DOWN_CLEAN])
+            for slot in slots:
+                self.condition[slot] = COPYING if self._must_copy(slot) else UP
+        else:
+            for slot in slots:
+                self.condition[slot] = _AFTER[event]
+        self.active = _active(tuple(self.condition))
+        if event == DESTROY:
+            for slot in slots:
+                self.holds[slot] = EMPTY
+            self._count_media_loss()
+        if event in (POWER, EARLY_POWER) and self.setup.page_cache:
+            self._lose_page_cache(frozenset(slots), event == EARLY_POWER)
+        if event == COPIED:
+            for slot in slots:
+                self.holds[slot] = self.holds[self.registration.leader]
+
+    def decide(self, event: int, slots: tuple[int, ...]) -> None:
+        """Let the controller react, slot by slot.
+
+        Brokers that fall or return together are noticed one after the other, the leader first.
+        """
+        final = self.active
+        if event in _FALLS:
+            # Of those who were down already nobody notices more.
+            slots = tuple([slot for slot in slots if slot in self.were_active])
+            if not slots:
+                return
+        if len(slots) == 1:
+            self.registration = self._decision(event, slots[0], final)
+        else:
+            order = sorted(slots, key=lambda slot: slot != self.led_before)
+            for position, slot in enumerate(order):
+                later = frozenset(order[position + 1 :])
+                active = (final - later) | (later & self.were_active) if later else final
+                self.registration = self._decision(event, slot, active)
+        before, leader = self.led_before, self.leader()
+        self._follow(before, leader)
+        if before in slots and leader != before:
+            self.moved = event == STOP
+            self.failed = not self.moved
+            # What the old leader acknowledged by itself had not reached the others.
+            electable = self.registration.isr + self.registration.elr
+            given_up = leader != NO_LEADER or before not in electable
+            if given_up and self.setup.acks != "all" and self.written:
+                self.losses |= TAIL
+
+    def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
+        registration, decided = self.registration, self.decided
+        if event in RETURNS:
+            unclean = slot in self.returned_unclean
+            return decided.broker_back(registration, slot, active, unclean)
+        if event == STOP:
+            # It ends as others do if nobody could take over.
+            registration = decided.broker_stopping(registration, slot, active)
+        return decided.broker_gone(registration, slot, active)
+
+    def settle(self) -> None:
+        """Elect by hand where nobody electable is left, then let everyone catch up and write."""
+        if self.registration.leader == NO_LEADER:
+            self._elect_what_is_left()
+        leader = self.leader()
+        if leader == NO_LEADER:
+            return
+        self.condition[leader] = UP
+        for slot, condition in enumerate(self.condition):
+            if condition == UP and slot not in self.registration.isr:
+                self.holds[slot] = self.holds[leader]
+                self._propose((*self.registration.isr, slot))
+        self._strike_laggards(leader)
+
+    def _strike_laggards(self, leader: int) -> None:
+        """A follower that lags leaves the ISR once the leader has more than it has seen of it.
+
+        That takes a write, or a new leader, who knows of nobody how far he is. Where writes are
+        refused it stays in sync, and it is.
+        """
+        isr, condition = self.registration.isr, self.condition
+        for slot in isr:
+            if condition[slot] != UP:
+                break
+        else:
+            return
+        if leader != self.led_before or not _refused(self.registration, self.setup):
+            self._propose(tuple([slot for slot in isr if condition[slot] == UP]))
+
+    def _propose(self, isr: tuple[int, ...]) -> None:
+        """The leader's new ISR."""
+        self.registration = self.decided.isr_proposed(self.registration, isr, self.active)
+
+    def finish(self) -> tuple[PartitionState, Outcome]:
+        """Rank the histories anew and follow every old gap to its new place."""
+        registration, before = self.registration, self.before
+        if registration.leader in self.active and not _refused(registration, self.setup):
+            self.pushed = registration.isr
+        ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
+        if registration is not before.registration:
+            registration = self.decided.quiet(registration)
+        state = PartitionState(registration, self._remembered_conditions(), ranks)
+        unflushed = bool(self.spared) and state.gaps > 0 and self.spared == newest(ranks)
+        return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved, unflushed)
+
+    def _remembered_conditions(self) -> tuple[int, ...]:
+        """How a broker went down matters only while an ELR could hold it against it."""
+        if DOWN_UNCLEAN not in self.condition:
+            return tuple(self.condition)
+        on_record: tuple[int, ...] = ()
+        if self.setup.policy.rules.eligible_leader_replicas:
+            on_record = self.registration.isr + self.registration.elr
+            if not self.setup.policy.rules.last_known_leader_must_be_active:
+                on_record += self.registration.last_known_elr
+        remembered = list(self.condition)
+        for slot, condition in enumerate(remembered):
+            if condition == DOWN_UNCLEAN and slot not in on_record:
+                remembered[slot] = DOWN_CLEAN
+        return tuple(remembered)
+
+    def _must_copy(self, slot: int) -> bool:
+        """It is empty, and another replica has something to copy."""
+        return self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
+
+    def _count_media_loss(self) -> None:
+        if not self.before.has_data:
+            return
+        most = min(self.holds)
+        self.total = most == EMPTY
+        if most > 0:
+            self.losses |= MEDIA
+
+    def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
+        """What was written last is in no log if all who have it lost power; else in the rest's."""
+        if self.written:
+            holders = frozenset(self.registration.isr)
+        elif early:
+            holders = newest(self.holds)
+        else:
+            return
+        if holders <= dark:
+            self.losses |= PAGE_CACHE if holders else 0
+        elif holders & dark:
+            self.pushed = self.spared = holders - dark
+
+    def _follow(self, previous: int, leader: int) -> None:
+        """A new leader's log becomes the history; what is beyond it is lost."""
+        if leader in (NO_LEADER, previous):
+            return
+        if leader not in self.spared:
+            self.pushed, self.spared = None, frozenset()
+        kept = self.holds[leader]
+        if min(self.holds) < kept:
+            self.losses |= ELECTION
+            self.total = self.total or kept == EMPTY
+        self.holds = [max(held, kept) for held in self.holds]
+
+    def _elect_what_is_left(self) -> None:
+        """The operator's unclean election once no electable replica can come back with its log.
+
+        Kafka waits for them for ever; people do not. The operator waits only for brokers that are
+        down and hold more than any active one, then takes the active replica that holds most, a
+        well one first, then the first in the assignment.
+        """
+        registration = self.registration
+        electable = registration.isr or registration.elr or registration.last_known_elr
+        for slot in electable:
+            if self.condition[slot] in DOWN:
+                return
+        best = min(
+            self.active,
+            key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
+            default=None,
+        )
+        down = [h for h, c in zip(self.holds, self.condition, strict=True) if c in DOWN]
+        if best is None or min(down, default=EMPTY) < self.holds[best]:
+            return
+        self.registration = controller.elected_by_operator(
+            registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
+        )
+        self._follow(NO_LEADER, self.leader())

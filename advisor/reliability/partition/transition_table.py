@@ -1,0 +1,139 @@
+"""The reduction as a table: every step is asked of the rules once and remembered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.reduced_state import (
+    COPYING,
+    EMPTY,
+    UP,
+    Outcome,
+    PartitionState,
+    apply,
+    healthy,
+    is_readable,
+    is_writable,
+)
+from advisor.reliability.solver.generator import IntArray
+
+# Rows of `Automaton.facts`.
+WRITABLE, READABLE, GAPS, IN_SYNC, COPIES = range(5)
+_FACTS = 5
+
+
+class Automaton:
+    """Numbered states of one partition and their transitions, found as they are asked for.
+
+    State 0 is the healthy one.
+
+    Parameters
+    ----------
+    setup : Setup
+    replicas : int
+    """
+
+    def __init__(self, setup: Setup, replicas: int) -> None:
+        self.setup = setup
+        self.replicas = replicas
+        self.states: list[PartitionState] = []
+        self._facts = np.zeros((0, _FACTS), dtype=np.int64)
+        self._numbers: dict[PartitionState, int] = {}
+        self._steps: dict[tuple[int, int, tuple[int, ...]], tuple[int, Outcome]] = {}
+        self._all_up = (UP,) * replicas
+        start = healthy(replicas)
+        if not is_writable(start, setup):
+            # Nothing was ever acknowledged, so there is nothing to lose.
+            start = start._replace(level=(EMPTY,) * replicas)
+        self.number(start)
+
+    def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """The next state's number and what happened on the way."""
+        key = (state, event, slots)
+        known = self._steps.get(key)
+        if known is None:
+            known = self._steps[key] = self.asked(state, event, slots)
+        return known
+
+    def asked(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """A step that the caller remembers."""
+        following, outcome = apply(self.states[state], event, slots, self.setup)
+        return self.number(self._rebalanced(following)), outcome
+
+    def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        """The same step if the last slot were assigned, and noticed, before the one before it."""
+        *others, one, last = as_they_are = tuple(range(self.replicas))
+        order = (*others, last, one)
+        noticed = tuple(sorted(slots, key=order.index))
+        before = _assigned(self.states[state], order)
+        following, outcome = apply(before, event, noticed, self.setup)
+        return self.number(self._rebalanced(_assigned(following, as_they_are))), outcome
+
+    def _rebalanced(self, state: PartitionState) -> PartitionState:
+        """Give a partition that is whole again back to its preferred leader.
+
+        ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. What the
+        move costs is charged to the change of leader that made it necessary. A partition that
+        lost everything and was not written since counts as whole too.
+        """
+        if state.condition != self._all_up or len(set(state.level)) > 1:
+            return state
+        return self.states[0] if is_readable(state) else state
+
+    def number(self, state: PartitionState) -> int:
+        """The number of a state, given to it when it is first met."""
+        number = self._numbers.get(state)
+        if number is None:
+            number = self._numbers[state] = len(self.states)
+            self.states.append(state)
+        return number
+
+    def readable(self, number: int) -> bool:
+        """Whether a leader serves reads."""
+        return is_readable(self.states[number])
+
+    def copying(self, number: int) -> tuple[int, ...]:
+        """The slots whose copies run; that takes a leader to copy from."""
+        condition = self.states[number].condition
+        if COPYING not in condition or not self.readable(number):
+            return ()
+        return tuple(s for s, c in enumerate(condition) if c == COPYING)
+
+    def facts(self, numbers: IntArray) -> IntArray:
+        """What chains ask of partitions.
+
+        Parameters
+        ----------
+        numbers : array of int, shape (asked,)
+
+        Returns
+        -------
+        array of int, shape (5, asked)
+            Rows WRITABLE and READABLE (0 or 1), and how many GAPS there are, replicas IN_SYNC and
+            COPIES, running or not.
+        """
+        more = len(self.states) - len(self._facts)
+        if more > 0:
+            self._facts = np.concatenate([self._facts, np.full((more, _FACTS), -1)])
+        unknown = np.unique(numbers[self._facts[numbers, 0] < 0])
+        if len(unknown):
+            self._facts[unknown] = [self._facts_of(self.states[n]) for n in unknown.tolist()]
+        return np.ascontiguousarray(self._facts.take(numbers, axis=0).T)
+
+    def _facts_of(self, state: PartitionState) -> tuple[int, ...]:
+        in_sync, copies = len(state.registration.isr), state.condition.count(COPYING)
+        return is_writable(state, self.setup), is_readable(state), state.gaps, in_sync, copies
+
+
+def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
+    return state._replace(registration=replace(state.registration, replicas=order))
+
+
+@lru_cache(maxsize=256)
+def automaton(setup: Setup, replicas: int) -> Automaton:
+    """The one automaton of a setup in this process."""
+    return Automaton(setup, replicas)

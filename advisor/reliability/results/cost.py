@@ -1,0 +1,118 @@
+"""What a configuration costs: bytes stored, bytes sent, and a coarse wait for acknowledgements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from advisor.formatting import significant
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Brokers, Placement
+from advisor.reliability.workload import Workload
+
+_UNITS = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+@dataclass(frozen=True, repr=False)
+class Cost:
+    """What keeping the copies of a workload takes while every replica is in sync.
+
+    Attributes
+    ----------
+    bytes_stored : float
+        All copies of all partitions, once they are as old as their retention.
+    bytes_per_second_between_brokers : float
+        What followers fetch from leaders. Producers and consumers come on top.
+    bytes_per_second_between_racks : float or None
+        The part of it whose follower stands in another rack than the preferred leader; None where
+        a broker's rack is not known.
+    acknowledgement_ms : float
+        How long a record waits at the leader for the slowest follower, mean over partitions: a
+        round trip to it. Coarse: no queues, no disks, no batching, and the way from the producer to
+        the leader and back comes on top. 0 unless acks=all.
+    """
+
+    bytes_stored: float
+    bytes_per_second_between_brokers: float
+    bytes_per_second_between_racks: float | None
+    acknowledgement_ms: float
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        return (
+            f"{in_bytes(self.bytes_stored)} stored; followers fetch "
+            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; an "
+            f"acknowledgement waits about {significant(self.acknowledgement_ms)} ms for followers "
+            "(coarse: round trips alone)."
+        )
+
+    @property
+    def abroad(self) -> str:
+        """How much of what followers fetch comes from another rack, in words."""
+        if self.bytes_per_second_between_racks is None:
+            return "from which racks is not known"
+        return f"{in_bytes(self.bytes_per_second_between_racks)}/s of it from another rack"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Every field by name."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.verdict}</p>"
+
+
+def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:
+    """Price a configuration; a broker whose rack is not known is as far as another rack.
+
+    A follower's waiting fetch is answered at once when a record arrives, and its next fetch tells
+    the leader that it has it: one round trip (``Partition.maybeIncrementLeaderHW``).
+
+    Parameters
+    ----------
+    config : Config
+    load : Workload
+        With the round trips within a rack and between racks.
+    where : Placement
+    cluster : Brokers
+    """
+    assert config.replication_factor is not None
+    sent = load.records_per_second * load.record_bytes
+    followers, abroad = config.replication_factor - 1, where.followers_away
+    partitions = sum(abroad.values())
+    known = all(rack is not None for rack in cluster.brokers.values())
+    away = sum(number * count for number, count in abroad.items()) / partitions
+    waits = (
+        count * _wait_ms(followers - number, number, config, load)
+        for number, count in abroad.items()
+    )
+    return Cost(
+        bytes_stored=load.retained_bytes * config.replication_factor,
+        bytes_per_second_between_brokers=sent * (config.replication_factor - 1),
+        bytes_per_second_between_racks=sent * away if known else None,
+        acknowledgement_ms=math.fsum(waits) / partitions,
+    )
+
+
+def _wait_ms(near: int, away: int, config: Config, load: Workload) -> float:
+    """Round trip to the slowest of the followers in the leader's rack and in others."""
+    if config.acks != "all":
+        return 0.0
+    trips = [load.within_rack_ms] * (near > 0) + [load.between_racks_ms] * (away > 0)
+    return max(trips, default=0.0)
+
+
+def in_bytes(amount: float) -> str:
+    """An amount of bytes with two digits: "1.9 TB", "512 bytes".
+
+    >>> in_bytes(1.85e12), in_bytes(999_999), in_bytes(0)
+    ('1.9 TB', '1 MB', '0 bytes')
+    """
+    rounded = float(f"{amount:.1e}")
+    for size, unit in _UNITS:
+        if rounded >= size:
+            return f"{significant(amount / size)} {unit}"
+    return f"{significant(amount)} bytes"

@@ -1,0 +1,216 @@
+"""Consumer groups and transactions: what also has to work beside the topic itself.
+
+A group commits to one partition of ``__consumer_offsets``, a transactional producer to one of
+``__transaction_state``; both are written with acks=all. Whoever depends on several partitions is
+stopped while any of them is down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from advisor.formatting import time_per_year
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import parse_version
+from advisor.reliability.common_cause.placement import Replicas
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.workload import Workload
+
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+# Kafka's defaults: partitions, replicas, min ISR. The min ISR of offsets is the brokers' own.
+_DEFAULTS = {OFFSETS: (50, 3, 1), TRANSACTIONS: (50, 3, 2)}
+_FIRST_VERSION = {OFFSETS: (0, 8, 2), TRANSACTIONS: (0, 11)}
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """How much of the time a client that needs several partitions is stopped.
+
+    Attributes
+    ----------
+    unavailability : float
+        Fraction of time. What strikes every broker at once (``cluster.power``; with a single rack
+        ``rack.*`` too) stops all its partitions together, for as long as the slowest of them; by
+        the rest they fail as if independently: one minus the product of what is left. Partitions
+        on the same brokers do not, which brings it closer to the lower bound.
+    bounds : (float, float)
+        Whatever the dependence: the worst partition's, and the sum.
+    parts : tuple of (str, float)
+        What it needs, and the unavailability of each.
+    """
+
+    unavailability: float
+    bounds: Interval
+    parts: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        low, high = map(time_per_year, self.bounds)
+        within = "" if low == high else f" ({low} to {high}, however its parts hang together)"
+        parts = "; ".join(f"{name} {time_per_year(share)}" for name, share in self.parts)
+        return f"{time_per_year(self.unavailability)}{within}: {parts}"
+
+
+class _Part(NamedTuple):
+    """What a client needs, for how much of the time it is down, and with every broker."""
+
+    name: str
+    share: float
+    with_all: float
+
+
+@dataclass(frozen=True)
+class Dependents:
+    """Who depends on Kafka's internal topics.
+
+    Attributes
+    ----------
+    consumer_group : Stopped or None
+        Reads the topic and commits offsets. None before Kafka 0.8.2, which keeps none itself.
+    transaction : Stopped or None
+        Writes the topic, its transaction's state and consumed offsets, all or nothing. None before
+        Kafka 0.11, which has no transactions.
+    assumptions : tuple of str
+        What the cluster did not tell of its internal topics.
+    """
+
+    consumer_group: Stopped | None
+    transaction: Stopped | None
+    assumptions: tuple[str, ...]
+
+    def explain(self) -> str:
+        """A sentence for each client, and what was assumed."""
+        who = (("A consumer group", self.consumer_group), ("A transaction", self.transaction))
+        lines = [f"{name} stops {stopped}." for name, stopped in who if stopped is not None]
+        return "\n".join([*lines, *(f"Assumed: {text}." for text in self.assumptions)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "consumer_group": None if self.consumer_group is None else asdict(self.consumer_group),
+            "transaction": None if self.transaction is None else asdict(self.transaction),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def dependents(result: Reliability) -> Dependents:
+    """Take the internal topics of a result's cluster into account, on the same card.
+
+    Their replicas and min ISR are the cluster's where it tells them. Otherwise they are Kafka's
+    defaults: 3 replicas, and a min ISR of 2 for transactions and of the brokers' default, taken as
+    1, for offsets. The properties files that Kafka ships say 1 replica for both. With fewer
+    brokers than replicas Kafka never creates them, and the client never works.
+
+    Parameters
+    ----------
+    result : Reliability
+        Of the topic that is read and written.
+    """
+    version = parse_version(result.config.kafka_version)
+    group, transaction, told = None, None, []
+    if version >= _FIRST_VERSION[OFFSETS]:
+        offsets, assumed = _internal(result, OFFSETS)
+        told += assumed
+        group = _stopped(_part("topic read", result, "read_unavailability"), offsets)
+        if version >= _FIRST_VERSION[TRANSACTIONS]:
+            states, assumed = _internal(result, TRANSACTIONS)
+            told += assumed
+            written = _part("topic written", result, "write_unavailability")
+            transaction = _stopped(written, states, offsets)
+    return Dependents(group, transaction, tuple(told))
+
+
+def _stopped(*parts: _Part) -> Stopped:
+    shares = [part.share for part in parts]
+    together = max(part.with_all for part in parts)
+    # Of the time in which not everything is down.
+    apart = [(part.share - part.with_all) / (1.0 - part.with_all or 1.0) for part in parts]
+    left = math.fsum(
+        math.log1p(-share) if share < 1.0 else -math.inf for share in (together, *apart)
+    )
+    bounds = max(shares), min(math.fsum(shares), 1.0)
+    whole = min(max(-math.expm1(left), bounds[0]), bounds[1])
+    return Stopped(whole, bounds, tuple((part.name, part.share) for part in parts))
+
+
+def _part(name: str, result: Reliability, measure: str) -> _Part:
+    racks = set(result.cluster.brokers.values())
+    strike_all = ("cluster.", "rack.") if len(racks) == 1 and None not in racks else ("cluster.",)
+    causes = result.causes[measure]
+    with_all = math.fsum(
+        amount for mechanism, amount in causes.items() if mechanism.startswith(strike_all)
+    )
+    share: float = getattr(result, measure)
+    return _Part(name, share, min(with_all, share))
+
+
+def _internal(result: Reliability, name: str) -> tuple[_Part, list[str]]:
+    """How much of the time one of its partitions cannot be written, and what was assumed."""
+    partitions, replicas, least = _DEFAULTS[name]
+    if name == OFFSETS:
+        least = _least_of_brokers(result.cluster) or least
+    described = [topic for topic in getattr(result.cluster, "topics", ()) if topic.name == name]
+    if not described:
+        assumed = [
+            f"{name} is not described: taken as Kafka's default of {replicas} replicas and "
+            f"min.insync.replicas {least}"
+        ]
+        if replicas > len(result.cluster.brokers):
+            never = _Part(name, 1.0, 1.0)
+            return never, [*assumed, f"{name} needs {replicas} brokers to be created at all"]
+        found = _evaluated(result, replicas, least, Workload(partitions=partitions), None)
+        return _part(name, found, "write_unavailability"), assumed
+    topic, assumed = described[0], []
+    if topic.min_insync_replicas is None:
+        assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
+    least = topic.min_insync_replicas or least
+    # Half way through a reassignment its partitions may differ in their number of replicas.
+    held: dict[int, list[Replicas]] = defaultdict(list)
+    for partition in topic.partitions:
+        held[len(partition.held)].append(partition.held)
+    share = with_all = 0.0
+    for factor, sets in held.items():
+        load = Workload(partitions=len(sets))
+        found = _evaluated(result, factor, least, load, tuple(sets))
+        part = _part(name, found, "write_unavailability")
+        share += part.share * len(sets) / len(topic.partitions)
+        with_all += part.with_all * len(sets) / len(topic.partitions)
+    return _Part(name, share, with_all), assumed
+
+
+def _evaluated(
+    result: Reliability,
+    replicas: int,
+    least: int,
+    load: Workload,
+    placement: tuple[Replicas, ...] | None,
+) -> Reliability:
+    config = Config(
+        kafka_version=result.config.kafka_version,
+        mode=result.config.mode,
+        eligible_leader_replicas=result.config.eligible_leader_replicas,
+        replication_factor=replicas,
+        min_insync_replicas=least,
+        acks="all",
+    )
+    load = replace(load, records_per_second=1.0, bytes_per_broker=_bytes_per_broker(result))
+    return evaluate(result.cluster, config, result.model, load, placement=placement)
+
+
+def _least_of_brokers(cluster: Any) -> int | None:
+    """The brokers' own min.insync.replicas, if a running cluster told; the strictest if several."""
+    observed = getattr(cluster, "observed", None)
+    told = observed.broker_values("min.insync.replicas") if observed is not None else {}
+    return max((int(value) for value in told.values() if value.isdigit()), default=None)
+
+
+def _bytes_per_broker(result: Reliability) -> float:
+    """A replaced broker copies the topic too, whichever of its partitions comes first."""
+    load, replicas = result.load, result.config.replication_factor
+    assert replicas is not None
+    share = load.retained_bytes * replicas / len(result.cluster.brokers)
+    return share if load.bytes_per_broker is None else load.bytes_per_broker

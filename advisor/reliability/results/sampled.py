@@ -1,0 +1,249 @@
+"""What `simulate` returns: every measure as an estimate with its interval."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Never
+
+from advisor import formatting, plotting
+from advisor.errors import InputError, NotComputedError
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.results.assumptions import assumptions
+from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
+from advisor.reliability.results.reliability import MEASURES, UNITS
+from advisor.reliability.workload import Workload
+from advisor.tables import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measure as sampled.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; where nothing was seen, the bound: the upper one of a rate, the lower one of
+        ``mean_years_to_loss``. Never 0 for want of luck.
+    low, high : float
+        95 % interval.
+    n : float
+        Years simulated.
+    method : str
+        How the interval was made, and whether anything was seen.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: float
+    method: str
+
+    @property
+    def seen(self) -> bool:
+        """Whether it happened at all; if not, only a bound is known."""
+        return self.low > 0.0 and self.high != float("inf")
+
+    def __str__(self) -> str:
+        low, high = formatting.significant(self.low), formatting.significant(self.high)
+        if self.seen:
+            return f"{formatting.significant(self.value)} (95 %: {low} to {high})"
+        if self.high == 0.0 or math.isinf(self.low):
+            # What the setting rules out, such as records dropped with acks=all, has no bound.
+            return "none" if self.high == 0.0 else "never"
+        return f"below {high}" if self.low == 0.0 else f"above {low}"
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled:
+    """What a Kafka configuration lost and refused in simulated years.
+
+    The measures bear the names of `Reliability` and mean the same; each is an `Estimate`.
+
+    Attributes
+    ----------
+    tolerates : Tolerance
+    causes : mapping of measure to mapping of mechanism to float
+        What the sample's events are due to; the parts add up to what was seen.
+    years, seed, blocks
+        What was simulated.
+    versions : mapping of str to str
+        Of this package, numpy and numba: the same draws need the same versions.
+    """
+
+    loss_probability_per_year: Estimate
+    loss_events_per_year: Estimate
+    mean_years_to_loss: Estimate
+    acked_records_lost_per_year: Estimate
+    write_unavailability: Estimate
+    read_unavailability: Estimate
+    write_stalled: Estimate
+    records_refused_per_year: Estimate
+    records_dropped_per_year: Estimate
+    tolerates: Tolerance
+    causes: Mapping[str, Mapping[str, float]]
+    years: int
+    seed: int
+    blocks: int
+    versions: Mapping[str, str]
+    config: Config
+    model: FailureModel
+    load: Workload
+    cluster: Any
+
+    def estimate(self, measure: str) -> Estimate:
+        """A measure by name.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        if measure not in MEASURES:
+            raise InputError(f"{measure!r} is no measure; there are: {', '.join(MEASURES)}")
+        found: Estimate = getattr(self, measure)
+        return found
+
+    def interval(self, measure: str) -> Interval:
+        """95 % interval of a measure, for the chance of the sample alone."""
+        found = self.estimate(measure)
+        return found.low, found.high
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed because the input did not say; see `advisor.reliability.results.assumptions`."""
+        return assumptions(self.cluster, self.config, self.model)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: what was lost, and what was refused."""
+        settings = (
+            f"RF {self.config.replication_factor}, min.insync.replicas "
+            f"{self.config.min_insync_replicas}, acks={self.config.acks}"
+        )
+        never = never_writes(self.config)
+        return f"{settings}: {never or f'{self._loss_words()}; {self._refusal_words()}'}."
+
+    def dependents(self) -> Never:
+        """`Reliability.dependents` only.
+
+        Raises
+        ------
+        NotComputedError
+            Always: one topic is sampled at a time.
+        """
+        raise NotComputedError(
+            "a sample holds one topic, not the internal ones beside it; ask "
+            "evaluate(...).dependents()"
+        )
+
+    def _loss_words(self) -> str:
+        if self.config.acks == 0:
+            dropped = self.records_dropped_per_year
+            return "nothing is acknowledged, so nothing counts as lost: " + (
+                f"{dropped} records a year are dropped and their producer never knows"
+                if dropped.high > 0.0
+                else "nothing in this failure model drops a record either"
+            )
+        first = self.mean_years_to_loss
+        if math.isinf(first.low):
+            return "nothing in this failure model loses an acknowledged record"
+        if not first.seen:
+            return (
+                f"no acknowledged record was lost in {self.years:,} simulated years, so less than "
+                f"once in {formatting.years(first.low)} (95 %)"
+            )
+        within = formatting.interval(formatting.years(first.low), formatting.years(first.high))
+        return (
+            f"you lose an acknowledged record about once in {formatting.years(first.value)}{within}"
+        )
+
+    def _refusal_words(self) -> str:
+        stops = self.write_unavailability
+        if stops.high == 0.0:
+            return "writes are never refused"
+        if not stops.seen:
+            return f"writes were never refused in {self.years:,} simulated years"
+        within = formatting.interval(*map(formatting.time_per_year, (stops.low, stops.high)))
+        return f"writes stop {formatting.time_per_year(stops.value)}{within}"
+
+    def explain(self) -> str:
+        """The verdict, every measure with its interval, the causes, and how it was sampled."""
+        lines = [self.verdict, f"{formatting.capital(str(self.tolerates))}.", ""]
+        for name in MEASURES:
+            found = self.estimate(name)
+            lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
+            parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
+            whole = sum(part for _, part in parts)
+            lines += [
+                f"  {100 * part / whole:5.1f} %  {formatting.mechanism(cause)} ({cause})"
+                for cause, part in parts
+                if part > 0.0005 * whole
+            ]
+        made = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        lines += [
+            "",
+            f"Card: {self.model.name}, its values taken as exact. {self.years:,} years in "
+            f"{self.blocks} blocks, seed {self.seed}; {made}.",
+            *(f"Assumed: {text}." for text in self.assumptions),
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Measures, causes and inputs as plain data; the same for the same seed and inputs."""
+        return {
+            "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
+            "tolerates": asdict(self.tolerates),
+            "causes": {name: dict(parts) for name, parts in self.causes.items()},
+            "years": self.years,
+            "seed": self.seed,
+            "blocks": self.blocks,
+            "versions": dict(self.versions),
+            "assumptions": list(self.assumptions),
+            "config": self.config.to_dict(),
+            "load": self.load.to_dict(),
+            "model": self.model.name,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a measure: value, low, high, unit, years, method.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        found = [(name, self.estimate(name)) for name in MEASURES]
+        rows = [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
+        return data_frame(rows, ("measure", "value", "low", "high", "unit", "years", "method"))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the measures with their intervals on matplotlib axes; returns the axes."""
+        return plotting.draw("sampled", self, ax)
+
+    def __repr__(self) -> str:
+        return f"{self.verdict}\n{formatting.capital(str(self.tolerates))}."
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{name}</th>"
+            f"<td>{self.estimate(name)}</td><td>{UNITS[name]}</td>"
+            f"<td>{html.escape(self.estimate(name).method)}</td></tr>"
+            for name in MEASURES
+        )
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
+            f"<p>{html.escape(formatting.capital(str(self.tolerates)))}.</p>"
+            "<table><thead><tr><th>measure</th><th>sampled</th><th>unit</th><th>method</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
+        )

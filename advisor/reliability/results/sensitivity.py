@@ -1,0 +1,206 @@
+"""Which assumption of a card moves a measure most: one at a time, from its low to its high."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from advisor import formatting, plotting
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.tables import data_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Evaluated = Callable[[FailureModel], Any]
+"""From a card to a result that has every measure as an attribute."""
+
+
+@dataclass(frozen=True)
+class Swing:
+    """What one number of the card does to one measure, everything else at its value.
+
+    Attributes
+    ----------
+    path : str
+        Of the number in the card, such as "broker.crash.per_year"; it names the unit.
+    value, low, high : float
+        The card's.
+    result_at_low, result_at_high : float
+        The measure, in its own unit.
+    factor : float
+        The largest of the measure at low, value and high over the smallest: 1 for a number that
+        does nothing, infinite where one end makes the measure 0 or infinite.
+    evidence : str
+        What the card names as its source.
+    """
+
+    path: str
+    value: float
+    low: float
+    high: float
+    result_at_low: float
+    result_at_high: float
+    factor: float
+    evidence: str
+
+
+@dataclass(frozen=True, repr=False)
+class Tornado:
+    """Every uncertain number of a card by how much it moves one measure, most first.
+
+    Attributes
+    ----------
+    measure, unit : str
+    value : float
+        The measure with every number at its value.
+    rows : tuple of Swing
+        Empty if the card gives no ranges.
+    """
+
+    measure: str
+    unit: str
+    value: float
+    rows: tuple[Swing, ...]
+
+    def __iter__(self) -> Iterator[Swing]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: which assumption moves the measure most, and how far."""
+        if not self.rows:
+            return f"No number of the card has a range that could move {self.measure}."
+        first = self.rows[0]
+        if first.factor == 1.0:
+            return f"No number of the card moves {self.measure} within its range."
+        at_low, at_high = map(formatting.significant, (first.result_at_low, first.result_at_high))
+        low, high = map(formatting.as_given, (first.low, first.high))
+        return (
+            f"The assumption that moves {self.measure} most is {first.path}: "
+            f"{at_low} at its low, {low}, and {at_high} at its high, {high}."
+        )
+
+    def explain(self) -> str:
+        """The verdict, and a line for each number that moves the measure by a tenth or more."""
+        lines = [self.verdict]
+        lines += [
+            f"  {row.path} from {formatting.as_given(row.low)} to {formatting.as_given(row.high)}: "
+            f"{formatting.significant(row.result_at_low)} to "
+            f"{formatting.significant(row.result_at_high)} {self.unit}"
+            for row in self.rows
+            if row.factor >= 1.1
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measure and its rows as plain data."""
+        return {
+            "measure": self.measure,
+            "unit": self.unit,
+            "value": self.value,
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a number of the card, most first.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        return data_frame([asdict(row) for row in self.rows], _COLUMNS)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a bar a number on matplotlib axes, widest first; returns the axes."""
+        return plotting.draw("tornado", self, ax)
+
+    def __repr__(self) -> str:
+        return self.explain()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{row.path}</th>"
+            f"<td>{formatting.as_given(row.low)} to {formatting.as_given(row.high)}</td>"
+            f"<td>{formatting.significant(row.result_at_low)}</td>"
+            f"<td>{formatting.significant(row.result_at_high)}</td>"
+            f"<td style='text-align:left'>{html.escape(row.evidence)}</td></tr>"
+            for row in self.rows
+        )
+        return (
+            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
+            f"<table><caption>{self.measure}, {self.unit}</caption><thead><tr><th>number</th>"
+            "<th>from low to high</th><th>at its low</th><th>at its high</th>"
+            f"<th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+_COLUMNS = tuple(Swing.__dataclass_fields__)
+
+
+def tornadoes(
+    again: Evaluated, model: FailureModel, values: Mapping[str, float], units: Mapping[str, str]
+) -> dict[str, Tornado]:
+    """Move each uncertain number of a card to its low and its high, and see every measure.
+
+    Parameters
+    ----------
+    again : callable
+        Evaluates a changed card; two evaluations are spent on each number, whatever the measure.
+    model : FailureModel
+    values : mapping of measure to float
+        At the card's values.
+    units : mapping of measure to str
+
+    Returns
+    -------
+    dict of measure to Tornado
+    """
+    # The middle is computed as the ends are, so that a number that does nothing shows factor 1.
+    middle = again(model)
+    ends = {path: _at_ends(again, model, path) for path in model.uncertain}
+    return {
+        measure: Tornado(
+            measure,
+            units[measure],
+            value,
+            _ordered(
+                _swing(model, path, *(getattr(found, measure) for found in (low, middle, high)))
+                for path, (low, high) in ends.items()
+            ),
+        )
+        for measure, value in values.items()
+    }
+
+
+def _at_ends(again: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:
+    quantity = model.quantities[path]
+    return (
+        again(model.with_values({path: quantity.low})),
+        again(model.with_values({path: quantity.high})),
+    )
+
+
+def _swing(model: FailureModel, path: str, low: float, middle: float, high: float) -> Swing:
+    card = model.quantities[path]
+    factor = _factor(min(low, middle, high), max(low, middle, high))
+    return Swing(path, card.value, card.low, card.high, low, high, factor, card.evidence)
+
+
+def _factor(least: float, most: float) -> float:
+    if least == most:
+        return 1.0
+    return most / least if least > 0 else math.inf
+
+
+def _ordered(swings: Iterator[Swing]) -> tuple[Swing, ...]:
+    # By factor, not by difference: otherwise a number that halves a loss would count for less
+    # than one that doubles it. The path settles ties, so that the order is always the same.
+    return tuple(sorted(swings, key=lambda row: (-row.factor, row.path)))

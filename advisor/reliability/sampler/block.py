@@ -1,0 +1,255 @@
+"""Sampling one block: plain data in, sufficient statistics out.
+
+A block is one life of the cluster. It goes from one healthy year to the next: a year begins when
+all is well, ends 8760 hours later, and the next begins as soon as all is well again. What follows
+such a moment does not depend on what came before (regeneration), so that the years are independent
+and start healthy, and ratios of totals over the whole life are long-run rates.
+
+Random numbers are Philox's (Salmon et al., SC 2011), keyed by the seed and the block's number, so
+that a block's outcome does not depend on where or after which other block it is run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.errors import AdvisorError
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.failure_model import MECHANISMS
+from advisor.reliability.sampler.memory_layout import (
+    BROKER,
+    CAUSES,
+    CLOCK,
+    COLUMNS,
+    COPY,
+    DESK,
+    ENTRIES,
+    FINISHED,
+    MISSING,
+    NO_CAUSE,
+    RACK,
+    SERVED,
+    SET,
+    SPELL,
+    STRIKE,
+    Board,
+)
+from advisor.reliability.sampler.plan import Block, Mechanism, Plan
+from advisor.reliability.sampler.transition_tables import tables
+
+_NEVER_WELL = (
+    "all brokers and replicas are well at once less than once in ten years: outages so frequent "
+    "and long are outside this model"
+)
+
+
+class Row(NamedTuple):
+    """What a block saw.
+
+    Attributes
+    ----------
+    block, years : int
+        Number of the block, and its healthy years.
+    plan : str
+        Fingerprint of the plan and seed.
+    lost_years : int
+        Years with a loss.
+    hours : float
+        Of the whole life.
+    at_risk_hours : float
+        From healthy to the next loss, over and over.
+    first_losses, loss_moments : int
+        Losses that ended such a stretch; moments at which any partition lost something.
+    events : int
+        Steps.
+    causes : tuple of float
+        Loss events, records lost, unwritable and unreadable hours, records refused and stalled
+        hours, summed over partitions: for each of them the columns of `Board.book`.
+    """
+
+    block: int
+    years: int
+    plan: str
+    lost_years: int
+    hours: float
+    at_risk_hours: float
+    first_losses: int
+    loss_moments: int
+    events: int
+    causes: tuple[float, ...]
+
+
+def run_block(plan: Plan, block: Block) -> Row:
+    """Sample one block.
+
+    Parameters
+    ----------
+    plan : Plan
+    block : Block
+
+    Returns
+    -------
+    Row
+        The same for the same plan and block, wherever it is computed.
+    """
+    board = _new_board(plan)
+    desk = board.desk[0]
+    desk["years_left"] = block.years
+    _live_years(plan, board, _generator(block))
+    return Row(
+        block=block.index,
+        years=block.years,
+        plan=mark(plan, block.seed),
+        lost_years=int(desk["lost_years"]),
+        hours=float(desk["now"]),
+        at_risk_hours=float(desk["at_risk"]),
+        first_losses=int(desk["first_losses"]),
+        loss_moments=int(desk["loss_moments"]),
+        events=int(desk["events"]),
+        causes=tuple(board.book.ravel().tolist()),
+    )
+
+
+def mark(plan: Plan, seed: int) -> str:
+    """What tells the rows of one run from those of another."""
+    return f"{plan.fingerprint()}-{seed}"
+
+
+def _generator(block: Block) -> np.random.Generator:
+    key = np.array([block.seed, block.index], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def _live_years(plan: Plan, board: Board, rng: np.random.Generator) -> None:
+    """Run the kernel, and fill the tables in whenever it comes back for an entry."""
+    # Imported here: numba takes a second, and only those who sample shall wait for it.
+    from advisor.reliability.sampler.kernel import run
+
+    growing = tables(plan.setup, plan.replicas)
+    desk = board.desk[0]
+    while True:
+        code = run(rng, growing.table, board)
+        if code == FINISHED:
+            return
+        if code != MISSING:
+            raise AdvisorError(_NEVER_WELL)
+        growing.fill(int(desk["miss_state"]), int(desk["miss_event"]), int(desk["miss_mask"]))
+
+
+def _new_board(plan: Plan) -> Board:
+    """Everything well, every log as long as its retention, nothing counted."""
+    brokers, racks, sets = len(plan.racks), plan.rack_count, len(plan.sets)
+    clocks = brokers + 2 * racks
+    gaps = max(plan.replicas - 1, 1)
+    members = [[b for b, rack in enumerate(plan.racks) if rack == r] for r in range(racks)]
+    copies, copy_of = _copies(plan)
+    served = [
+        [
+            (s, 1 << replicas.index(b), copy_of[s][replicas.index(b)])
+            for s, replicas in enumerate(plan.sets)
+            if b in replicas
+        ]
+        for b in range(brokers)
+    ]
+    board = Board(
+        desk=np.zeros(1, dtype=DESK),
+        strikes=_strikes(plan),
+        spells=_spells(plan),
+        racks=_ranges(members, RACK),
+        members=np.array([b for group in members for b in group], dtype=np.int64),
+        brokers=_ranges(served, BROKER),
+        served=np.array([place for group in served for place in group], dtype=SERVED),
+        copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
+        copy_of=np.array(copy_of, dtype=np.int64),
+        clocks=np.zeros(clocks, dtype=CLOCK),
+        running=np.zeros(clocks, dtype=np.int64),
+        sets=np.zeros(sets, dtype=SET),
+        slots=np.array(plan.sets, dtype=np.int64),
+        gaps=np.zeros((sets, gaps)),
+        moved=np.zeros(gaps),
+        blame=np.zeros((sets, COLUMNS)),
+        touched=np.zeros(sets, dtype=np.int64),
+        book=np.zeros((ENTRIES, COLUMNS)),
+    )
+    board.brokers["rack"] = plan.racks
+    board.clocks["place"] = -1
+    board.sets["weight"] = plan.partitions
+    board.sets["base"] = plan.retained_records
+    # A partition that is not writable even when healthy is so by its configuration.
+    board.blame[:, NO_CAUSE] = 1.0
+    _set_desk(plan, board)
+    return board
+
+
+def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
+    """The broker that each copy fills, and the copy that fills each slot of each set.
+
+    A replaced broker copies all partitions that it shares with the same brokers at once, whoever
+    of them leads, as in the chain.
+    """
+    numbers: dict[tuple[frozenset[int], int], int] = {}
+    copy_of = [
+        [numbers.setdefault((frozenset(replicas), broker), len(numbers)) for broker in replicas]
+        for replicas in plan.sets
+    ]
+    return [broker for _, broker in numbers], copy_of
+
+
+def _set_desk(plan: Plan, board: Board) -> None:
+    """Write the plan's constants down."""
+    desk = board.desk[0]
+    tail = plan.tail_hours * plan.records_per_hour
+    constants = {
+        "restarting": -1,
+        "next_strike": -1.0,
+        "strikes": board.strikes["per_hour"].sum(),
+        "not_returning": plan.not_returning,
+        "copies_per_hour": plan.copies_per_hour,
+        "records_per_hour": plan.records_per_hour,
+        "retained": plan.retained_records,
+        "flush_hours": plan.unflushed_hours,
+        "tail": tail,
+        "tail_chance": -math.expm1(-tail),
+        "handover_hours": plan.failovers.move,
+        "budget_hours": plan.budget_hours,
+        "waiting_budget_hours": plan.waiting_budget_hours,
+        "delivery_hours": plan.delivery_hours,
+        "dead_stall_hours": plan.stall_hours[0],
+        "hung_stall_hours": plan.stall_hours[1],
+        "lag_hours": plan.lag_hours,
+    }
+    for name, value in constants.items():
+        desk[name] = value
+
+
+def _strikes(plan: Plan) -> NDArray[Any]:
+    targets = {"broker": len(plan.racks), "rack": plan.rack_count, "cluster": 1}
+    strikes = np.zeros(CAUSES, dtype=STRIKE)
+    strikes["failover_hours"] = plan.failovers.by_name(MECHANISMS)[:, 0]
+    for row, name in zip(strikes, MECHANISMS, strict=True):
+        count = targets[name.split(".")[0]]
+        row["targets"] = count
+        row["per_hour"] = plan.mechanisms.get(name, Mechanism()).per_hour * count
+    return strikes
+
+
+def _spells(plan: Plan) -> NDArray[Any]:
+    spells = np.zeros(len(fault_processes.SPELLS) + 1, dtype=SPELL)
+    for own, name in fault_processes.SPELLS.items():
+        mechanism = plan.mechanisms.get(name, Mechanism())
+        spells[own] = (MECHANISMS.index(name), mechanism.hours, mechanism.shape)
+    return spells
+
+
+def _ranges(groups: Sequence[Sequence[object]], dtype: np.dtype[np.void]) -> NDArray[Any]:
+    """Records that say where each group begins and ends in the row of all."""
+    ends = np.cumsum([len(group) for group in groups])
+    rows = np.zeros(len(groups), dtype=dtype)
+    rows["end"] = ends
+    rows["start"][1:] = ends[:-1]
+    return rows

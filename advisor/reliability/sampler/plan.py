@@ -1,0 +1,245 @@
+"""What a sampling run has to know, as plain data that can be sent to any worker.
+
+A plan holds the whole cluster: every broker, its rack, and every ordered replica set of the topic
+with the number of partitions on it. Blocks are numbered stretches of simulated years. Both depend
+on the inputs alone, never on the engine, so that the same inputs give the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+
+from advisor.errors import InputError
+from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Brokers, Replicas, place
+from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, MECHANISMS, FailureModel
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.workload import Workload
+
+# Measured on one core of a small machine, and only ever used to cut the work into blocks.
+_SECONDS_PER_EVENT = 70e-9
+_SECONDS_PER_EVENT_AND_SET = 15e-9
+SECONDS_PER_BLOCK = 1.0
+_FEWEST_BLOCKS = 32
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How often something strikes one broker, rack or cluster, and how long it lasts.
+
+    Attributes
+    ----------
+    per_hour : float
+    hours : float
+        Mean duration; 0 where another mechanism's duration counts.
+    shape : float
+        Of the gamma distribution of the duration; 1 is the exponential.
+    """
+
+    per_hour: float = 0.0
+    hours: float = 0.0
+    shape: float = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A cluster, a topic on it and what befalls them.
+
+    Attributes
+    ----------
+    setup : Setup
+        The rules; those of the reduction.
+    racks : tuple of int
+        Rack number of each broker; brokers are numbered from 0.
+    sets : tuple of tuple of int
+        The distinct ordered replica sets; broker numbers, preferred leader first.
+    partitions : tuple of int
+        How many partitions stand on each set.
+    mechanisms : dict of str to Mechanism
+        By name, such as "broker.crash"; one that is left out does not happen.
+    not_returning : float
+        Probability that a broker does not return from "cluster.power".
+    copies_per_hour : float
+        1 / mean time to copy the log of a replaced replica.
+    records_per_hour : float
+        Written to one partition.
+    retained_records : float
+        Most records of one partition that exist.
+    unflushed_hours : float
+        Age at which a written record is surely on disk.
+    tail_hours : float
+        How long an acks=1 or 0 record stands on the leader alone.
+    failovers : Failovers
+        Hours without a leader.
+    budget_hours : float
+        How long a producer tries in an outage before it gives a record up; may be infinite.
+    waiting_budget_hours, delivery_hours : float
+        How long it waits while the leader does not answer, and altogether; may be infinite.
+    stall_hours : (float, float)
+        How long an acknowledgement waits for a dead follower, and for one that hangs on average.
+    lag_hours : float
+        The shortest wait for one that hangs; the longest is half as long again.
+    """
+
+    setup: Setup
+    racks: tuple[int, ...]
+    sets: tuple[tuple[int, ...], ...]
+    partitions: tuple[int, ...]
+    mechanisms: dict[str, Mechanism]
+    not_returning: float = 0.0
+    copies_per_hour: float = 0.0
+    records_per_hour: float = 0.0
+    retained_records: float = 0.0
+    unflushed_hours: float = 0.0
+    tail_hours: float = 0.0
+    failovers: transition_rates.Failovers = field(default_factory=transition_rates.Failovers)
+    budget_hours: float = math.inf
+    waiting_budget_hours: float = math.inf
+    delivery_hours: float = math.inf
+    stall_hours: tuple[float, float] = (0.0, 0.0)
+    lag_hours: float = 0.0
+
+    @property
+    def replicas(self) -> int:
+        """Replicas of each partition."""
+        return len(self.sets[0])
+
+    @property
+    def rack_count(self) -> int:
+        """Racks, known or assumed."""
+        return max(self.racks) + 1
+
+    @property
+    def strikes_per_year(self) -> float:
+        """How often anything happens anywhere in the cluster."""
+        counts = {"broker": len(self.racks), "rack": self.rack_count, "cluster": 1}
+        return HOURS_PER_YEAR * math.fsum(
+            mechanism.per_hour * counts[name.split(".")[0]]
+            for name, mechanism in self.mechanisms.items()
+        )
+
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that two plans share only if they are the same."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Block:
+    """One stretch of simulated time.
+
+    Attributes
+    ----------
+    seed, index : int
+        Key of its random numbers.
+    years : int
+        Years that begin when all is well; the time between them comes on top.
+    """
+
+    seed: int
+    index: int
+    years: int
+
+
+def plan_for(
+    cluster: Brokers,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    placement: tuple[Replicas, ...] | None = None,
+) -> Plan:
+    """Put everything that `evaluate` would look at into a plan.
+
+    Raises
+    ------
+    InputError
+        If Kafka could not place the topic.
+    """
+    # Workers read plans and make none; they shall not wait for scipy.
+    from advisor.reliability.measures.ack_stalls import Patience, Waits
+    from advisor.reliability.measures.replica_set import setup_for
+
+    where = place(cluster, config, load.partitions, placement)
+    if placement is not None:
+        load = replace(load, partitions=where.partitions)
+    brokers = list(where.rack_of)
+    racks = list(dict.fromkeys(where.rack_of.values()))
+    copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
+    patience, waits = Patience.of(config), Waits.of(config, model)
+    return Plan(
+        setup=setup_for(config, model, load, where.brokers),
+        racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
+        sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
+        partitions=tuple(count for _, count in where.sets),
+        mechanisms=_mechanisms(model, where.brokers),
+        not_returning=model.get("cluster.power.not_returning", 0.0),
+        copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
+        records_per_hour=load.records_per_hour_per_partition,
+        retained_records=load.retained_records_per_partition,
+        unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
+        tail_hours=load.replication_delay_ms / 3_600_000.0,
+        failovers=transition_rates.failovers(model, load, where.brokers, where.brokers_per_rack),
+        budget_hours=patience.outage_hours,
+        waiting_budget_hours=patience.waiting_hours,
+        delivery_hours=patience.delivery_hours,
+        stall_hours=(waits.dead_hours, waits.hung_hours),
+        lag_hours=waits.lag_hours,
+    )
+
+
+def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Mechanism]:
+    found = {}
+    for name in MECHANISMS:
+        # The brokers of a destroyed rack take broker.destroyed's hours, even if none is alone.
+        lasts = "hours" if name == "broker.destroyed" else "minutes"
+        if f"{name}.{lasts}" in model.quantities:
+            found[name] = Mechanism(
+                model.rate_per_hour(name), model.repair_hours(name), model.shape(name)
+            )
+        elif f"{name}.per_year" in model.quantities:
+            found[name] = Mechanism(model.rate_per_hour(name))
+    if "broker.restart" in found:
+        tried = transition_rates.offered_restarts(model, brokers, brokers)
+        found["broker.restart"] = replace(found["broker.restart"], per_hour=tried)
+    return found
+
+
+def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
+    """Cut the years asked for into blocks of about a second's work.
+
+    Raises
+    ------
+    InputError
+        If the years are no whole number from 1, or the seed none from 0 below 2**64.
+    """
+    whole = isinstance(years, int | float) and not isinstance(years, bool)
+    if not whole or not math.isfinite(years) or years < 1 or years != int(years):
+        raise InputError(f"years={years!r} must be a whole number of simulated years from 1")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise InputError(f"seed={seed!r} must be a whole number from 0 below 2**64")
+    count = max(math.ceil(int(years) / years_per_block(plan)), min(_FEWEST_BLOCKS, int(years)))
+    least, more = divmod(int(years), count)
+    return tuple(Block(seed, index, least + (index < more)) for index in range(count))
+
+
+def years_per_block(plan: Plan) -> int:
+    """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    int
+        From 1.
+    """
+    sets_per_event = plan.replicas * len(plan.sets) / len(plan.racks)
+    seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
+    # Each strike ends again; a year in which nothing happens is a step, too.
+    seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
+    years = SECONDS_PER_BLOCK / seconds_per_year
+    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
+    return int(max(1, math.floor(years / digits) * digits))

@@ -1,0 +1,158 @@
+"""Solving the chain without subtraction.
+
+Every number here is a sum of products of non-negative numbers, so that small ones keep their
+digits; LU and Krylov solvers lose them in proportion to how rare a loss is (O'Cinneide, Numer.
+Math. 65, 1993). The ideas:
+
+* *Regeneration.* With the healthy state as the only way out, ``x = b + x P`` (P: jump
+  probabilities without that state) is a sum over paths that all end soon; iterating it from 0
+  grows monotonically to the answer.
+* *Quasi-stationary extrapolation.* ``P(no loss by t) = c exp(-h t)`` but for terms that die out
+  with the slowest repair; h and c come from the regenerative solution by inverse iteration.
+* *Repeated squaring* of a short step where repairs are too slow for that; *uniformisation*
+  (Jensen) where there are too many states for dense matrices, or few steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from advisor.reliability.solver import matrix_squaring, uniformisation
+from advisor.reliability.solver.generator import EXACT, Flow, Vector
+from advisor.reliability.solver.regenerative import Excursions
+
+# By this factor less than the precision asked for, when the start is taken as forgotten.
+_FORGOTTEN = math.exp(3.0)
+# What the sums' own rounding hides.
+_ROUNDED = 1e-13
+# The bound on what is left of the start has a factor that may need as much as exp of this.
+_MARGIN = 2.0
+# A kernel beyond this leaves nothing of the bound.
+_CONTRACTS = 0.9
+
+
+@dataclass(frozen=True)
+class FirstLoss:
+    """When a chain that starts healthy is absorbed for the first time.
+
+    Attributes
+    ----------
+    mean_hours : float
+        Infinite if nothing can be lost.
+    probability : float
+        Of absorption within the horizon.
+    method : str
+    """
+
+    mean_hours: float
+    probability: float
+    method: str
+
+
+def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
+    """Mean time to absorption, and its probability within a horizon.
+
+    Parameters
+    ----------
+    flow : Flow
+        With the loss transitions as ``absorbed``.
+    horizon_hours : float
+    precision : float
+        Relative accuracy asked for.
+    """
+    if not np.any(flow.absorbed > 0):
+        return FirstLoss(math.inf, 0.0, "no modelled event loses anything")
+    if len(flow.absorbed) == 1:
+        rate = float(flow.absorbed[0])
+        return FirstLoss(1.0 / rate, -math.expm1(-rate * horizon_hours), "closed form")
+    flow = _before_absorption(flow)
+    hours = Excursions(flow, precision)
+    per_healthy_hour = hours.forward(hours.start)
+    per_healthy_hour[0] = 1.0
+    loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
+    mean_hours = float(per_healthy_hour.sum()) / loss_per_healthy_hour
+    ahead = hours.backward(np.ones(len(hours.out)))
+    slowest = float(ahead.max())
+    # What is left of the start decays as exp(-horizon / slowest), or faster.
+    left, most = 0.0, math.inf
+    if horizon_hours < math.log(_FORGOTTEN / precision) * slowest:
+        most = max(precision, _ROUNDED)
+        left = _left_of_the_start(hours, loss_per_healthy_hour, horizon_hours, most)
+    if left < math.inf:
+        probability = _extrapolated(hours, per_healthy_hour, ahead, horizon_hours)
+        if left <= most * probability:
+            return FirstLoss(mean_hours, probability, "quasi-stationary extrapolation")
+    if matrix_squaring.is_quicker(flow, horizon_hours, uniformisation.entries(flow, horizon_hours)):
+        probability = matrix_squaring.absorbed_within(flow, horizon_hours)
+        return FirstLoss(mean_hours, probability, "repeated squaring")
+    probability = uniformisation.absorbed_within(flow, horizon_hours, precision)
+    return FirstLoss(mean_hours, probability, "uniformisation")
+
+
+def _left_of_the_start(
+    hours: Excursions, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
+) -> float:
+    """A bound on what the extrapolation to the horizon is off, having begun healthy.
+
+    The chance of being healthy at t, times ``exp(h t)`` (h: the hazard), solves a renewal equation
+    ``1 = v + k * v`` with a kernel k >= 0 made of excursions that go on. Where K, the integral of
+    ``k exp(x t)``, is below 1, v is within ``K / (1 - K) exp(-x t)`` of its limit. Losses follow
+    from v through what excursions lose at each age; their integral from the horizon on gives the
+    bound, with ``x + h`` for the growth that :meth:`Excursions.lasting` weighs ages by.
+    """
+    growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
+    gains = np.stack([np.ones(len(hours.out)), hours.flow.absorbed], axis=1)
+    found = hours.lasting(gains, growth)
+    # The hazard is less than the losses of a healthy hour.
+    if found is None or growth <= loss_per_healthy_hour:
+        return math.inf
+    time, losses = map(float, found)
+    kernel = time * growth / (growth - loss_per_healthy_hour)
+    if kernel >= _CONTRACTS:
+        return math.inf
+    at_once = kernel / (1.0 - kernel) * (float(hours.flow.absorbed[0]) + losses)
+    return math.exp(-growth * horizon_hours) / growth * (at_once + losses)
+
+
+def _before_absorption(flow: Flow) -> Flow:
+    """The part of the chain that can be reached without being absorbed."""
+    order = csgraph.breadth_first_order(flow.rates, 0, return_predecessors=False)
+    kept = np.sort(order)
+    if len(kept) == len(flow.absorbed):
+        return flow
+    return Flow(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
+
+
+def _extrapolated(hours: Excursions, visits: Vector, ahead: Vector, horizon_hours: float) -> float:
+    """``1 - c exp(-h t)`` from the quasi-stationary distribution and its rate of loss."""
+    flow = hours.flow
+    loss_per_healthy_hour = float(visits @ flow.absorbed)
+    there = visits / visits.sum()
+    hazard = 0.0
+    for _ in range(100):
+        # One step of inverse iteration: there (-S)^-1, with the healthy state eliminated.
+        inside = hours.forward(there)
+        healthy = (there[0] + float(inside @ hours.back)) / loss_per_healthy_hour
+        following = inside + healthy * visits
+        previous, hazard = hazard, float(there.sum() / following.sum())
+        there = following / following.sum()
+        if abs(hazard - previous) <= 10 * hours.precision * hazard:
+            break
+    # How much less survival there is from elsewhere: 1 - u(s)/u(0), u the right eigenvector.
+    lost = hours.backward(flow.absorbed)
+    behind = np.zeros(len(lost))
+    for _ in range(100):
+        previous_behind = behind
+        behind = lost - hazard * ahead
+        if np.abs(behind - previous_behind).max() <= 10 * hours.precision:
+            break
+        ahead = hours.backward(1.0 - behind)
+    shortfall = float(there @ behind)
+    lead = shortfall / (1.0 - shortfall)
+    decay = -math.expm1(-hazard * horizon_hours)
+    return decay - lead * (1.0 - decay)

@@ -1,0 +1,72 @@
+"""To be described."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+IntArray = NDArray[np.int64]
+
+
+Vector = NDArray[np.float64]
+
+# Relative accuracy of every entry: all digits, or enough for a draw of an uncertain card.
+EXACT = 1e-16
+
+ROUGH = 1e-4
+
+
+def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
+    """What the amounts at each of so many places add up to."""
+    # Without amounts NumPy counts, in integers.
+    return np.bincount(place, amounts, size).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Rates per hour between states; the healthy state is 0.
+
+    Attributes
+    ----------
+    rates : sparse array, shape (states, states)
+        Off-diagonal rates from row to column.
+    absorbed : array, shape (states,)
+        Rate out of each state to absorption; zeros if there is none.
+    """
+
+    rates: sparse.csr_array
+    absorbed: Vector
+
+    @property
+    def out(self) -> Vector:
+        """Total rate out of each state."""
+        return sums(self.sources, self.rates.data, len(self.absorbed)) + self.absorbed
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """State that each of the matrix's entries leads out of."""
+        return np.repeat(np.arange(len(self.absorbed)), np.diff(self.rates.indptr))
+
+    @classmethod
+    def of(
+        cls,
+        source: NDArray[np.int64],
+        target: NDArray[np.int64],
+        rate: Vector,
+        absorbed: Vector,
+    ) -> Flow:
+        """The flow of some transitions.
+
+        Parameters
+        ----------
+        source, target : arrays of int, shape (transitions,)
+            The sources ascend; a pair may come several times, and its rates add up.
+        rate : array, shape (transitions,)
+        absorbed : array, shape (states,)
+        """
+        states = len(absorbed)
+        begin = np.searchsorted(source, np.arange(states + 1))
+        return cls(sparse.csr_array((rate, target, begin), shape=(states, states)), absorbed)

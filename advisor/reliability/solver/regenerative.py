@@ -1,0 +1,174 @@
+"""To be described."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from advisor.errors import AdvisorError, NotComputedError
+from advisor.reliability.solver.generator import EXACT, ROUGH, Flow, Vector, sums
+from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
+
+# A sum over paths takes half a minute at most: so many sweeps, and entries gone through in all.
+_MOST_SWEEPS, _MOST_ENTRIES = 200_000, 3e10
+# A chain small enough is solved by elimination if the sum has not settled by then.
+_SWEEPS = 2000
+
+# Looking whether a sum has settled takes about as long as a sweep.
+_SWEEPS_BETWEEN_LOOKS = 4
+
+
+class Excursions:
+    """Paths that leave the healthy state and end when they are back there or absorbed.
+
+    Attributes
+    ----------
+    out, start, back : arrays, shape (states,)
+        Rates out of each state, from the healthy state, and to it.
+    """
+
+    def __init__(self, flow: Flow, precision: float = EXACT) -> None:
+        self.flow = flow
+        self.precision = precision
+        self.out = flow.out
+        if len(self.out) > 1 and not np.all(self.out[1:] > 0):
+            raise AdvisorError("a state of the chain cannot be left: give every outage a duration")
+        states = len(self.out)
+        source, target, rate = flow.sources, flow.rates.indices, flow.rates.data
+        leaves, returns = source == 0, target == 0
+        self.start: Vector = sums(target[leaves], rate[leaves], states)
+        self.back: Vector = sums(source[returns], rate[returns], states)
+        inner = ~leaves & ~returns
+        # Chances of the next state.
+        shares = rate[inner] / self.out[source[inner]]
+        begin = np.cumsum(np.bincount(source[inner], minlength=states))
+        self._rows = sparse.csr_array(
+            (shares, target[inner] - 1, begin), shape=(states - 1, states - 1)
+        )
+
+    @cached_property
+    def _columns(self) -> sparse.csr_array:
+        """The same by the state that is reached."""
+        return sparse.csr_array(self._rows.T)
+
+    def forward(self, source: Vector) -> Vector:
+        """Mean hours spent in each other state, for a flow ``source`` entering them (per hour)."""
+        arrivals = self._followed(self._columns, source[1:])
+        if arrivals is None:
+            return np.concatenate([[0.0], self._eliminated(source[1:], True)])
+        return np.concatenate([[0.0], arrivals / self.out[1:]])
+
+    def backward(self, gain: Vector) -> Vector:
+        """Mean total of ``gain`` per hour collected from each other state until the end.
+
+        Parameters
+        ----------
+        gain : array, shape (states,) or (states, gains)
+        """
+        first = (gain[1:].T / self.out[1:]).T
+        value = self._followed(self._rows, first)
+        if value is None:
+            value = self._eliminated(gain[1:], False)
+        return np.concatenate([np.zeros_like(gain[:1]), value])
+
+    def lasting(self, gain: Vector, per_hour: float) -> Vector | None:
+        """What excursions collect where an hour's gain grows by ``exp(per_hour * age)``.
+
+        Parameters
+        ----------
+        gain : array, shape (states, gains)
+        per_hour : float
+            How fast; less than every state is left.
+
+        Returns
+        -------
+        array, shape (gains,), or None
+            Per healthy hour; None where it is endless, or takes long to tell.
+        """
+        slower = self.out[1:] - per_hour
+        if not np.all(slower > 0):
+            return None
+        # Killed at a negative rate: as if each state were left more slowly, for the same places.
+        more = sparse.diags_array(self.out[1:] / slower)
+        jumps = sparse.csr_array(more @ self._rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = sum_of_paths(jumps, (gain[1:].T / slower).T, ROUGH, _SWEEPS)
+            found = None if value is None else self.start[1:] @ value
+        return found if found is not None and bool(np.all(np.isfinite(found))) else None
+
+    def _followed(self, jumps: sparse.csr_array, first: Vector) -> Vector | None:
+        """The sum over paths; None where elimination is quicker."""
+        if "_elimination" in vars(self):
+            return None
+        patience = _SWEEPS if len(self.out) <= LARGEST else None
+        return sum_of_paths(jumps, first, self.precision, patience)
+
+    def _eliminated(self, given: Vector, forward: bool) -> Vector:
+        """The same by elimination, where excursions are too long to be followed."""
+        return self._elimination.solve(given, forward)
+
+    @cached_property
+    def _elimination(self) -> Elimination:
+        leak = self.back[1:] + self.flow.absorbed[1:]
+        return Elimination(self.flow.rates[1:, 1:].toarray(), leak)
+
+
+def sum_of_paths(
+    jumps: sparse.csr_array,
+    first: Vector,
+    precision: float = EXACT,
+    patience: int | None = None,
+) -> Vector | None:
+    """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
+
+    Stops once what is left can change no entry by more than ``precision`` of itself; None if
+    that takes more than ``patience`` terms.
+
+    Raises
+    ------
+    NotComputedError
+        If it takes more than half a minute, without a ``patience``.
+    """
+    total = first.copy()
+    term = first
+    nothing = 1e-29 * max(float(total.max(initial=0.0)), np.finfo(float).tiny)
+    previous = math.inf
+    most = most_sweeps(jumps.nnz * math.prod(first.shape[1:])) if patience is None else patience
+    for sweep in range(1, most + 1):
+        term = jumps @ term
+        total += term
+        if sweep % _SWEEPS_BETWEEN_LOOKS:
+            continue
+        size = float(term.max(initial=0.0))
+        # Terms shrink by this much in a sweep; more slowly at first.
+        shrunk = size / previous if previous > 0 else 0.0
+        ratio = min(shrunk ** (1.0 / _SWEEPS_BETWEEN_LOOKS), 0.999999) if shrunk > 0 else 0.9
+        previous = size
+        left = term / (1.0 - ratio)
+        if size <= nothing or bool(np.all(left <= precision * total)):
+            return np.asarray(total)
+    if patience is not None:
+        return None
+    raise NotComputedError(
+        f"the chain did not settle within {most} sweeps: outages so frequent and long that "
+        "a healthy cluster is hardly ever seen are too much for a chain of this size"
+    )
+
+
+def most_sweeps(entries: int) -> int:
+    """How often so many entries are gone through before a sum over paths is given up."""
+    return int(min(_MOST_SWEEPS, max(_MOST_ENTRIES / max(entries, 1), _SWEEPS)))
+
+
+def stationary(flow: Flow, precision: float = EXACT) -> Vector:
+    """Long-run fraction of time in each state of a chain without absorption."""
+    hours = Excursions(flow, precision)
+    if hours.out[0] == 0:
+        return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
+    time = hours.forward(hours.start)
+    time[0] = 1.0
+    fractions: Vector = time / time.sum()
+    return fractions

@@ -1,0 +1,145 @@
+"""How long a chain stays in some of its states: the lengths of outages, not their mean."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from advisor.errors import AdvisorError
+from advisor.reliability.solver import gth_elimination
+from advisor.reliability.solver.generator import Flow, Vector
+
+# Below the rounding of what it is added to.
+_ROUNDING = 1e-17
+# Numbers that a series may keep for the next question (2 MB).
+_REMEMBERED = 2**18
+# Chances of numbers of events that are worked out together (8 MB).
+_AT_ONCE = 2**20
+# A series over more events would take too long.
+_MOST_EVENTS = 5_000_000
+# No chance of staying that is smaller changes any number.
+_NEVER = 1e-30
+
+
+class Stays:
+    """How long a chain stays in a set of states, for any number of hours.
+
+    The terms of Jensen's series do not depend on the hours, so they are kept for the next question.
+
+    Parameters
+    ----------
+    flow : Flow
+    members : array of bool, shape (states,)
+    """
+
+    def __init__(self, flow: Flow, members: NDArray[np.bool_]) -> None:
+        self._size = len(members)
+        self._index = np.flatnonzero(members)
+        rows = sparse.csr_array(flow.rates[self._index])
+        inner = self._inner = sparse.csr_array(rows[:, self._index])
+        self._leak = rows @ ~members + flow.absorbed[self._index]
+        out = flow.out[self._index]
+        self._pace = max(float(out.max(initial=0.0)), 1e-300)
+        stay = sparse.diags_array(1.0 - out / self._pace)
+        self._jumps = sparse.csr_array(inner / self._pace + stay)
+        self._terms = np.ones((1, len(self._index)))
+
+    @property
+    def pace(self) -> float:
+        """The fastest that any state of the set is left, per hour."""
+        return self._pace
+
+    def after(self, hours_in: float) -> Vector:
+        """For each state of the set: probability of staying in it for ``hours_in`` more.
+
+        Returns
+        -------
+        array, shape (states,)
+            0 outside the set.
+        """
+        return self.mean_after(np.array([hours_in]), np.ones(1))
+
+    def mean_after(self, hours_in: Vector, weights: Vector) -> Vector:
+        """Sum those probabilities over several numbers of hours, each with its weight.
+
+        Parameters
+        ----------
+        hours_in, weights : arrays, shape (numbers,)
+            Not negative.
+
+        Returns
+        -------
+        array, shape (states,)
+            0 outside the set.
+
+        Raises
+        ------
+        AdvisorError
+            If so many hours hold more than five million of the shortest stays.
+        """
+        stays = np.zeros(self._size)
+        if self._pace * float(hours_in.max()) > _MOST_EVENTS:
+            shorter = hours_in < self._longest_hours
+            hours_in, weights = hours_in[shorter], weights[shorter]
+        mean = self._pace * float(hours_in.max(initial=0.0))
+        if mean > _MOST_EVENTS:
+            raise AdvisorError("the producer's budget is too long against the shortest outage")
+        chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
+        at_once = max(_AT_ONCE // len(chances), 1)
+        for first in range(0, len(weights), at_once):
+            some = slice(first, first + at_once)
+            each = _poisson(self._pace * hours_in[some], len(chances))
+            chances += (each * weights[some]).sum(axis=1)
+        # Terms do not grow, so that the chances that are left bound what is cut off.
+        left = np.cumsum(chances[::-1])[::-1]
+        steps = int(np.argmax(left <= _ROUNDING * float(weights.sum())))
+        self._remember(min(steps + 1, 1 + _REMEMBERED // max(len(self._index), 1)))
+        known = self._terms[: steps + 1]
+        # As a product of matrices its threads would take longer than they save.
+        total = np.einsum("i,ij->j", chances[: len(known)], known)
+        term = known[-1]
+        for step in range(len(known), steps + 1):
+            term = self._jumps @ term
+            total += chances[step] * term
+        stays[self._index] = total
+        return stays
+
+    @cached_property
+    def _longest_hours(self) -> float:
+        """Nobody stays longer, but with a chance that nothing is changed by.
+
+        With h the mean hours until the set is left, H the largest and m the smallest of them, each
+        h falls by h / H an hour at least, so that ``P(T > t) <= H / m * exp(-t / H)``.
+        """
+        if not 0 < len(self._index) <= gth_elimination.LARGEST:
+            return math.inf
+        leaving = gth_elimination.Elimination(self._inner.toarray(), self._leak)
+        hours = leaving.solve(np.ones(len(self._index)), forward=False)
+        most, least = float(hours.max()), float(hours.min())
+        return most * math.log(most / least / _NEVER)
+
+    def _remember(self, count: int) -> None:
+        """Have so many terms ready."""
+        known = len(self._terms)
+        if count <= known:
+            return
+        terms = np.empty((count, len(self._index)))
+        terms[:known] = self._terms
+        for step in range(known, count):
+            terms[step] = self._jumps @ terms[step - 1]
+        self._terms = terms
+
+
+def _poisson(means: Vector, count: int) -> Vector:
+    """Chances of 0, 1, ... events, shape (count, means).
+
+    `scipy.stats` takes twenty times as long for so few.
+    """
+    events = np.arange(count)[:, None]
+    logarithms = special.xlogy(events, means) - special.gammaln(events + 1)
+    chances: Vector = np.exp(logarithms - means)
+    return chances

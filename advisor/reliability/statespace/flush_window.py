@@ -1,0 +1,215 @@
+"""Power that goes before all is on disk, though writing has stopped.
+
+What was written last is in the page cache of those who were in sync. One failure stops the
+writing; if power then goes within the time until all is on disk, whoever it strikes lacks the end
+of the log: nobody has it any more, or whoever leads next lacks it. Who that is may depend on who is
+back first (:mod:`advisor.reliability.statespace.recovery_order`). The second failure within so short a time is
+charged to the first one, which leads into the state without writing. What a third could do within
+it is neglected, and part of the error (:func:`advisor.reliability.chain.truncation_error.third_failures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+from advisor.reliability.statespace.lumping import Symmetry
+from advisor.reliability.statespace.recovery_order import LOST, SPARED, End, Odds, Outages
+from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, Passages
+
+_EARLY = {red.POWER: red.EARLY_POWER}
+# What ends the outage of a replica, by its condition.
+_RETURNS = {
+    **dict.fromkeys(red.DOWN, red.BACK),
+    red.GONE: red.REPLACED,
+    red.LAGGING: red.CAUGHT_UP,
+}
+Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+"""Nobody leads: the partition if power went late, if it went early; spells and racks by slot."""
+
+# Below this two terms of the series have more digits than the quotient.
+_FEW = 1e-5
+
+
+class Cuts(NamedTuple):
+    """What early power loses, by states in which nothing is written.
+
+    Attributes
+    ----------
+    state, rate : arrays of int, shape (cuts,)
+        Where, and index of the name of the failure's rate.
+    end : array of int, shape (cuts,)
+        What comes of it: LOST, or an outage in ``odds``.
+    odds : Odds
+        Who is back first.
+    """
+
+    state: IntArray
+    rate: IntArray
+    end: IntArray
+    odds: Odds
+
+    def per_hour(self, rates: Vector, states: int) -> Vector:
+        """How often power goes in each state that would lose by going early.
+
+        Parameters
+        ----------
+        rates : array, shape (names,)
+            Per hour, of each name.
+        states : int
+        """
+        chance = self.odds.of(self.end, rates)
+        return sums(self.state, rates[self.rate] * chance, states)
+
+
+def charged(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
+    """What a cut that comes within some hours loses, if nothing else happens before.
+
+    With cuts at rate r, changes of any kind at rate o, and x = o times the hours T until all is on
+    disk: a cut with the chance ``r T (1 - exp(-x)) / x``. One after t hours takes T - t of writing,
+    which comes to ``r T^2 (x - 1 + exp(-x)) / x^2``.
+
+    Parameters
+    ----------
+    per_hour, out, hours : arrays, shape (transitions,)
+        r and o in the state that the transition leads to, and T.
+
+    Returns
+    -------
+    chance : array, shape (transitions,)
+    lost_hours : array, shape (transitions,)
+        Of writing, times the chance.
+    """
+    changes = out * hours
+    few = changes < _FEW
+    safe = np.where(few, 1.0, changes)
+    once = np.where(few, 1.0 - changes / 2.0, -np.expm1(-safe) / safe)
+    twice = np.where(few, 0.5 - changes / 6.0, (safe + np.expm1(-safe)) / safe**2)
+    return per_hour * hours * once, per_hour * hours**2 * twice
+
+
+class EarlyCuts:
+    """What early power loses: the rules are asked once for each partition and failure.
+
+    Parameters
+    ----------
+    table : Automaton
+    events : Events
+    passages : Passages
+    alike : Symmetry
+
+    Attributes
+    ----------
+    outages : Outages
+        In which the order of return decides what is lost.
+    """
+
+    def __init__(
+        self, table: Automaton, events: Events, passages: Passages, alike: Symmetry
+    ) -> None:
+        self._table, self._events = table, events
+        self._passages, self._alike = passages, alike
+        self._early = np.zeros(0, dtype=np.int64)
+        self._known: dict[tuple[int, int], int | None] = {}
+        # The same, by what the two know of their slots.
+        self._whoever: dict[tuple[tuple[int, ...], ...], int | None] = {}
+        self.outages: Outages[Outage] = Outages()
+
+    def early(self, events: IntArray) -> IntArray:
+        """The same events with power gone early; -1 if none is about power."""
+        found: IntArray
+        more = [self._early_of(told) for told in self._events.listed[len(self._early) :]]
+        self._early = np.concatenate([self._early, np.array(more, dtype=np.int64)])
+        found = self._early[events]
+        return found
+
+    def _early_of(self, told: fault_processes.Events) -> int:
+        early = tuple((_EARLY.get(event, event), slots) for event, slots in told)
+        return -1 if early == told else self._events.number(early)
+
+    def ends(
+        self, partition: IntArray, events: IntArray, early: IntArray, own: IntArray, racks: IntArray
+    ) -> IntArray:
+        """What power that goes early loses and would not lose later: LOST, SPARED or an outage.
+
+        Parameters
+        ----------
+        partition, events, early : arrays of int, shape (asked,)
+        own, racks : arrays of int, shape (asked, replicas)
+            What each slot's broker suffers afterwards, and where it stands.
+        """
+        known = self._passages
+        late, soon = known.of(partition, events), known.of(partition, early)
+        spared = known.flags[late] & LOSS == 0
+        found = np.where(spared & (known.flags[soon] & LOSS > 0), LOST, SPARED)
+        waits = spared & (known.flags[soon] & LOSS == 0) & (known.flags[soon] & UNFLUSHED > 0)
+        for place in np.flatnonzero(waits).tolist():
+            both = int(known.following[late[place]]), int(known.following[soon[place]])
+            whoever = self._whoever_returns(*both)
+            if whoever is None:
+                key = (*both, tuple(own[place].tolist()), tuple(racks[place].tolist()))
+                whoever = self.outages.end(key, self._ways)
+            found[place] = whoever
+        return found
+
+    def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
+        late, soon, own, racks = key
+        for change in fault_processes.ends(fault_processes.Machines(own, racks)):
+            ((event, slots),) = change.events
+            after = self._after(late, soon, event, slots)
+            if isinstance(after, tuple):
+                whoever = self._whoever_returns(*after)
+                if whoever is None:
+                    yield change.rate, ((*after, change.own, racks),)
+                    continue
+                after = whoever
+            yield change.rate, after
+
+    def _whoever_returns(self, late: int, soon: int) -> int | None:
+        """What comes of an outage if the order of return does not matter; None if it does."""
+        table = self._table
+        if table.readable(soon):
+            return SPARED
+        both = late, soon
+        if both not in self._known:
+            key = tuple(sorted(self._alike.by_slot(*both)))
+            if key not in self._whoever:
+                self._whoever[key] = self._common(*both)
+            self._known[both] = self._whoever[key]
+        return self._known[both]
+
+    def _common(self, late: int, soon: int) -> int | None:
+        """What comes of every return; None if that is not one thing."""
+        common: int | None = None
+        known = self._alike.by_slot(late, soon)
+        condition_of = self._table.states[soon].condition
+        # Of those who are alike in both, one speaks for all.
+        for slot in dict(zip(known, range(len(known)), strict=True)).values():
+            condition = condition_of[slot]
+            if condition in _RETURNS:
+                after = self._after(late, soon, _RETURNS[condition], (slot,))
+                if after == (late, soon):
+                    continue
+                end = after if isinstance(after, int) else self._whoever_returns(*after)
+                if end is None or common not in (None, end):
+                    return None
+                common = end
+        return SPARED if common is None else common
+
+    def _after(
+        self, late: int, soon: int, event: int, slots: tuple[int, ...]
+    ) -> int | tuple[int, int]:
+        """LOST or SPARED once somebody leads, or how the partition goes on without a leader."""
+        later, same = self._table.step(late, event, slots)
+        following, outcome = self._table.step(soon, event, slots)
+        onto = outcome.gap_map[0]
+        if onto == red.LOST:
+            # What is lost in any case is counted when it happens.
+            return SPARED if same.losses & ~red.TAIL else LOST
+        return (later, following) if onto == 0 else SPARED

@@ -1,0 +1,302 @@
+"""Which replicas could change places without any measure noticing.
+
+Brokers are alike, and so are racks with equally many replicas. The preferred replica leads whenever
+it can, so its rack is told apart: the setting names it first. A clean election after it chooses
+among replicas that are alike too, so that the order of the followers decides nothing but names:
+states that differ by exchanging such replicas are one. A state is brought into its one form by
+sorting its slots by what the partition knows of them, and equal ones by rack and by what their
+brokers suffer; so the rules are asked once for all partitions that are alike, whatever their racks.
+With unclean election the order decides what is lost. There only the last two replicas change
+places, if their racks are alike. As these suffer alike, whatever has happened to them is as likely
+to have happened the other way round; so where the order of the two decides who leads, either is
+taken half the time.
+
+That is exact where every rack holds one replica, or one rack holds all. Elsewhere the followers
+that an election finds may stand in racks that are not alike, and the order of the assignment says
+which of them leads until the preferred one is back. It is left out: only a second failure in that
+time tells them apart, a share of rate times duration. A leader that lags is left out likewise, and
+that who of the last two was elected first tells who comes first the next time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.reliability.failures.fault_processes import SPELLS, WELL, Setting, all_well
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.reduced_state import EMPTY, PartitionState
+from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.solver.generator import IntArray
+from advisor.reliability.statespace.state_index import place_values
+
+Order = tuple[int, ...]
+Classes = tuple[int, ...]
+"""Per slot, ascending; equal numbers for those that may change places."""
+_HEALTHY = 0
+# What a measure may lack because a leader that lags is taken for a follower; where the next leader
+# stands, if followers stand in racks that are not alike; and what one election tells of the order
+# of the last two that the next one goes by.
+_LAGGING_LEADER, _NEXT_LEADER, _WHO_CAME_FIRST = 1e-8, 1e-4, 1e-4
+_CONDITIONS, _LEVELS = len(SPELLS) + 1, EMPTY + 1
+
+
+class Symmetry:
+    """Picks one state for all that are alike.
+
+    Parameters
+    ----------
+    table : Automaton
+    setting : Setting
+
+    Attributes
+    ----------
+    exchanging : bool
+        Slots change places though the order of the assignment decides.
+    """
+
+    def __init__(self, table: Automaton, setting: Setting) -> None:
+        self._table = table
+        self._classes, replicas = merged(table.setup, setting), table.replicas
+        self._alike = len(set(self._classes)) < replicas
+        self.exchanging = self._alike and table.setup.policy.unclean
+        sizes = Counter(setting.racks)
+        # Sorts after every rack with several replicas.
+        self._alone = max(setting.racks) + 1
+        self._renamings = _renamings(sizes, self._alone)
+        self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
+        self._digits = _digits(setting)
+        self._places = place_values(self._digits, replicas)
+        self._form_of: dict[tuple[int, ...], int] = {}
+        self._forms = np.zeros(0, dtype=np.int64)
+        self._ranks = np.zeros((0, replicas), dtype=np.int64)
+        self._look = np.zeros(0, dtype=np.int64)
+        self._roles = np.zeros((0, replicas), dtype=np.int64)
+        self._by_slot: dict[int, list[int]] = {}
+        self._known_numbers: dict[Hashable, int] = {}
+        self._look_numbers: dict[tuple[int, ...], int] = {}
+        well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
+        # The preferred replica leads again, whoever led before.
+        start = self._slots(well, self._named(racks, self._renamings[0]))
+        self._start = (start @ self._places)[0]
+
+    def representatives(
+        self, own: IntArray, racks: IntArray, partition: IntArray
+    ) -> tuple[NDArray[Any], IntArray]:
+        """The one form of all states that are alike.
+
+        Parameters
+        ----------
+        own, racks : arrays of int, shape (states, replicas)
+            What each slot's broker suffers, and where it stands.
+        partition : array of int, shape (states,)
+
+        Returns
+        -------
+        code : array of int, shape (states,)
+            The machines; see `machines`.
+        partition : array of int, shape (states,)
+        """
+        if not self._alike:
+            return self._slots(own, racks) @ self._places, partition
+        self._ask_forms(partition)
+        ranks = self._ranks.take(partition, axis=0) * self._digits
+        code: NDArray[Any] | None = None
+        for new in self._renamings:
+            slots = ranks + self._slots(own, self._named(racks, new))
+            slots.sort(axis=1)
+            # The sorted ranks are the same whatever the names.
+            this = slots % self._digits @ self._places
+            code = this if code is None else np.minimum(code, this)
+        assert code is not None
+        healthy = (partition == _HEALTHY) & (own == WELL).all(axis=1)
+        return np.where(healthy, self._start, code), self._forms[partition]
+
+    def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """What each slot's broker suffers and where it stands, shape (states, replicas)."""
+        slots = code[:, None] // self._places % self._digits
+        racks, own = np.divmod(slots.astype(np.int64), _CONDITIONS)
+        alone = racks == self._alone
+        racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
+        return own, racks
+
+    def looks(self, partition: IntArray) -> IntArray:
+        """The same number for partitions that know the same of their slots.
+
+        In any order, if the order decides nothing.
+        """
+        self._look_at(partition)
+        return self._look[partition]
+
+    def roles(self, partition: IntArray) -> IntArray:
+        """Equal numbers for slots that a partition knows the same of, shape (asked, replicas).
+
+        Partitions with one look have the same roles, in any order if the order decides nothing.
+        """
+        self._look_at(partition)
+        return self._roles.take(partition, axis=0)
+
+    def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
+        """What partitions know of each slot, in numbers; all different where the order decides."""
+        numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
+        for partition in partitions:
+            if partition not in self._by_slot:
+                known: Sequence[Hashable] = (
+                    _known(self._table.states[partition], ordered, self._classes)
+                    if self._alike
+                    else [(partition, slot) for slot in range(self._table.replicas)]
+                )
+                self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
+        return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
+
+    def _look_at(self, partition: IntArray) -> None:
+        """Have the looks and roles of these partitions ready."""
+        more = len(self._table.states) - len(self._look)
+        if more > 0:
+            self._look = np.concatenate([self._look, np.full(more, -1)])
+            # Where the order decides, every slot has a role of its own.
+            roles = np.tile(np.arange(self._table.replicas), (more, 1))
+            self._roles = np.concatenate([self._roles, roles])
+        for number in np.unique(partition[self._look[partition] < 0]).tolist():
+            state = self._table.states[number]
+            known = _known(state, False, self._classes)
+            key = tuple(sorted(known) if self._alike else known)
+            self._look[number] = self._look_numbers.setdefault(key, len(self._look_numbers))
+            if self._alike:
+                ranks = {mine: rank for rank, mine in enumerate(sorted(set(known)))}
+                self._roles[number] = [ranks[mine] for mine in known]
+
+    def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
+        return racks * _CONDITIONS + own
+
+    def _named(self, racks: IntArray, new: IntArray) -> IntArray:
+        return new[racks]
+
+    def _ask_forms(self, partition: IntArray) -> None:
+        """Have the forms and ranks of these partitions ready."""
+        more = len(self._table.states) - len(self._forms)
+        if more > 0:
+            self._forms = np.concatenate([self._forms, np.full(more, -1)])
+            empty = np.zeros((more, self._table.replicas), dtype=np.int64)
+            self._ranks = np.concatenate([self._ranks, empty])
+        unknown = np.unique(partition[self._forms[partition] < 0])
+        found = [self._form(number) for number in unknown.tolist()]
+        if found:
+            self._forms[unknown] = [number for number, _ in found]
+            self._ranks[unknown] = [ranks for _, ranks in found]
+
+    def _form(self, partition: int) -> tuple[int, Order]:
+        """The number of a partition's sorted form, and the rank of each of its slots in it."""
+        state = self._table.states[partition]
+        ordered = self._table.setup.policy.rules.elect_in_isr_order
+        known = _known(state, ordered, self._classes)
+        distinct = sorted(set(known))
+        ranks = tuple([distinct.index(mine) for mine in known])
+        # All that is known of the slots, in order, is the form.
+        key = tuple(sorted(known))
+        form = self._form_of.get(key)
+        if form is None:
+            order = sorted(range(len(known)), key=ranks.__getitem__)
+            as_it_is = order == list(range(len(known)))
+            form = partition if as_it_is else self._table.number(_sorted(state, order, ordered))
+            self._form_of[key] = form
+        return form, ranks
+
+
+def codes_of_machines(setting: Setting) -> int:
+    """All codes that `Symmetry.representatives` gives are below this."""
+    codes: int = _digits(setting) ** len(setting.racks)
+    return codes
+
+
+def _digits(setting: Setting) -> int:
+    """What a broker suffers, and where it stands or that it stands alone, in one digit."""
+    return (max(setting.racks) + 2) * _CONDITIONS
+
+
+def moved_by_merging(setup: Setup, setting: Setting) -> float:
+    """How far merging may move any measure, as a share of it.
+
+    A judgement that tests hold against chains of all states: on the cards that ship they differ by
+    a quarter of it at most, and with unclean elections by no more than it where everything fails
+    fifty times as often.
+    """
+    racks, of = setting.racks, merged(setup, setting)
+    if len(set(of)) == len(of):
+        return 0.0
+    if setup.policy.unclean:
+        return _WHO_CAME_FIRST
+    chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
+    return chosen * _NEXT_LEADER + ("broker.lag" in setting.mechanisms) * _LAGGING_LEADER
+
+
+def merged(setup: Setup, setting: Setting) -> Classes:
+    """Which slots may change places without any measure noticing."""
+    racks, last = setting.racks, len(setting.racks) - 1
+    if not setup.policy.unclean:
+        return (0,) * len(racks)
+    # Nobody stands behind them, and the preferred replica is told apart.
+    kinds = [(slot == 0, rack == racks[0], racks.count(rack)) for slot, rack in enumerate(racks)]
+    pair = last > 0 and kinds[last - 1] == kinds[last]
+    return (*range(last), last - pair)
+
+
+def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
+    """Exchanges of racks with equally many replicas, new name of each old one.
+
+    Racks with one replica need no name to be told apart: they are all called ``alone``.
+    """
+    shared = sorted(rack for rack, size in sizes.items() if size > 1)
+    found = []
+    for names in permutations(shared):
+        if all(sizes[new] == sizes[old] for old, new in zip(shared, names, strict=True)):
+            renaming = np.full(alone, alone)
+            renaming[shared] = names
+            found.append(renaming)
+    return found
+
+
+def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
+    """All that the partition knows of each slot, in a number; by class, and the leader first."""
+    registration, replicas = state.registration, len(state.level)
+    leader, isr = registration.leader, registration.isr
+    elr, last_known = registration.elr, registration.last_known_elr
+    found = []
+    for slot, (condition, level) in enumerate(zip(state.condition, state.level, strict=True)):
+        place = (isr.index(slot) if ordered else 0) if slot in isr else replicas
+        of_log = ((of[slot] * 2 + (slot != leader)) * _CONDITIONS + condition) * _LEVELS + level
+        on_record = (place * 2 + (slot in elr)) * 2 + (slot in last_known)
+        found.append(of_log * 4 * (replicas + 1) + on_record)
+    return found
+
+
+def _sorted(state: PartitionState, order: Sequence[int], ordered: bool) -> PartitionState:
+    """The partition with its slots in another order."""
+    to = [0] * len(order)
+    for position, slot in enumerate(order):
+        to[slot] = position
+    condition, level = state.condition, state.level
+    return PartitionState(
+        _moved_registration(state.registration, tuple(to), ordered),
+        tuple([condition[slot] for slot in order]),
+        tuple([level[slot] for slot in order]),
+    )
+
+
+@lru_cache(maxsize=2**16)
+def _moved_registration(old: Registration, to: Order, ordered: bool) -> Registration:
+    isr = tuple([to[s] for s in old.isr])
+    return Registration(
+        replicas=old.replicas,
+        isr=isr if ordered else tuple(sorted(isr)),
+        leader=old.leader if old.leader == NO_LEADER else to[old.leader],
+        elr=tuple(sorted([to[s] for s in old.elr])),
+        last_known_elr=tuple(sorted([to[s] for s in old.last_known_elr])),
+    )

@@ -1,0 +1,141 @@
+"""What comes of an outage by who is back first, before the rates of repair are known.
+
+Where nobody leads, what is lost may depend on the order in which brokers come back. Spells end at
+rates of their own and forget how long they have lasted, so that each of those that run is the
+next to end with the chance of its rate among all. What can happen is the same for every card: it
+is gone through once, and the rates are put in for each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+
+# How it ends, whoever is back first; every other end is the number of an outage.
+LOST, SPARED = -1, -2
+
+Key = TypeVar("Key", bound=Hashable)
+End = int | tuple[Key]
+"""LOST, SPARED, or, in a tuple of its own, the outage that goes on."""
+
+
+class Odds(NamedTuple):
+    """The ways out of outages, without their rates.
+
+    Attributes
+    ----------
+    outages : int
+    outage, rate, end : arrays of int, shape (ways,)
+        From which outage, index of the name of the rate, and LOST, SPARED or an outage.
+    stops : tuple of int
+        Ways up to each of these lead to ends that those up to the one before have settled.
+    """
+
+    outages: int
+    outage: IntArray
+    rate: IntArray
+    end: IntArray
+    stops: tuple[int, ...]
+
+    def of(self, ends: IntArray, rates: Vector) -> Vector:
+        """Chance of a loss from each of some ends.
+
+        Parameters
+        ----------
+        ends : array of int, shape (asked,)
+            LOST, SPARED or outages.
+        rates : array, shape (names,)
+            Per hour.
+        """
+        # The last two places are those of LOST and SPARED.
+        chance = np.zeros(self.outages + 2)
+        chance[LOST] = 1.0
+        rate = rates[self.rate]
+        leaving = sums(self.outage, rate, self.outages)
+        for first, last in pairwise((0, *self.stops)):
+            ways = slice(first, last)
+            share = rate[ways] / leaving[self.outage[ways]]
+            chance += sums(self.outage[ways], share * chance[self.end[ways]], len(chance))
+        return chance[ends]
+
+
+class Outages(Generic[Key]):
+    """Outages that are gone through as they are asked for, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Key, int] = {}
+        self._ways: list[tuple[tuple[str, int], ...]] = []
+        # Of each outage: how many others it may go through.
+        self._deep: list[int] = []
+
+    def end(self, key: Key, ways: Callable[[Key], Iterable[tuple[str, End[Key]]]]) -> int:
+        """What comes of an outage: LOST, SPARED or its number.
+
+        Parameters
+        ----------
+        key : hashable
+            What the outage is.
+        ways : callable
+            Name of the rate and end of everything that can end in an outage. No outage may come
+            back to itself.
+        """
+        known = self._numbers.get(key)
+        if known is not None:
+            return known
+        found = tuple(
+            (name, end if isinstance(end, int) else self.end(end[0], ways))
+            for name, end in ways(key)
+        )
+        different = {end for _, end in found} or {SPARED}
+        if len(different) == 1:
+            (number,) = different
+        else:
+            number = len(self._ways)
+            self._ways.append(found)
+            self._deep.append(1 + max(self._deep[end] if end >= 0 else 0 for end in different))
+        self._numbers[key] = number
+        return number
+
+    def names(self, ends: Sequence[int]) -> list[str]:
+        """Names of the rates that decide what comes of some outages."""
+        return list(
+            dict.fromkeys(name for one in self._within(ends) for name, _ in self._ways[one])
+        )
+
+    def odds(self, ends: Sequence[int], place: Mapping[str, int]) -> tuple[Odds, IntArray]:
+        """The ways out of some outages, and what these are called there.
+
+        Parameters
+        ----------
+        ends : sequence of int
+            As `end` gave them.
+        place : mapping of str to int
+            Index of every name of a rate.
+        """
+        within = sorted(self._within(ends), key=self._deep.__getitem__)
+        new = {LOST: LOST, SPARED: SPARED, **{old: number for number, old in enumerate(within)}}
+        rows = [
+            (new[old], place[name], new[end]) for old in within for name, end in self._ways[old]
+        ]
+        deep = Counter(self._deep[old] for old in within for _ in self._ways[old])
+        stops = tuple(accumulate(count for _, count in sorted(deep.items())))
+        outage, rate, way = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        renamed = np.array([new[end] for end in ends], dtype=np.int64)
+        return Odds(len(within), outage, rate, way, stops), renamed
+
+    def _within(self, ends: Sequence[int]) -> list[int]:
+        """These outages and all that they may go through."""
+        found = dict.fromkeys(end for end in ends if end >= 0)
+        waiting = list(found)
+        while waiting:
+            for _, end in self._ways[waiting.pop()]:
+                if end >= 0 and end not in found:
+                    found[end] = None
+                    waiting.append(end)
+        return list(found)

@@ -1,0 +1,300 @@
+"""Tables of all that can happen to machines, and of what a partition lives through then.
+
+Both ask once for each case, :func:`advisor.reliability.failures.fault_processes.changes` and the automaton of the
+protocol's rules, and hold the answers as arrays, so that many states are explored at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.solver.generator import IntArray
+from advisor.reliability.statespace.lumping import codes_of_machines
+from advisor.reliability.statespace.state_index import Numbering, Pairs, spread
+
+# What a move does, as bits.
+LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
+
+
+# The partition's next state, what happened as bits, and the number of the gap map.
+_Way = tuple[int, int, int]
+
+
+class _Rows(NamedTuple):
+    """Columns of `Changes`, as they are found; what the brokers suffer slot by slot."""
+
+    rate: list[int]
+    events: list[int]
+    after: list[int]
+
+
+class Events:
+    """Numbered sequences of events, as a change brings them."""
+
+    def __init__(self) -> None:
+        self.listed: list[fault_processes.Events] = []
+        self._numbers: dict[fault_processes.Events, int] = {}
+
+    def number(self, events: fault_processes.Events) -> int:
+        """The number of a sequence; slots that are empty strike nobody and are left out."""
+        found = self._numbers.get(events)
+        if found is None:
+            told = tuple((event, slots) for event, slots in events if slots)
+            found = self._numbers.setdefault(told, len(self.listed))
+            if found == len(self.listed):
+                self.listed.append(told)
+            self._numbers[events] = found
+        return found
+
+
+class Changes:
+    """All that can happen to machines, a row for each change.
+
+    Parameters
+    ----------
+    setting : Setting
+
+    Attributes
+    ----------
+    told : Events
+    numbers : Numbering
+        Of the codes of the machines.
+    rate_names : list of str
+    own, racks : arrays of int, shape (machines, replicas)
+        What each slot's broker suffers, and where it stands.
+    waits : array of int, shape (machines, spells)
+        How many brokers suffer each spell.
+    first, count : arrays of int, shape (machines,)
+        Their rows.
+    rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
+        Number of the rate's name, of the events, and what the brokers suffer afterwards.
+    """
+
+    def __init__(self, setting: fault_processes.Setting) -> None:
+        replicas = len(setting.racks)
+        self.rate_names: list[str] = []
+        self.told, self.numbers = Events(), Numbering(codes_of_machines(setting))
+        self._setting = setting
+        self._names: dict[str, int] = {}
+        self._of_brokers: dict[fault_processes.Own, _Rows] = {}
+        self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
+        self.waits = np.zeros((0, len(fault_processes.SPELLS) + 1), dtype=np.int64)
+        self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
+
+    def rate_number(self, name: str) -> int:
+        """The number of a rate's name."""
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = len(self.rate_names)
+            self.rate_names.append(name)
+        return number
+
+    def add(self, own: IntArray, racks: IntArray) -> None:
+        """Machines that were not met before."""
+        self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
+        waits = np.stack(
+            [(own == spell).sum(axis=1) for spell in (0, *fault_processes.SPELLS)], axis=1
+        )
+        waits[:, fault_processes.WELL] = 0
+        self.waits = np.concatenate([self.waits, waits])
+        unknown = np.full(len(own), -1)
+        self.first = np.concatenate([self.first, unknown])
+        self.count = np.concatenate([self.count, unknown])
+
+    def ask(self, machines: IntArray) -> None:
+        """Have the rows of these machines ready."""
+        asked = np.unique(machines[self.count[machines] < 0])
+        found = _Rows([], [], [])
+        ends = [0]
+        for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
+            stands = fault_processes.Machines(tuple(own), tuple(racks))
+            of_racks = self._rows(fault_processes.of_racks(stands, self._setting))
+            for column, anywhere, here in zip(
+                found, self._wherever(stands.own), of_racks, strict=True
+            ):
+                column += anywhere + here
+            ends.append(len(found.rate))
+        self.first[asked], self.count[asked] = np.add(ends[:-1], len(self.rate)), np.diff(ends)
+        if found.rate:
+            self.rate = np.concatenate([self.rate, found.rate])
+            self.events = np.concatenate([self.events, found.events])
+            after = np.array(found.after).reshape(len(found.rate), -1)
+            self.after = np.concatenate([self.after, after])
+
+    def _wherever(self, own: fault_processes.Own) -> _Rows:
+        """The rows of what can happen wherever the brokers stand, found once."""
+        rows = self._of_brokers.get(own)
+        if rows is None:
+            found = fault_processes.wherever_they_stand(own, self._setting.mechanisms)
+            rows = self._of_brokers[own] = self._rows(found)
+        return rows
+
+    def _rows(self, changes: Iterable[fault_processes.Change]) -> _Rows:
+        rows = _Rows([], [], [])
+        for rate, own, events in changes:
+            rows.rate.append(self.rate_number(rate))
+            rows.events.append(self.told.number(events))
+            rows.after.extend(own)
+        return rows
+
+
+@lru_cache(maxsize=64)
+def changes(setting: fault_processes.Setting, copying: bool) -> Changes:
+    """The one table of a setting; without the name of a rate that never comes up."""
+    known = Changes(setting)
+    if copying:
+        known.rate_number("copy")
+    return known
+
+
+class Passages:
+    """What a partition lives through when a change's events strike it, one after the other.
+
+    Parameters
+    ----------
+    table : Automaton
+    events : Events
+    exchanging : bool
+        The last two slots change places, though the order of the assignment decides.
+
+    Attributes
+    ----------
+    following, flags, gaps : arrays of int, shape (passages,)
+        The partition's next state, what happened as bits, and the number of the gap map.
+    ways : array of int, shape (passages,)
+        How many, equally likely, may come of the same events; they follow each other.
+    gap_maps : list of tuple of int
+        Old gap to new gap, or LOST or INTO_BASE.
+    """
+
+    def __init__(self, table: Automaton, events: Events, exchanging: bool = False) -> None:
+        self._table, self._events, self._exchanging = table, events, exchanging
+        self._width = max(table.replicas - 1, 1)
+        self._asked = Pairs()
+        self._maps: dict[tuple[int, ...], int] = {}
+        self._noted: dict[red.Outcome, tuple[int, int, int]] = {}
+        self.gap_maps: list[tuple[int, ...]] = []
+        self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
+        self.ways = self._first = self.following
+
+    def of(self, partition: IntArray, events: IntArray) -> IntArray:
+        """The passage of each partition and sequence of events; the first of its ``ways``."""
+        rows, new = self._asked.of(partition, events)
+        if len(new):
+            listed, known = self._events.listed, len(self.following)
+            asked = zip(partition[new].tolist(), events[new].tolist(), strict=True)
+            if self._exchanging:
+                several = [self._ways(number, listed[told]) for number, told in asked]
+                found, count = list(chain.from_iterable(several)), np.array([*map(len, several)])
+            else:
+                found = [self._lived_through(number, listed[told]) for number, told in asked]
+                count = np.ones(len(new), dtype=np.int64)
+            following, flags, gaps = np.array(found, dtype=np.int64).T
+            self._first = np.concatenate([self._first, known + np.cumsum(count) - count])
+            self.ways = np.concatenate([self.ways, np.repeat(count, count)])
+            self.following = np.concatenate([self.following, following])
+            self.flags = np.concatenate([self.flags, flags])
+            self.gaps = np.concatenate([self.gaps, gaps])
+        return self._first.take(rows)
+
+    def _ways(self, partition: int, events: fault_processes.Events) -> list[_Way]:
+        """What may come of it: two ways where the order of the last two slots decides."""
+        way = self._lived_through(partition, events)
+        if not self._order_decides(partition, events, way[0]):
+            return [way]
+        table = self._table
+        now, outcome = partition, red.nothing_happens(table.states[partition])
+        for event, slots in events:
+            now, later = table.last_first(now, event, slots)
+            outcome = outcome.then(later)
+        other = self._noted_as(partition, now, outcome)
+        return [way] if other == way else [way, other]
+
+    def _order_decides(self, before: int, events: fault_processes.Events, after: int) -> bool:
+        """One of the last two slots leads where the other could."""
+        state, last = self._table.states[after], self._table.replicas - 1
+        old, leader = self._table.states[before].registration, state.registration.leader
+        if leader < last - 1 or leader == old.leader:
+            return False
+        other = 2 * last - 1 - leader
+        if state.condition[other] not in red.RUNNING:
+            return False
+        # In sync they are alike, unless both come back at once: then who is noticed first leads.
+        in_sync = leader in old.isr or leader in old.elr
+        return not in_sync or any(
+            event in red.RETURNS and len(slots) > 1 for event, slots in events
+        )
+
+    def _lived_through(self, partition: int, events: fault_processes.Events) -> _Way:
+        table = self._table
+        if len(events) == 1:
+            # A step by itself is asked for once; those in longer sequences are shared.
+            now, outcome = table.asked(partition, *events[0])
+        elif not events:
+            now, outcome = partition, red.nothing_happens(table.states[partition])
+        else:
+            now, outcome = table.step(partition, *events[0])
+            for event, slots in events[1:]:
+                now, later = table.step(now, event, slots)
+                outcome = outcome.then(later)
+        return self._noted_as(partition, now, outcome)
+
+    def _noted_as(self, partition: int, now: int, outcome: red.Outcome) -> _Way:
+        """The partition's next state, what happened, and the number of the gap map."""
+        noted = self._noted.get(outcome)
+        if noted is None:
+            noted = self._noted[outcome] = self._in_numbers(outcome)
+        flags, change, gaps = noted
+        if change and self._table.readable(partition) and self._table.readable(now):
+            flags |= change
+        return now, flags, gaps
+
+    def _in_numbers(self, outcome: red.Outcome) -> tuple[int, int, int]:
+        """Its bits, those for a new leader if service goes on, and the number of its gap map."""
+        flags = (TOTAL if outcome.total else 0) | (UNFLUSHED if outcome.unflushed else 0)
+        if outcome.losses:
+            flags |= LOSS if outcome.losses & ~red.TAIL else TAIL
+        change = HANDOVER if outcome.leader_moved else 0
+        if outcome.leader_failed:
+            change = FAILOVER
+        return flags, change, self._map_number(outcome.gap_map)
+
+    def _map_number(self, gaps: tuple[int, ...]) -> int:
+        """The number of a gap map; a gap that is not there counts as one that everybody has."""
+        padded = gaps + (red.INTO_BASE,) * (self._width - len(gaps))
+        number = self._maps.setdefault(padded, len(self.gap_maps))
+        if number == len(self.gap_maps):
+            self.gap_maps.append(padded)
+        return number
+
+
+class Copies:
+    """The replicas that copy, a row for each: when they are done is a move of its own.
+
+    Parameters
+    ----------
+    table : Automaton
+    events : Events
+    """
+
+    def __init__(self, table: Automaton, events: Events) -> None:
+        self._table = table
+        self._done = np.array(
+            [events.number(((red.COPIED, (slot,)),)) for slot in range(table.replicas)]
+        )
+
+    def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
+        """Index of the partition asked about, and the events, for every copy that can end."""
+        copying = [self._table.copying(number) for number in partition.tolist()]
+        count = np.array([len(slots) for slots in copying], dtype=np.int64)
+        slots = np.array([slot for slots in copying for slot in slots], dtype=np.int64)
+        owner, _ = spread(np.cumsum(count) - count, count)
+        return owner, self._done[slots]

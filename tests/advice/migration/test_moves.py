@@ -1,0 +1,102 @@
+"""Plans that move as few replicas as they can."""
+
+import json
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.advice.migration.moves import election_json, plan_moves, reassignment_json, respread
+from advisor.advice.tolerance import least_share, share_of
+from advisor.cluster import Partition, Topic, load_cluster
+
+SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[dict[int, str | None], tuple[int, ...], int]:
+    """Draw brokers in racks, a partition on some of them, and a replication factor."""
+    names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=6))
+    brokers: dict[int, str | None] = dict(enumerate(names))
+    order = draw(st.permutations(sorted(brokers)))
+    held = draw(st.integers(1, len(order)))
+    return brokers, tuple(order[:held]), draw(st.integers(1, len(order)))
+
+
+def fewest_copies(brokers: dict[int, str | None], held: tuple[int, ...], factor: int) -> int:
+    """Try every set of brokers that is spread as well as can be."""
+    most = least_share(brokers, factor)
+    good = [c for c in combinations(brokers, factor) if share_of(c, brokers) <= most]
+    return min(len(set(c) - set(held)) for c in good)
+
+
+@given(cases())
+def test_respread_is_spread_and_minimal(
+    case: tuple[dict[int, str | None], tuple[int, ...], int],
+) -> None:
+    """The plan has the factor, spreads over the racks, and copies as little as any such plan."""
+    brokers, held, factor = case
+    after = respread(held, brokers, factor, {})
+    assert len(set(after)) == len(after) == factor
+    assert share_of(after, brokers) == least_share(brokers, factor)
+    assert len(set(after) - set(held)) == fewest_copies(brokers, held, factor)
+    kept = [broker for broker in after if broker in held]
+    assert kept == [broker for broker in held if broker in after]
+
+
+@given(cases())
+def test_a_good_placement_is_left_alone(
+    case: tuple[dict[int, str | None], tuple[int, ...], int],
+) -> None:
+    """Applied twice, a plan changes nothing the second time, and the preferred leader stays."""
+    brokers, held, factor = case
+    after = respread(held, brokers, factor, {})
+    assert respread(after, brokers, factor, {}) == after
+    assert after[0] == held[0]
+
+
+def test_unknown_racks_only_mend_the_count() -> None:
+    """Where racks are not known, replicas that are there stay and the least loaded get the rest."""
+    brokers = {1: "a", 2: "a", 3: None, 4: "b"}
+    assert respread((1, 2), brokers, 3, {3: 5, 4: 1}) == (1, 2, 4)
+    assert respread((1, 2, 3), brokers, 2, {}) == (1, 2)
+
+
+def test_new_replicas_even_out_the_load() -> None:
+    """Partitions with one replica grow to three, and no broker holds far more than another."""
+    one = tuple(Partition(i, 1 + i % 6, (1 + i % 6,), (1 + i % 6,)) for i in range(48))
+    moves = plan_moves([Topic("t", one)], SIX, {"t": 3})
+    held = [broker for move in moves for broker in move.after]
+    counts = [held.count(broker) for broker in SIX]
+    assert len(moves) == 48
+    assert max(counts) - min(counts) <= 1
+    assert all(share_of(move.after, SIX) == 1 for move in moves)
+    assert sum(move.copies for move in moves) == 96
+
+
+def test_topics_not_named_are_left_alone() -> None:
+    """A topic without a wanted factor, and one that is right already, do not appear."""
+    right = Topic("right", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
+    other = Topic("other", (Partition(0, 1, (1,), (1,)),))
+    assert plan_moves([right, other], SIX, {"right": 3}) == ()
+
+
+def test_a_running_reassignment_counts_from_where_it_began() -> None:
+    """Replicas that are just being added are not taken for held."""
+    topic = Topic("t", (Partition(0, 1, (1, 4), (1,), adding=(4,), removing=()),))
+    (move,) = plan_moves([topic], SIX, {"t": 2})
+    assert move.before == (1,)
+
+
+def test_files_are_what_the_tools_read() -> None:
+    """The JSON names every move forth and back, and loads as a reassignment plan."""
+    topic = Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,))))
+    moves = plan_moves([topic], SIX, {"t": 2})
+    there, back = json.loads(reassignment_json(moves)), json.loads(reassignment_json(moves, True))
+    assert there["version"] == back["version"] == 1
+    assert [row["replicas"] for row in back["partitions"]] == [[1], [2]]
+    assert [len(row["replicas"]) for row in there["partitions"]] == [2, 2]
+    assert load_cluster(reassignment_json(moves)).topic("t").replication_factor == 2
+    assert json.loads(election_json(moves)) == {
+        "partitions": [{"topic": "t", "partition": 0}, {"topic": "t", "partition": 1}]
+    }

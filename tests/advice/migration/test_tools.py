@@ -1,0 +1,269 @@
+"""Command lines and files that a real Kafka of each version takes."""
+
+import shlex
+
+import pytest
+import yaml
+
+from advisor.advice.migration.plan import Plan, make_plan
+from advisor.advice.migration.properties import (
+    broker_properties,
+    java_producer,
+    librdkafka_producer,
+    strimzi_topics,
+)
+from advisor.advice.migration.tools import Tools
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.protocol.rules.config import Config
+from advisor.reliability.workload import Workload
+
+SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+WANTED = Config(replication_factor=3, min_insync_replicas=2, acks="all", kafka_version="4.1")
+
+
+def topic(name: str, *replicas: tuple[int, ...], **configs: str) -> Topic:
+    partitions = tuple(Partition(i, r[0], r, r) for i, r in enumerate(replicas))
+    return Topic(name, partitions, {k.replace("_", "."): v for k, v in configs.items()})
+
+
+def plan(*topics: Topic, config: Config = WANTED) -> Plan:
+    return make_plan(Cluster(SIX, topics), config, Workload(partitions=6))
+
+
+def position(lines: tuple[str, ...], *words: str) -> int:
+    """Find the only line that holds all the words."""
+    (found,) = [i for i, line in enumerate(lines) if all(word in line for word in words)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("4.1", "kafka-configs.sh --bootstrap-server $BS --alter --entity-type topics"),
+        ("2.5", "kafka-configs.sh --bootstrap-server $BS --alter --entity-type topics"),
+        ("2.4", "kafka-configs.sh --zookeeper $ZK --alter --entity-type topics"),
+        ("0.9.0", "kafka-configs.sh --zookeeper $ZK --alter --entity-type topics"),
+        ("0.8.2", "kafka-topics.sh --zookeeper $ZK --alter --topic orders --config"),
+    ],
+)
+def test_min_isr_is_set_with_the_tool_of_the_version(version: str, expected: str) -> None:
+    """Topic settings took --bootstrap-server in 2.5 and had a tool of their own from 0.9."""
+    line = Tools(version).alter_topic("orders", {"min.insync.replicas": "2"})
+    assert line.startswith(expected)
+    assert "min.insync.replicas=2" in line
+    assert "orders" in shlex.split(line)
+
+
+def test_each_tool_changed_to_brokers_at_its_own_time() -> None:
+    """The topics tool in 2.2, preferred election in 2.4, reassignment in 2.6, throttle 0.10.1."""
+    assert "--zookeeper" in Tools("2.1").describe("t")
+    assert "--bootstrap-server" in Tools("2.2").describe("t")
+    assert Tools("2.3").elect_preferred("f").startswith("kafka-preferred-replica-election.sh")
+    assert "--election-type preferred" in Tools("2.4").elect_preferred("f")
+    assert "--zookeeper" in Tools("2.5").reassign("f", 1000)
+    assert "--bootstrap-server" in Tools("2.6").reassign("f", 1000)
+    assert "--throttle" not in Tools("0.10.0").reassign("f", 1000)
+    assert "--throttle 1000" in Tools("0.10.1").reassign("f", 1000)
+    assert Tools("2.5").cancel_reassignment("f") is None
+    assert "--additional" not in Tools("2.5").reassign("f", 1000, instead=True)
+    assert "--additional" in Tools("2.6").reassign("f", 1000, instead=True)
+    assert Tools("1.0").alter_default("min.insync.replicas", "2") is None
+
+
+@pytest.mark.parametrize("version", ["0.8.2", "0.10.1", "1.1", "2.1", "2.3", "2.5", "2.8", "4.1"])
+def test_every_variable_used_is_set(version: str) -> None:
+    """The lines of a plan name no shell variable that its first lines do not set."""
+    made = plan(topic("t", (1,)), config=WANTED.changed(kafka_version=version))
+    lines = [line for line in (*made.lines, *made.rollback) if not line.startswith("#")]
+    for name in ("BS", "ZK"):
+        used = any(f"${name}" in line for line in lines)
+        assert not used or any(line.startswith(f"{name}=") for line in made.preflight)
+
+
+def test_a_new_topic_is_created() -> None:
+    """A cluster without topics gets one with the recommended settings."""
+    made = make_plan(Cluster(SIX), WANTED, Workload(partitions=6))
+    line = made.steps[position(made.steps, "--create")]
+    assert "--partitions 6 --replication-factor 3 --config min.insync.replicas=2" in line
+    assert "reassign.json" not in made.files
+
+
+def test_min_isr_alone_needs_no_moves() -> None:
+    """A topic that only lacks the min ISR gets one line, and its way back restores the value."""
+    made = plan(topic("t", (1, 2, 3), min_insync_replicas="1"))
+    assert made.moves == ()
+    assert position(made.steps, "--entity-name t", "min.insync.replicas=2") >= 0
+    assert position(made.rollback, "--entity-name t", "min.insync.replicas=1") >= 0
+
+
+def test_an_unset_min_isr_is_unset_again() -> None:
+    """The way back of a setting that was not there removes it."""
+    made = plan(topic("t", (1, 2, 3)))
+    assert position(made.rollback, "--delete-config min.insync.replicas") >= 0
+
+
+def test_replicas_are_copied_before_min_isr_is_raised() -> None:
+    """Where copies are added: execute, verify, preferred election, and only then min ISR."""
+    made = plan(topic("t", (1,), (2,)))
+    order = [
+        position(made.steps, "--execute"),
+        position(made.steps, "--verify"),
+        position(made.steps, "--election-type preferred"),
+        position(made.steps, "--entity-name t", "min.insync.replicas=2"),
+    ]
+    assert order == sorted(order)
+    assert {"reassign.json", "rollback.json", "election.json"} <= made.files.keys()
+    for line in (*made.lines, *made.rollback):
+        for word in shlex.split(line, comments=True):
+            assert not word.endswith(".json") or word in made.files
+
+
+def test_how_much_is_copied_and_how_long_is_said() -> None:
+    """One copy of each of two partitions, on two brokers: the bytes of both, the time of one."""
+    load = Workload(partitions=2, records_per_second=2.0, record_bytes=1000, retention_hours=100.0)
+    grown = topic("t", (1, 2), (4, 5), min_insync_replicas="2")
+    inner = topic("__consumer_offsets", (1, 2), min_insync_replicas="2")
+    for throttle, time in ((50_000, "2 hours"), (60_000, "100 minutes")):
+        made = make_plan(Cluster(SIX, (grown, inner)), WANTED, load, throttle)
+        (line,) = [line for line in made.steps if "takes at least" in line]
+        assert "is 720 MB, Kafka's own topics aside" in line
+        assert line.endswith(f"takes at least {time}.")
+    alone = make_plan(Cluster(SIX, (inner,)), WANTED, load)
+    assert not any("takes at least" in line for line in alone.steps)
+
+
+def test_no_copy_is_ever_thrown_away() -> None:
+    """A topic with more replicas than recommended keeps them and its settings, and is named."""
+    made = plan(topic("rich", (1, 2, 3, 4), min_insync_replicas="3"))
+    assert made.moves == ()
+    assert not any("--entity-name rich" in line for line in made.steps)
+    assert position(made.steps, "# rich has 4 replicas and keeps them") >= 0
+
+
+def test_replicas_in_one_rack_are_spread() -> None:
+    """A topic with enough replicas, all in one rack, is moved over the racks all the same."""
+    made = plan(topic("t", (1, 4, 2), min_insync_replicas="2"))
+    (move,) = made.moves
+    assert sorted(str(SIX[broker]) for broker in move.after) == ["a", "b", "c"]
+    assert move.copies == 1
+
+
+def test_the_eligible_leaders_are_spoken_of_where_they_exist() -> None:
+    """Changing min ISR clears the ELR: the plan says so from 4.1 on, and not before 4.0."""
+    new = plan(topic("t", (1,)))
+    old = plan(topic("t", (1,)), config=WANTED.changed(kafka_version="3.9"))
+    assert any("clears the eligible leader replicas" in line for line in new.preflight)
+    assert not any("clears the eligible leader replicas" in line for line in old.preflight)
+
+
+def test_unclean_election_is_switched_off_where_it_is_on() -> None:
+    """Set on the topic, or by default before 0.11, it is set to false and back."""
+    wanted = WANTED.changed(unclean_leader_election_enable=False)
+    key = "unclean.leader.election.enable"
+    stated = topic("t", (1, 2, 3), unclean_leader_election_enable="true", min_insync_replicas="2")
+    made = plan(stated, config=wanted)
+    assert position(made.steps, f"{key}=false") >= 0
+    assert position(made.rollback, f"{key}=true") >= 0
+    silent = topic("t", (1, 2, 3), min_insync_replicas="2")
+    old = plan(silent, config=wanted.changed(kafka_version="0.10.2"))
+    assert position(old.steps, f"{key}=false") >= 0
+    assert not any(key in line for line in plan(silent, config=wanted).steps)
+
+
+def test_nothing_to_do_is_said() -> None:
+    """A topic that is as recommended gets no command but the brokers' default."""
+    made = plan(topic("t", (1, 2, 3), min_insync_replicas="2"))
+    assert made.steps[0] == "# Every topic is already as recommended."
+
+
+def test_java_producer_names_idempotence() -> None:
+    """Idempotence is written out with acks=all, left out without, and bounds what is in flight."""
+    assert "enable.idempotence=true\n" in java_producer(WANTED)
+    assert "enable.idempotence" not in java_producer(WANTED.changed(acks=1))
+    first = java_producer(WANTED.changed(kafka_version="0.11.0", retries=3))
+    assert "max.in.flight.requests.per.connection=1\n" in first
+    assert "delivery.timeout.ms" not in first
+    assert "enable.idempotence=true\n" in librdkafka_producer(WANTED)
+    assert "retries=0\n" in librdkafka_producer(WANTED.changed(retries=0))
+
+
+def test_producer_properties_are_accepted_as_a_configuration() -> None:
+    """What the file says, read back as a configuration, is the configuration it came from."""
+    lines = java_producer(WANTED).splitlines()[1:]
+    read = {key.replace(".", "_"): value for key, value in (line.split("=") for line in lines)}
+    options = {
+        key: value if key == "acks" else value == "true" if value == "true" else int(value)
+        for key, value in read.items()
+    }
+    again = Config(replication_factor=3, min_insync_replicas=2, kafka_version="4.1", **options)
+    assert again == WANTED
+
+
+def test_strimzi_names_are_valid_and_distinct() -> None:
+    """Names that Kubernetes refuses go into topicName, and no two resources share a name."""
+    made = strimzi_topics([("a_b", 1), ("a-b", 2), ("A.b", 3), ("___", 1)], WANTED)
+    documents = list(yaml.safe_load_all(made))
+    names = [d["metadata"]["name"] for d in documents]
+    assert names == ["a-b", "a-b-2", "a.b", "topic"]
+    assert [d["spec"].get("topicName", d["metadata"]["name"]) for d in documents] == [
+        "a_b",
+        "a-b",
+        "A.b",
+        "___",
+    ]
+    assert documents[0]["spec"]["replicas"] == 3
+    assert documents[0]["spec"]["config"] == {"min.insync.replicas": 2}
+
+
+def test_the_scripts_stand_by_themselves() -> None:
+    """Both scripts stop where a line fails, and set the variables that they use."""
+    made = plan(topic("t", (1,)))
+    for lines in (made.lines, made.rollback):
+        assert any(line.startswith("BS=${BS:-") for line in lines)
+
+
+def test_the_waiting_counts_the_partitions_that_are_moved() -> None:
+    """The script goes on when as many partitions are complete as the file names."""
+    made = plan(topic("t", (1,), (2,), (3,)), topic("done", (1, 2, 3), min_insync_replicas="2"))
+    wait = made.steps[position(made.steps, "--verify")]
+    assert len(made.moves) == 3
+    assert wait.startswith('until test "$(')
+    assert wait.endswith(" = 3; do sleep 10; done")
+
+
+def test_a_topic_that_is_half_grown_is_grown_first() -> None:
+    """With one partition still short of replicas, min ISR waits for the copies."""
+    made = plan(topic("t", (1, 2, 3), (2,)))
+    assert position(made.steps, "--execute") < position(made.steps, "--entity-name t")
+
+
+def test_the_brokers_default_is_shown_and_not_run() -> None:
+    """Before 3.7 it would stop topics with fewer replicas; with ELR it cannot be removed again."""
+    few = topic("few", (1,))
+    cluster = Cluster(SIX, (topic("t", (1, 2, 3)), few))
+    old = make_plan(
+        cluster, WANTED.changed(kafka_version="3.6"), Workload(partitions=6), topics=["t"]
+    )
+    new = make_plan(cluster, WANTED, Workload(partitions=6), topics=["t"])
+    for made in (old, new):
+        assert made.steps[position(made.steps, "--entity-default")].startswith("#")
+        assert made.rollback[position(made.rollback, "--entity-default")].startswith("#")
+    assert any("would refuse acks=all: few" in line for line in old.steps)
+    assert not any("would refuse acks=all" in line for line in new.steps)
+    assert "--delete-config" in old.rollback[position(old.rollback, "--entity-default")]
+    assert "min.insync.replicas=1" in new.rollback[position(new.rollback, "--entity-default")]
+
+
+def test_names_are_no_patterns() -> None:
+    """A dot in a topic's name does not match anything else where the tool wants an expression."""
+    assert Tools("4.1").describe("a.b", "c") == (
+        r"kafka-topics.sh --bootstrap-server $BS --describe --topic 'a\.b|c'"
+    )
+    assert r"--topic 'a\.b' " in Tools("0.8.2").alter_topic("a.b", {"min.insync.replicas": "2"})
+
+
+def test_broker_properties_are_those_of_the_version() -> None:
+    """The transaction log came with 0.11; the rest is older."""
+    assert "default.replication.factor=3\n" in broker_properties(WANTED)
+    assert "transaction.state.log.min.isr=2\n" in broker_properties(WANTED)
+    assert "transaction" not in broker_properties(WANTED.changed(kafka_version="0.10.2"))

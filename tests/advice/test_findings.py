@@ -1,0 +1,271 @@
+"""Every finding has a cluster that shows it and one that does not."""
+
+import pytest
+
+from advisor.advice import Goals, recommend
+from advisor.advice.auditing import audit
+from advisor.advice.checks import (
+    check_cluster,
+    check_producer,
+    check_replacement,
+    check_topic,
+)
+from advisor.advice.described import config_of
+from advisor.advice.findings import RULES
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.formatting import significant
+from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.measures.empty_leader import empty_leader_share
+from advisor.reliability.workload import Workload
+
+SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+CARD = FailureModel.from_dict(
+    {
+        "broker": {"crash": {"per_year": 1, "minutes": 5}},
+        "detection": {"seconds": 9},
+    }
+)
+
+
+def partition(index: int = 0, replicas: tuple[int, ...] = (1, 2, 3), **other: object) -> Partition:
+    values = {"leader": replicas[0], "isr": replicas, **other}
+    return Partition(index=index, replicas=replicas, **values)
+
+
+def codes(
+    topic: Topic, brokers: dict[int, str | None] | None = None, version: str = "4.1"
+) -> set[str]:
+    cluster = Cluster(brokers or SIX, (topic,))
+    found = check_topic(topic, cluster, config_of(topic, version, {"acks": "all"}))
+    return {finding.code for finding in found}
+
+
+def with_min_isr(value: int, *partitions: Partition, name: str = "t") -> Topic:
+    return Topic(name, partitions or (partition(),), {"min.insync.replicas": str(value)})
+
+
+def test_a_sound_topic_has_no_finding() -> None:
+    """RF 3 over three racks with min ISR 2, everything in sync, gives nothing to say."""
+    assert codes(with_min_isr(2)) == set()
+    assert list(check_cluster(Cluster(SIX))) == []
+    assert list(check_producer(Config(acks="all", delivery_timeout_ms=600_000), CARD)) == []
+
+
+ONE = partition(replicas=(1,))
+TOPICS = [
+    ("KRA101", with_min_isr(1)),
+    ("KRA102", with_min_isr(3)),
+    ("KRA103", with_min_isr(4)),
+    ("KRA104", with_min_isr(2, partition(leader=None))),
+    ("KRA105", with_min_isr(2, partition(isr=(1, 2)))),
+    ("KRA106", with_min_isr(2, partition(isr=(1,)))),
+    ("KRA107", Topic("t", (partition(),))),
+    ("KRA108", with_min_isr(2, partition(0), partition(1, (1, 2)))),
+    ("KRA109", with_min_isr(2, partition(replicas=(1, 2, 3, 4), adding=(4,), removing=(1,)))),
+    ("KRA201", with_min_isr(1, ONE, name="__consumer_offsets")),
+    ("KRA202", with_min_isr(1, ONE, name="__transaction_state")),
+    ("KRA203", with_min_isr(1, ONE, name="__share_group_state")),
+    ("KRA204", with_min_isr(1, ONE)),
+    ("KRA205", with_min_isr(1, ONE, name="app-store-changelog")),
+    ("KRA205", with_min_isr(1, ONE, name="connect-offsets")),
+    ("KRA205", with_min_isr(1, ONE, name="_schemas")),
+    ("KRA206", with_min_isr(1, name="__transaction_state")),
+    ("KRA206", with_min_isr(3, name="__transaction_state")),
+    ("KRA302", Topic("t", (partition(),), {"unclean.leader.election.enable": "true"})),
+    ("KRA306", with_min_isr(2, partition(replicas=(1, 2, 3, 4)))),
+    ("KRA307", with_min_isr(1, partition(replicas=(1, 4)))),
+    ("KRA308", with_min_isr(2, partition(replicas=(1, 4, 2)))),
+]
+
+
+@pytest.mark.parametrize(("code", "topic"), TOPICS, ids=lambda value: str(value)[:40])
+def test_a_topic_that_has_it(code: str, topic: Topic) -> None:
+    """Each topic finding is made where it applies, beside its title, reason and remedy."""
+    assert code in codes(topic)
+    assert all((RULES[code].title, RULES[code].why, RULES[code].remedy))
+
+
+def test_neighbouring_findings_do_not_mix() -> None:
+    """Min ISR 1, equal to RF, and above RF each give their own finding and not the others'."""
+    assert codes(with_min_isr(1)) == {"KRA101"}
+    assert codes(with_min_isr(3)) == {"KRA102"}
+    assert codes(with_min_isr(4), version="3.6") == {"KRA103", "KRA106"}
+    assert codes(with_min_isr(1, ONE)) == {"KRA204"}
+    assert codes(with_min_isr(1, partition(replicas=(1, 4)))) == {"KRA101", "KRA307"}
+
+
+def test_as_many_replicas_as_brokers() -> None:
+    """RF 3 on three brokers leaves nowhere to make a new replica; on six it does not."""
+    assert "KRA304" in codes(with_min_isr(2), {1: "a", 2: "b", 3: "c"})
+    assert "KRA304" not in codes(with_min_isr(2))
+
+
+def test_min_isr_above_rf_means_what_the_version_makes_of_it() -> None:
+    """Before 3.7 the sentence says that writes are refused, since then that it is capped."""
+    topic = with_min_isr(4)
+    cluster = Cluster(SIX, (topic,))
+    said = {
+        version: " ".join(map(str, check_topic(topic, cluster, config_of(topic, version, {}))))
+        for version in ("3.6", "3.7")
+    }
+    assert "Kafka 3.6 refuses every acks=all write" in said["3.6"]
+    assert "it counts as 3" in said["3.7"]
+    assert "KRA102" in said["3.7"]
+    assert "KRA102" not in said["3.6"]
+
+
+def test_unclean_by_default_is_named_so() -> None:
+    """Before 0.11 unclean election is on unless switched off, and the finding says it."""
+    topic = with_min_isr(2)
+    found = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, "0.10.2", {}))
+    assert any("the default of Kafka 0.10.2" in str(f) for f in found if f.code == "KRA302")
+
+
+CLUSTERS = [
+    ("KRA301", {1: "a", 2: "b"}),
+    ("KRA309", {1: "a", 2: "b", 3: None}),
+    ("KRA310", {1: None, 2: None}),
+    ("KRA311", {1: "a", 2: "a", 3: "b", 4: "c"}),
+]
+
+
+@pytest.mark.parametrize(("code", "brokers"), CLUSTERS)
+def test_a_cluster_that_has_it(code: str, brokers: dict[int, str | None]) -> None:
+    """Each finding about racks is made where it applies, and no other with it."""
+    assert [f.code for f in check_cluster(Cluster(brokers))] == [code]
+
+
+PRODUCERS = [
+    ("KRA401", {"delivery_timeout_ms": 9_000, "request_timeout_ms": 5_000}),
+    ("KRA402", {"delivery_timeout_ms": 120_000}),
+    ("KRA403", {"retries": 0}),
+    ("KRA404", {"acks": 1}),
+    ("KRA405", {"enable_idempotence": False}),
+]
+
+
+@pytest.mark.parametrize(("code", "settings"), PRODUCERS)
+def test_a_producer_that_has_it(code: str, settings: dict[str, object]) -> None:
+    """Each finding about a producer is made where it applies."""
+    config = Config(**{"acks": "all", **settings})
+    assert code in {finding.code for finding in check_producer(config, CARD)}
+
+
+DESTROYED = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 2, "minutes": 60},
+            "destroyed": {"per_year": 1, "hours": 2},
+        },
+    }
+)
+ELR = Config(kafka_version="4.1", replication_factor=3, min_insync_replicas=2, acks="all")
+
+
+def replacement_words(config: Config, card: FailureModel = DESTROYED) -> list[str]:
+    return [str(found) for found in check_replacement(evaluate(Cluster(SIX), config, card))]
+
+
+def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None:
+    """The finding is there with ELR and clean elections, and nowhere else, with its share.
+
+    Without ELR, with unclean elections, with one replica, or where no disk is ever lost, starting
+    an empty broker early makes no difference of this kind.
+    """
+    share = empty_leader_share(evaluate(Cluster(SIX), ELR, DESTROYED))
+    assert share is not None
+    assert replacement_words(ELR) == [
+        f"KRA312 {100 * share:.0f} % of the modelled losses are due to a broker that leads empty."
+    ]
+    for other in (
+        ELR.changed(eligible_leader_replicas=False),
+        ELR.changed(kafka_version="3.9"),
+        ELR.changed(unclean_leader_election_enable=True),
+        ELR.changed(replication_factor=1, min_insync_replicas=1),
+    ):
+        assert replacement_words(other) == []
+    assert replacement_words(ELR, CARD) == []
+
+
+def test_a_small_share_is_not_worth_a_finding() -> None:
+    """Rarer crashes empty the ELR less often; below a hundredth of the losses nothing is said."""
+    rare = DESTROYED.with_values({"broker.crash.per_year": 0.001})
+    share = empty_leader_share(evaluate(Cluster(SIX), ELR, rare))
+    assert share is not None
+    assert 0 < share < 0.01
+    assert replacement_words(ELR, rare) == []
+
+
+def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> None:
+    """The worst topic has one replica, which nobody replaces: the next is named, the third not."""
+    topics = (
+        with_min_isr(2, name="third"),
+        with_min_isr(1, name="second"),
+        with_min_isr(1, ONE, name="first"),
+    )
+    found = audit(Cluster(SIX, topics), DESTROYED, kafka_version="4.1")
+    assert [topic.topic.name for topic in found.topics] == ["first", "second", "third"]
+    told = [str(f) for f in found.findings if f.code == "KRA312"]
+    assert len(told) == 1
+    assert "of the modelled losses of second are" in told[0]
+
+
+def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
+    """A topic with two replicas in a rack that may lose power has the share of just that placement.
+
+    Kafka would spread the replicas over three racks, with another share.
+    """
+    card = FailureModel.from_dict(
+        {**DESTROYED.to_dict(), "rack": {"power": {"per_year": 0.05, "minutes": 60}}}
+    )
+    there = ((1, 4, 2),)
+    topic = with_min_isr(2, partition(replicas=there[0]))
+    found = audit(Cluster(SIX, (topic,)), card, kafka_version="4.1")
+    (told,) = (f for f in found.findings if f.code == "KRA312")
+    result = evaluate(Cluster(SIX), ELR, card, Workload(partitions=1), placement=there)
+    assert [told] == list(check_replacement(result, "t", there))
+    assert [told] != list(check_replacement(result, "t"))
+
+
+def test_every_rule_is_shown_by_a_test() -> None:
+    """No rule of the catalogue is without an example above, and codes are what they are for."""
+    shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)} | {"KRA304", "KRA312"}
+    assert shown == set(RULES)
+    assert all(rule.code == code for code, rule in RULES.items())
+
+
+def test_partitions_are_counted_and_named() -> None:
+    """A finding about some partitions says how many of all, and which."""
+    topic = with_min_isr(2, partition(0), partition(1, leader=None), partition(2, leader=None))
+    cluster = Cluster(SIX, (topic,))
+    (found,) = check_topic(topic, cluster, config_of(topic, "4.1", {}))
+    assert found.partitions == (1, 2)
+    assert str(found) == "KRA104 t: 2 of 3 partitions without a leader."
+    assert found.to_dict()["weight"] == "broken"
+
+
+@pytest.mark.parametrize("limit", [None, 1e-9])
+def test_the_finding_and_the_file_agree_on_patience(limit: float | None) -> None:
+    """What is said of delivery.timeout.ms names the recommended file's value, and what is gained.
+
+    Without a limit on records given up the default stands; with one that it misses, it does not.
+    """
+    card = load_model("three_az_cloud")
+    goals = Goals(records_refused_per_year=limit)
+    advice = recommend(Cluster(SIX), card, goals=goals)
+    recommended = advice.best.config.delivery_timeout_ms
+    assert (recommended == 120_000) == (limit is None)
+    told = [found for found in advice.findings if found.code == "KRA402"]
+    assert [f"is {recommended // 1000:,} s, shorter than" in found.detail for found in told] == [
+        True
+    ]
+    assert f"\ndelivery.timeout.ms={recommended}\n" in advice.files()["producer.properties"]
+    assert "Raise" not in told[0].rule.remedy
+    alike = [c for c in advice.choices if c.name == advice.best.name]
+    assert len(alike) == 3
+    for choice in alike:
+        given_up = significant(choice.reliability.records_refused_per_year)
+        waited = f"{choice.config.delivery_timeout_ms / 1000:,g} s"
+        assert f"{given_up} after {waited}" in told[0].detail

@@ -1,0 +1,366 @@
+"""The search for settings, with measures made up so that the right answer is known."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import pytest
+
+from advisor.advice import Goals, recommend
+from advisor.advice.choice import ranked
+from advisor.advice.era import version_of
+from advisor.advice.goals import decades_short, judge
+from advisor.advice.search import candidates, search, usual_config
+from advisor.advice.tolerance import Survival
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.errors import InputError, NotComputedError
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import NEWEST_KNOWN
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability, tolerance
+from advisor.reliability.workload import Workload
+
+CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1, "hours": 12}}})
+SIX = Cluster.uniform(brokers=6, racks=3)
+TWO_RACKS = Cluster.uniform(brokers=4, racks=2)
+LOAD = Workload(partitions=1)
+
+
+def made_up(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
+    """Lose 10^-3 for each copy an acknowledgement needs, refuse less the more may be missing."""
+    real = evaluate(cluster, config.changed(replication_factor=1, min_insync_replicas=1), model)
+    least = config.min_insync_replicas if config.acks == "all" else 0
+    spare = config.replication_factor - max(least, 1)
+    lost = 10.0 ** (-3 * least - 1)
+    return replace(
+        real,
+        loss_probability_per_year=lost,
+        loss_events_per_year=lost,
+        mean_years_to_loss=1 / lost,
+        write_unavailability=10.0 ** (-3 * spare - 2),
+        read_unavailability=10.0 ** (-3 * config.replication_factor),
+        records_refused_per_year=1e6 / (config.delivery_timeout_ms or 1),
+        config=config,
+        load=load,
+        intervals={},
+    )
+
+
+def found(cluster: Cluster = SIX, **goals: object) -> tuple[int, int, object]:
+    config = search(made_up, cluster, CARD, LOAD, Goals(**goals)).best.config
+    return config.replication_factor, config.min_insync_replicas, config.acks
+
+
+def test_the_cheapest_that_meets_the_goals_wins() -> None:
+    """Fewer replicas are taken where they do, more where they must."""
+    assert found() == (3, 2, "all")
+    assert found(loss_probability_per_year=1e-3) == (2, 1, "all")
+    assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
+    assert found(loss_probability_per_year=1e-9) == (4, 3, "all")
+
+
+def test_among_equals_the_one_furthest_inside_its_goals_wins() -> None:
+    """With room on both sides the setting that wastes neither is taken."""
+    assert found(loss_probability_per_year=1e-2, write_unavailability=1e-7) == (3, 1, "all")
+    assert found(loss_probability_per_year=1e-5, write_unavailability=1e-2) == (2, 2, "all")
+
+
+def test_what_is_to_be_survived_counts() -> None:
+    """A rack to be survived rules out what one rack can stop, whatever the probabilities say."""
+    assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
+    loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1.0}
+    assert found(survive="rack", **loose) == (3, 2, "all")
+    assert found(survive="broker", **loose) == (3, 2, "all")
+
+
+def test_two_racks_get_the_best_compromise_and_the_reason() -> None:
+    """Where nothing meets every goal the verdict says which is missed, and why two racks cannot."""
+    answer = search(made_up, TWO_RACKS, CARD, LOAD, Goals(survive="rack"))
+    assert not answer.best.meets_all
+    assert len(answer.best.unmet) == 1
+    assert not any(choice.meets_all for choice in answer.choices)
+    assert "No setting meets every goal" in answer.verdict
+    assert "Two racks never give both" in answer.verdict
+    fewest = min(len(choice.unmet) for choice in answer.choices)
+    assert len(answer.best.unmet) == fewest
+
+
+def test_goals_that_cannot_be_judged_are_refused() -> None:
+    """A rack can only be survived where the racks are known."""
+    unknown = Cluster.uniform(brokers=3, racks=None)
+    with pytest.raises(InputError, match="needs the rack of every broker"):
+        search(made_up, unknown, CARD, LOAD, Goals(survive="rack"))
+    assert search(made_up, unknown, CARD, LOAD, Goals(survive="broker")).best.meets_all
+
+
+def test_patience_is_bought_only_when_it_is_asked_for() -> None:
+    """A longer delivery timeout is compared, and taken where refused records are limited."""
+    answer = search(made_up, SIX, CARD, LOAD)
+    assert answer.best.config.delivery_timeout_ms == 120_000
+    assert {c.config.delivery_timeout_ms for c in answer.choices} == {120_000, 600_000, 1_800_000}
+    limited = search(made_up, SIX, CARD, LOAD, Goals(records_refused_per_year=1.0))
+    assert limited.best.config.delivery_timeout_ms == 1_800_000
+    assert limited.best.meets_all
+
+
+def test_what_cannot_be_computed_is_left_out_and_said() -> None:
+    """Replication factors beyond the exact model are named, and the others answer."""
+
+    def limited(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        if (config.replication_factor or 0) > 3:
+            raise NotComputedError("too large")
+        return made_up(cluster, config, model, load)
+
+    answer = search(limited, SIX, CARD, LOAD, Goals(loss_probability_per_year=1e-9))
+    assert answer.best.config.replication_factor == 3
+    assert sum("was left out: too large" in note for note in answer.notes) == 2
+
+    def never(*_: object) -> Reliability:
+        raise NotComputedError("never")
+
+    with pytest.raises(NotComputedError, match="never"):
+        search(never, SIX, CARD, LOAD)
+
+
+def test_every_ranked_settings_assumptions_are_noted_once() -> None:
+    """What holds for others than the best is said too, and for today's; the best one's first."""
+
+    def assuming(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        own = f"min ISR {config.min_insync_replicas} with acks={config.acks}"
+        return replace(made_up(cluster, config, model, load), assumptions=("racks", own))
+
+    today = Config(replication_factor=2, min_insync_replicas=1, acks=0)
+    answer = search(assuming, SIX, CARD, LOAD, current=today, kafka_version="4.1")
+    assert answer.best.config.min_insync_replicas == 2
+    assert answer.notes[:2] == ("Racks.", "Min ISR 2 with acks=all.")
+    assert answer.notes[-1] == "Min ISR 1 with acks=0."
+    assert sorted(answer.notes) == sorted(
+        {"Racks.", *(f"Min ISR {least} with acks=all." for least in (1, 2, 3))}
+        | {f"Min ISR 1 with acks={acks}." for acks in (0, 1)}
+    )
+
+
+def test_what_is_missed_is_said_with_its_goal() -> None:
+    """In the words of the goals, plain for one and many; without a digit left it is just beyond."""
+    one_rack = Cluster.uniform(brokers=3, racks=1)
+
+    def missed(**goals: float | None) -> str:
+        verdict = search(made_up, one_rack, CARD, LOAD, Goals(**goals)).verdict
+        return verdict.partition("No setting meets every goal; this one misses the ")[2]
+
+    assert missed(loss_probability_per_year=1e-12, write_unavailability=1e-9) == (
+        "goals for lost records (once in 10 million years; the goal is once in 1 trillion years) "
+        "and time without writes (5.3 minutes a year; the goal is less than a second a year)."
+    )
+    only = {"loss_probability_per_year": None}
+    assert missed(**only, records_refused_per_year=0.5) == (
+        "goal for refused records (0.56 a year; the goal is 0.5 a year)."
+    )
+    assert missed(**only, write_unavailability=9e-9) == (
+        "goal for time without writes (1.0e-08; the goal is 9.0e-09)."
+    )
+    assert missed(**only, write_unavailability=0.99999e-8) == (
+        "goal for time without writes (1.0e-08, just beyond the goal)."
+    )
+
+
+def test_the_table_is_for_people() -> None:
+    """Delivery timeouts and measures are shown without a needless digit or exponent."""
+
+    def patient(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        made = made_up(cluster, config, model, load)
+        return replace(made, records_refused_per_year=179e6 / (config.delivery_timeout_ms or 1))
+
+    page = search(patient, SIX, CARD, LOAD)._repr_html_().partition("<tbody>")[2]
+    rows = [re.findall("<td>(.*?)</td>", row) for row in page.split("<tr>")]
+    assert {(row[3], row[7]) for row in rows if row} == {
+        ("120", "1,500"),
+        ("600", "300"),
+        ("1,800", "99"),
+    }
+    old = search(made_up, SIX, CARD, LOAD, kafka_version="2.0")._repr_html_()
+    assert "<td>none</td>" in old
+
+
+def test_ranking_puts_what_meets_everything_first() -> None:
+    """The order of the choices is that of the ranking; no unmet goal stands before a met one."""
+    goals = Goals()
+    answer = search(made_up, SIX, CARD, LOAD, goals)
+    assert list(answer.choices) == ranked(answer.choices[::-1], goals)
+    met = [choice.meets_all for choice in answer.choices]
+    assert met == sorted(met, reverse=True)
+
+
+@pytest.mark.parametrize(("replicas", "worse"), [(3, 1.04), (5, 1.06)])
+def test_where_nothing_helps_the_fewest_replicas_do(replicas: int, worse: float) -> None:
+    """If the goal is missed all the same, five per cent less loss are not worth two replicas.
+
+    Of three replicas min ISR 2 is taken: a broker may go without loss, and one with writes.
+    """
+
+    def hopeless(
+        cluster: Cluster, config: Config, model: FailureModel, load: Workload
+    ) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        factor, least = config.replication_factor or 0, config.min_insync_replicas or 0
+        loss = 0.1 * (1.0 if factor == 5 else worse if factor == 3 else 2.0)
+        return replace(
+            found,
+            loss_probability_per_year=loss * (1.0 - 1e-4 * least),
+            write_unavailability=1e-6,
+            tolerates=tolerance(config),
+        )
+
+    best = search(hopeless, SIX, CARD, LOAD).best
+    assert best.config.replication_factor == replicas
+    assert replicas == 5 or best.config.min_insync_replicas == 2
+
+
+def test_where_nothing_helps_a_broker_may_still_go() -> None:
+    """Two replicas that lose as often as three are not advised: with them no broker may go."""
+
+    def site(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        return replace(
+            found,
+            loss_probability_per_year=0.1,
+            mean_years_to_loss=10.0,
+            # Every copy that writes wait for costs a fifth: no reason to do with one copy.
+            write_unavailability=1e-2 * 1.2 ** (config.min_insync_replicas or 0),
+            tolerates=tolerance(config),
+        )
+
+    answer = search(site, SIX, CARD, LOAD)
+    assert answer.best.name == "RF 3, min.insync.replicas 2, acks=all"
+    flat = replace(SIX, brokers=dict.fromkeys(SIX.brokers))
+    assert (
+        "RF 2 with min.insync.replicas 1 misses the same goals: an acknowledged record is lost as "
+        "often, and no brokers instead of one broker may go without a loss."
+    ) in search(site, flat, CARD, LOAD).why
+
+
+def test_candidates_follow_the_version() -> None:
+    """Every min ISR is tried from 0.8.2, a producer that retries everywhere, unclean off."""
+    assert [(c.min_insync_replicas, c.acks) for c in candidates("4.1", 3)] == [
+        (1, "all"),
+        (1, 1),
+        (2, "all"),
+        (3, "all"),
+    ]
+    assert [c.min_insync_replicas for c in candidates("4.1", 5)] == [2, 3, 4]
+    assert [c.min_insync_replicas for c in candidates("0.8.1", 3)] == [1, 1]
+    assert all(c.retries for v in ("0.8.2", "2.0", "2.1", "4.1") for c in candidates(v, 2))
+    assert not any(c.unclean_leader_election_enable for c in candidates("0.10.0", 3))
+
+
+def test_goals_are_checked() -> None:
+    """A goal that is no number, not finite, negative or a fraction above one is refused."""
+    for wrong in (math.nan, math.inf, -1e-6, 2.0, True, "1e-6"):
+        with pytest.raises(InputError):
+            Goals(loss_probability_per_year=wrong)
+    with pytest.raises(InputError, match="survive='zone'"):
+        Goals(survive="zone")
+    assert Goals(records_refused_per_year=5e6).limits["records_refused_per_year"] == 5e6
+
+
+def test_goals_are_judged_at_their_limit() -> None:
+    """A measure equal to its limit meets it; what is beyond counts in powers of ten."""
+    goals = Goals(write_unavailability=None)
+    assert judge(goals, {"loss_probability_per_year": 1e-6}, None) == {
+        "loss_probability_per_year": True
+    }
+    assert decades_short(goals, {"loss_probability_per_year": 1e-4}) == pytest.approx(2.0)
+    assert decades_short(goals, {"loss_probability_per_year": 1e-8}) == 0.0
+    met = judge(Goals(), dict.fromkeys(goals.limits | {"write_unavailability": 1}, 0.0), None)
+    assert all(met.values())
+    half = Survival(share=1, without_loss=True, writable=False, writable_while_patching=False)
+    judged = judge(goals, {"loss_probability_per_year": 0.0}, half)
+    assert (judged["survive_without_loss"], judged["survive_writable"]) == (True, False)
+
+
+def test_the_exact_model_answers() -> None:
+    """With the real model the verdict names the settings, the racks, losses and refusals."""
+    answer = recommend(SIX, CARD, LOAD)
+    assert answer.verdict.startswith(f"{answer.best.name} on your six brokers in three racks: ")
+    assert answer.tolerances.startswith("Brokers that may be lost together: ")
+    assert repr(answer).startswith(answer.verdict)
+    assert answer.explain().startswith(answer.verdict)
+    assert answer.verdict.split(": ")[0] in answer._repr_html_()
+    table = answer.table()
+    assert len(table) == len(answer.choices)
+    for measure in ("loss_probability_per_year", "write_unavailability"):
+        assert (table[f"{measure}_low"] <= table[measure]).all()
+        assert (table[measure] <= table[f"{measure}_high"]).all()
+    assert table["meets_all"].tolist() == [choice.meets_all for choice in answer.choices]
+    json.dumps(answer.to_dict())
+
+
+def test_neighbours_are_spoken_of() -> None:
+    """Why RF 3: RF 2 is too few for losing a rack and RF 4 would be worse."""
+    answer = search(made_up, SIX, CARD, LOAD)
+    why = " ".join(answer.why)
+    assert "RF 2 is too few for losing a rack" in why
+    assert "RF 4 would be worse for losing a rack: one rack then holds 2 of the 4" in why
+    assert "With acks=1 an acknowledged record would be lost" in why
+
+
+def test_what_is_rare_either_way_is_still_compared() -> None:
+    """Less than once in a million years both: the reason for min ISR 2 is how much rarer it is."""
+
+    def rare(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
+        found = made_up(cluster, config, model, load)
+        return replace(found, mean_years_to_loss=1e8 * 1000.0 ** (config.min_insync_replicas or 0))
+
+    why = " ".join(search(rare, SIX, CARD, LOAD).why)
+    assert "With min.insync.replicas 1 losses would come 1,000 times as often" in why
+    assert "With min.insync.replicas 3 losses would come more seldom" in why
+    assert why.count("in both cases less than once in a million years") == 2
+
+
+def test_topics_and_load_come_from_the_description() -> None:
+    """Partitions of the users' topics are added up, and what most of them have is the current."""
+    replicas = (1, 2, 3)
+    many = Topic("many", tuple(Partition(i, 1, replicas, replicas) for i in range(5)))
+    few = Topic("few", (Partition(0, 1, (1,), (1,)),), {"min.insync.replicas": "1"})
+    inner = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),))
+    cluster = Cluster(SIX.brokers, (inner, few, many), kafka_version="3.9")
+    answer = search(made_up, cluster, CARD)
+    assert answer.load.partitions == 6
+    assert answer.current is not None
+    assert answer.current.config.replication_factor == 3
+    assert answer.topics == ("__consumer_offsets", "few", "many")
+    assert any("6 partitions were assumed" in note for note in answer.notes)
+    only = search(made_up, cluster, CARD, topics=["few"])
+    assert only.load.partitions == 1
+    assert not any("many" in line for line in only.commands())
+    with pytest.raises(InputError, match="no topic 'nope'"):
+        search(made_up, cluster, CARD, topics=["nope"])
+    assert usual_config((inner,), "3.9") is None
+
+
+def test_the_version_is_what_the_columns_allow() -> None:
+    """Stated wins; ELR columns fit the newest, ids alone at most 3.7, neither at most 2.7."""
+
+    def described(**partition: object) -> Cluster:
+        topic_id = partition.pop("topic_id", None)
+        topic = Topic("t", (Partition(0, 1, (1,), (1,), **partition),), topic_id=topic_id)
+        return Cluster({1: None}, (topic,), source="describe.txt")
+
+    assert version_of(described(), "3.1") == ("3.1", "")
+    assert "newer than" in version_of(described(), "99.0")[1]
+    assert version_of(described(), NEWEST_KNOWN) == (NEWEST_KNOWN, "")
+    assert version_of(replace(described(), kafka_version="2.2"))[0] == "2.2"
+    assert version_of(described(elr=(), topic_id="x"))[0] == NEWEST_KNOWN
+    assert version_of(described(topic_id="x"))[0] == "3.7"
+    assert version_of(described())[0] == "2.7"
+    assert version_of(replace(described(), source="cluster.toml"))[0] == NEWEST_KNOWN
+    assert version_of(Cluster({1: None}))[0] == NEWEST_KNOWN
+    assert all("--kafka-version" in version_of(c)[1] for c in (described(), Cluster({1: None})))

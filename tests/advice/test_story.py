@@ -1,0 +1,32 @@
+"""How a loss would happen, told as a scenario that runs."""
+
+import pytest
+
+from advisor.advice.story import tell
+from advisor.protocol.rules.config import Config
+from advisor.protocol.scenario.player import play
+
+
+@pytest.mark.parametrize(
+    ("settings", "faults"),
+    [
+        ({"replication_factor": 1}, "1 fault is enough to lose an acknowledged record ("),
+        ({"replication_factor": 2, "min_insync_replicas": 1}, "2 faults are enough"),
+        ({"replication_factor": 3, "min_insync_replicas": 2}, "3 faults are enough"),
+        ({"replication_factor": 3, "acks": 1}, "1 fault is enough"),
+    ],
+)
+def test_the_fewest_faults(settings, faults):
+    """As many faults as there are copies lose a record; acks=1 needs but one. The story plays."""
+    story = tell(Config(**settings))
+    assert story.said.startswith(faults)
+    assert (", and fewer are not (" in story.said) == ("faults" in faults)
+    assert play(story.scenario).ok
+    assert "NoAcknowledgedRecordLost" in story.scenario
+
+
+def test_where_nothing_is_found():
+    """The answer says how far the search looked."""
+    story = tell(Config(replication_factor=4, min_insync_replicas=3))
+    assert story.scenario == ""
+    assert "60,0" in story.said

@@ -1,0 +1,322 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.cluster import Cluster, Partition, Topic, format_describe, load_cluster
+from advisor.cluster.formats.describe import parse_configs, parse_describe
+from advisor.errors import InputError
+
+SAMPLES = {
+    "0.8.0": "topic: test\tpartition: 0\tleader: 0\treplicas: 0,1,2\tisr: 0,1,2\n",
+    "2.1": (
+        "Topic:foo\tPartitionCount:1\tReplicationFactor:3\tConfigs:min.insync.replicas=2,"
+        "retention.ms=1\n\tTopic: foo\tPartition: 0\tLeader: 5\tReplicas: 5,6,7\tIsr: 5,6,7\n"
+    ),
+    "2.7": (
+        "Topic: foo\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
+        "\tTopic: foo\tPartition: 0\tLeader: 5\tReplicas: 5,6,7\tIsr: 5,6,7"
+        "\tAdding Replicas: 8\tRemoving Replicas: 5\n"
+    ),
+    "3.7": (
+        "Topic: foo\tTopicId: lED9sW0yRFu76ZK5JKO2KA\tPartitionCount: 1\tReplicationFactor: 3\t"
+        "Configs: min.insync.replicas=2\n"
+        "\tTopic: foo\tPartition: 0\tLeader: 2\tReplicas: 2,3,1\tIsr: 2,3,1\n"
+    ),
+    "3.9": (
+        "Topic: orders\tTopicId: lED9sW0yRFu76ZK5JKO2KA\tPartitionCount: 1\tReplicationFactor: 3\t"
+        "Configs: min.insync.replicas=2,unclean.leader.election.enable=false\n"
+        "\tTopic: orders\tPartition: 0\tLeader: 2\tReplicas: 2,3,1\tIsr: 2,3,1"
+        "\tElr: \tLastKnownElr: \n"
+    ),
+    "4.1": (
+        "Topic: orders\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
+        "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1,2,3\tIsr: "
+        "\tElr: 1,2\tLastKnownElr: 1\n"
+        "\tTopic: orders\tPartition: 1\tLeader: none\tReplicas: 2,3,1\tIsr: 2"
+        "\tElr: N/A\tLastKnownElr: N/A\n"
+    ),
+}
+
+
+def only(text):
+    (topic,) = parse_describe(text, "x.txt")
+    return topic
+
+
+def test_the_oldest_era_has_small_letters_and_no_header():
+    """0.8.0's kafka-list-topic.sh prints one lower-case line for each partition."""
+    topic = only(SAMPLES["0.8.0"])
+    assert topic == Topic("test", (Partition(0, 0, (0, 1, 2), (0, 1, 2)),))
+
+
+def test_the_header_without_blanks_is_read():
+    """0.8.1 to 2.3 put no blank after the header's colons."""
+    topic = only(SAMPLES["2.1"])
+    assert topic.configs == {"min.insync.replicas": "2", "retention.ms": "1"}
+    assert topic.partitions == (Partition(0, 5, (5, 6, 7), (5, 6, 7)),)
+
+
+def test_a_running_reassignment_is_read():
+    """2.6 and later name the replicas that come and go; a broker only named there exists."""
+    topic = only(SAMPLES["2.7"])
+    assert topic.partitions[0].adding == (8,)
+    assert topic.partitions[0].removing == (5,)
+    assert list(load_cluster(SAMPLES["2.7"]).brokers) == [5, 6, 7, 8]
+
+
+def test_the_topic_id_is_read():
+    """2.8 and later print the topic's id."""
+    assert only(SAMPLES["3.7"]).topic_id == "lED9sW0yRFu76ZK5JKO2KA"
+
+
+def test_the_elr_is_a_list_or_empty_or_unknown():
+    """3.8 and later print a list, nothing (an empty ELR), or N/A (the broker cannot tell)."""
+    assert only(SAMPLES["3.9"]).partitions[0].elr == ()
+    first, second = only(SAMPLES["4.1"]).partitions
+    assert (first.isr, first.elr, first.last_known_elr) == ((), (1, 2), (1,))
+    assert (second.isr, second.elr, second.last_known_elr) == ((2,), None, None)
+    assert first.leader is second.leader is None
+
+
+@pytest.mark.parametrize("version", SAMPLES)
+def test_the_writer_prints_each_sample_byte_for_byte(version):
+    """What was read from a version's output is printed again in the very same columns."""
+    assert format_describe(only(SAMPLES[version]), version) == SAMPLES[version]
+
+
+def test_a_pending_deletion_is_read_in_both_spellings():
+    """0.11 to 2.3 print MarkedForDeletion:true, later versions put a blank."""
+    for version in ("2.1", "2.7"):
+        text = SAMPLES[version].replace("\n\t", "\tMarkedForDeletion:true\n\t", 1)
+        topic = only(text)
+        assert topic.marked_for_deletion
+        assert "MarkedForDeletion" not in str(topic.configs)
+        assert only(format_describe(topic, "2.1")).marked_for_deletion
+        assert only(format_describe(topic, "3.0")).marked_for_deletion
+
+
+@pytest.mark.parametrize("version", SAMPLES)
+@pytest.mark.parametrize(
+    "paste",
+    [
+        lambda text: text.replace("\t", "    "),
+        lambda text: text.replace("\t", " "),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.rstrip("\n"),
+        lambda text: "$ bin/kafka-topics.sh --describe --topic foo\n# ours\n\n" + text + "$ \n",
+        lambda text: text.replace("\t", "\t", 1).replace("Isr:", "\n   Isr:"),
+        lambda text: "\n".join("kafka-1  | " + line for line in text.split("\n")),
+        lambda text: "\x1b[1m" + text.replace("\n", "\x1b[0m\n"),
+        lambda text: text.replace("Leader: none", "Leader: -1"),
+    ],
+)
+def test_what_a_terminal_or_chat_does_to_the_text_changes_nothing(version, paste):
+    """Tabs become blanks, lines break, marks, prompts and prose come along."""
+    assert parse_describe(paste(SAMPLES[version]), "x") == parse_describe(SAMPLES[version], "x")
+
+
+def test_several_topics_and_any_order_are_read():
+    """Topics keep the order of the output, partitions are sorted, headers may be missing."""
+    lines = [
+        "Topic: b\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 2,1",
+        "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: cleanup.policy=compact,delete",
+        "Topic: a\tPartition: 0\tLeader: 3\tReplicas: 3\tIsr: 3",
+        "Topic: b\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1",
+    ]
+    b, a = parse_describe("\n".join(lines), "x")
+    assert (b.name, [p.index for p in b.partitions], a.name) == ("b", [0, 1], "a")
+    assert a.configs == {"cleanup.policy": "compact,delete"}
+
+
+@pytest.mark.parametrize(
+    ("text", "configs"),
+    [
+        ("", {}),
+        ("a=1", {"a": "1"}),
+        ("cleanup.policy=compact,delete", {"cleanup.policy": "compact,delete"}),
+        ("a=1,2,b.c=x,y,z,d=", {"a": "1,2", "b.c": "x,y,z", "d": ""}),
+        (
+            "follower.replication.throttled.replicas=0:1,0:2,retention.ms=5",
+            {"follower.replication.throttled.replicas": "0:1,0:2", "retention.ms": "5"},
+        ),
+    ],
+)
+def test_config_values_may_hold_commas(text, configs):
+    """Only a comma before the next key= parts two settings."""
+    assert parse_configs(text, "x") == configs
+
+
+GOOD = (
+    "Topic: t\tPartitionCount: 2\tReplicationFactor: 3\tConfigs: \n"
+    "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2,3\n"
+    "\tTopic: t\tPartition: 1\tLeader: 2\tReplicas: 2,3,1\tIsr: 2,3,1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Isr: 2,3,1\n", "Isr: 2,3,9\n", r"x\.txt:3: .*broker 9 as Isr but not in its Replicas"),
+        ("Leader: 2", "Leader: 9", r"x\.txt:3: .*broker 9 as Leader"),
+        ("Partition: 1", "Partition: 0", r"x\.txt:3: partition 0 of topic t was already .*txt:2"),
+        ("Replicas: 1,2,3", "Replicas: 1,2,2", r"x\.txt:2: .*twice in Replicas"),
+        ("Replicas: 1,2,3", "Replicas: 1,b,3", r"x\.txt:2: Replicas '1,b,3' is not a list"),
+        ("Replicas: 1,2,3", "Replicas: 1,2,", r"x\.txt:2: Replicas '1,2,' is not a list"),
+        ("Replicas: 1,2,3", "Replicas: 1,99999999999", r"not a list of broker ids"),
+        ("Replicas: 1,2,3", "Replicas: ", r"x\.txt:2: partition 0 has no replicas"),
+        ("Partition: 1", "Partition: one", r"x\.txt:3: Partition 'one' is not a number"),
+        ("Leader: 1", "Leader: x", r"x\.txt:2: Leader 'x' is not a number"),
+        ("Isr: 1,2,3", "Isr: ", r"x\.txt:2: .*leader 1 and an empty Isr"),
+        ("Count: 2", "Count: 5", r"x\.txt:1: .*PartitionCount 5 but 2 partition lines"),
+        ("Count: 2", "Count: two", r"x\.txt:1: PartitionCount 'two' is not a number"),
+        ("Factor: 3", "Factor: 2", r"x\.txt:1: .*ReplicationFactor 2 but .* 3 replicas"),
+        ("\tReplicas: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Replicas"),
+        ("\tIsr: 1,2,3", "", r"x\.txt:2: the line is cut, it has no Isr"),
+        ("\tConfigs: ", "", r"x\.txt:1: the line is cut, it has no Configs"),
+        ("Isr: 1,2,3", "Isr: 1,2,3\tElr: 1", r"x\.txt:2: the line is cut, it has no LastKnownElr"),
+        ("Isr: 2,3,1", "Isr: 2,3,1\tElr: \tLastKnownElr: ", r"x\.txt:3: some lines .* have Elr"),
+        ("Leader: 1", "Leader: 1\tLeader: 1", r"x\.txt:2: this line has Leader twice"),
+        ("\tTopic: t\tPartition: 0", "\tion: 0", r"x\.txt:2: this line has Leader but no Topic"),
+        ("Topic: t\tPartition: 0", "Topic: t t\tPartition: 0", r"x\.txt:2: 't t' is not the name"),
+        ("Configs: ", "Configs: nonsense", r"x\.txt:1: Configs has 'nonsense'"),
+        ("Configs: ", "Configs: min.insync.replicas=x", r"x\.txt:1: .*min\.insync\.replicas=x"),
+    ],
+)
+def test_a_broken_output_is_refused_with_its_line(old, new, said):
+    """One sentence names the file, the line, what is wrong and what to do."""
+    assert old in GOOD
+    assert len(only(GOOD).partitions) == 2
+    with pytest.raises(InputError, match=said) as caught:
+        parse_describe(GOOD.replace(old, new, 1), "x.txt")
+    assert "\n" not in str(caught.value)
+    assert "kafka-topics.sh --describe" in str(caught.value) or "keep one" in str(caught.value)
+
+
+def test_two_outputs_in_one_file_are_refused():
+    """Which of two readings holds is not for us to guess."""
+    with pytest.raises(InputError, match=r"x\.txt:4: topic t is described a second time"):
+        parse_describe(GOOD + GOOD, "x.txt")
+
+
+def test_partitions_of_different_size_are_real():
+    """A reassignment can give partitions different factors; the header counts one of them."""
+    text = GOOD.replace("Replicas: 2,3,1\tIsr: 2,3,1", "Replicas: 2,3\tIsr: 2,3")
+    assert [p.replication_factor for p in only(text).partitions] == [3, 2]
+
+
+@pytest.mark.parametrize("version", ["0.8.0", "2.1", "2.7", "3.7", "3.9", "4.1"])
+def test_no_cut_ever_yields_other_numbers_where_it_can_be_known(version):
+    """Cut anywhere: refused, or the same topics; only the last ISR's tail cannot be missed."""
+    text = SAMPLES[version]
+    whole = parse_describe(text, "x")
+    for end in range(len(text)):
+        try:
+            read = parse_describe(text[:end], "x")
+        except InputError:
+            continue
+        if read != whole:
+            # An old line has no label after the ISR (or the list of removing replicas, or the
+            # ELR) that could be found missing.
+            assert text[:end].rstrip()[-1].isdigit() or text[:end].endswith((" ", ":"))
+            assert len(read) == len(whole)
+            for one, two in zip(read[0].partitions, whole[0].partitions, strict=True):
+                assert (one.index, one.leader, one.replicas) == (
+                    two.index,
+                    two.leader,
+                    two.replicas,
+                )
+
+
+IDS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=True)
+NAMES = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True)
+KEYS = st.from_regex(r"[a-z][a-z.]{0,20}", fullmatch=True).filter(lambda k: "min.insync" not in k)
+VALUES = st.from_regex(r"([a-z0-9:]+(,[a-z0-9:]+)*)?", fullmatch=True)
+
+
+@st.composite
+def partitions(draw, index, elr):
+    replicas = tuple(draw(IDS))
+    isr = draw(st.lists(st.sampled_from(replicas), unique=True))
+    out = tuple(broker for broker in replicas if broker not in isr)
+    known = draw(st.sampled_from([(), out[:1], out])) if elr else None
+    return Partition(index, isr[0] if isr else None, replicas, tuple(isr), known, known)
+
+
+@st.composite
+def topics(draw, elr):
+    count = draw(st.integers(1, 4))
+    return Topic(
+        name=draw(NAMES),
+        partitions=tuple(draw(partitions(index, elr)) for index in range(count)),
+        configs=draw(st.dictionaries(KEYS, VALUES, max_size=3)),
+        topic_id=draw(st.none() | st.just("lED9sW0yRFu76ZK5JKO2KA")),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(topic=topics(elr=True), version=st.sampled_from(["3.8", "4.0", "4.1", "4.2.1"]))
+def test_reading_undoes_writing(topic, version):
+    """Whatever a topic is like, the columns of 3.8 and later carry all of it."""
+    assert only(format_describe(topic, version)) == topic
+
+
+@settings(max_examples=100, deadline=None)
+@given(topic=topics(elr=False), version=st.sampled_from(["0.8.0", "0.8.2", "2.3", "2.4", "3.7"]))
+def test_older_columns_carry_what_they_have(topic, version):
+    """Partitions survive every era; ids came in 2.8, configs in 0.8.1."""
+    numbers = tuple(map(int, version.split(".")))
+    expected = Topic(
+        topic.name,
+        topic.partitions,
+        topic.configs if numbers >= (0, 8, 1) else {},
+        topic.topic_id if numbers >= (2, 8) else None,
+    )
+    assert only(format_describe(topic, version)) == expected
+
+
+def test_the_writer_knows_when_columns_came():
+    """Elr in 3.8, TopicId in 2.8, the reassignment in 2.6, blanks in the header in 2.4."""
+    moving = Partition(0, 1, (1, 2, 3), (1, 2), (), (), adding=(3,), removing=(1,))
+    topic = Topic("t", (moving,), {"a": "1"}, "id")
+    printed = {
+        v: format_describe(topic, v)
+        for v in ["2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "3.7", "3.8"]
+    }
+    assert [v for v in printed if "Topic: t\tPartitionCount" in printed[v]] == [
+        "2.4",
+        "2.5",
+        "2.6",
+        "2.7",
+    ]
+    assert [v for v in printed if "Adding Replicas: 3" not in printed[v]] == ["2.3", "2.4", "2.5"]
+    assert [v for v in printed if "TopicId: id" in printed[v]] == ["2.8", "3.7", "3.8"]
+    assert [v for v in printed if "Elr" in printed[v]] == ["3.8"]
+    assert [v for v in printed if "Factor:3" in printed[v] or "Factor: 3" in printed[v]] == [
+        "2.3",
+        "2.4",
+    ]
+    assert format_describe(Cluster({1: None}), "4.1") == ""
+    with pytest.raises(InputError, match="'four' is not a Kafka version"):
+        format_describe(topic, "four")
+
+
+OLD = (
+    "topic: t\tpartition: 0\tleader: 1\treplicas: 1,2\tisr: 1,2\n"
+    "topic: t\tpartition: 1\tleader: 2\treplicas: 1,2\tisr: 1,2\n"
+)
+
+
+@pytest.mark.parametrize("rest", ["t", "Top", "\ttopic", "topic:", "topic: t", "topic: t\tpart"])
+def test_a_line_that_only_begins_is_refused_even_without_a_header(rest):
+    """Without a header no count tells that a line is missing, so its first letters must."""
+    assert len(only(OLD).partitions) == 2
+    with pytest.raises(InputError, match=r"x:3: the (output|line) is cut"):
+        parse_describe(OLD + rest, "x")
+
+
+def test_an_isr_that_ends_before_its_leader_is_cut():
+    """A leader is always in its own ISR, so a last line that ends before it has been cut."""
+    with pytest.raises(InputError, match=r"x:2: the line is cut in its Isr"):
+        parse_describe(OLD.removesuffix(",2\n"), "x")
+    assert only(OLD.removesuffix("\n")) == only(OLD)

@@ -1,0 +1,386 @@
+"""Why nothing comes of an address: one sentence each, and in bounded time."""
+
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+
+from advisor import load_cluster
+from advisor.__main__ import main
+from advisor.cluster.live.client_properties import Store, read_properties
+from advisor.cluster.live.reachability import Address, first_reached, parse_addresses
+from advisor.cluster.live.tls import tls_context
+from advisor.errors import InputError, MissingExtraError
+from certificates import authority
+
+LIMIT_MS = 1_500
+SLACK_S = 10.0  # for loading kafka-python on a busy machine
+
+Serve = Callable[[Callable[[socket.socket], None]], int]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Start servers that do with each connection what they are told to."""
+    listeners: list[socket.socket] = []
+
+    def started(behave: Callable[[socket.socket], None]) -> int:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def run() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=quietly, args=(connection,), daemon=True).start()
+
+        def quietly(connection: socket.socket) -> None:
+            try:
+                with connection:
+                    behave(connection)
+            except OSError:
+                pass
+
+        threading.Thread(target=run, daemon=True).start()
+        return int(listener.getsockname()[1])
+
+    yield started
+    for listener in listeners:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def silent(connection: socket.socket) -> None:
+    while connection.recv(1024):
+        pass
+
+
+def saying(answer: bytes) -> Callable[[socket.socket], None]:
+    def behave(connection: socket.socket) -> None:
+        connection.recv(1024)
+        connection.sendall(answer)
+
+    return behave
+
+
+def answer(request: bytes, body: bytes) -> bytes:
+    """Return the answer to a request: its length, the request's own number, and a body."""
+    return struct.pack(">i", len(body) + 4) + request[8:12] + body
+
+
+def hello(request: bytes) -> bytes:
+    """Answer ApiVersions in version 0, whichever was asked for: metadata and logins are known."""
+    newer = request[6:8] != b"\0\0"
+    known = [(3, 0, 1), (17, 0, 1), (18, 0, 0), (36, 0, 0)]
+    rows = b"".join(struct.pack(">hhh", *row) for row in known)
+    return answer(request, struct.pack(">hi", 35 if newer else 0, len(known)) + rows)
+
+
+def requests(connection: socket.socket) -> Iterator[bytes]:
+    """Greet as a broker does, and yield every other request; hang up at what is none."""
+    while (request := connection.recv(4096))[:1] == b"\0":
+        if request[4:6] == b"\0\x12":
+            connection.sendall(hello(request))
+        else:
+            yield request
+
+
+def greeting(connection: socket.socket) -> None:
+    """Greet as a broker does, and leave all else without an answer."""
+    for _ in requests(connection):
+        pass
+
+
+def hanging_up(connection: socket.socket) -> None:
+    """Greet as a broker does, and hang up at the first request after."""
+    next(requests(connection), None)
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def refusal(address: str, timeout_ms: int = LIMIT_MS, **options: object) -> str:
+    """Return the sentence, which came in time and names the address."""
+    begun = time.monotonic()
+    with pytest.raises(InputError) as caught:
+        load_cluster(address, timeout_ms=timeout_ms, **options)
+    assert time.monotonic() - begun < LIMIT_MS / 1000 + SLACK_S
+    text = str(caught.value)
+    assert address in text
+    assert "\n" not in text
+    return text.replace(address, "ADDRESS")
+
+
+def test_a_closed_port_is_refused_at_once() -> None:
+    """Nobody listens: the sentence says so, long before the time is up."""
+    said = refusal(f"127.0.0.1:{closed_port()}", timeout_ms=600_000)
+    assert "cannot be reached (connection refused)" in said
+
+
+def test_a_name_that_nobody_knows() -> None:
+    """A host that cannot be resolved is named."""
+    assert "no address is known by this name" in refusal("no-such-host.invalid:9092")
+
+
+@pytest.mark.parametrize(
+    ("behave", "said"),
+    [
+        (silent, "accepts connections and does not answer in time"),
+        (greeting, "accepts connections and does not answer in time"),
+        (saying(b""), "closes the connection without an answer"),
+        (saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "answers, but not as a Kafka broker does"),
+        (saying(b"SSH-2.0-OpenSSH_9.2\r\n"), "answers, but not as a Kafka broker does"),
+        (saying(b"\0\0"), "answers, but not as a Kafka broker does"),
+        (saying(bytes(range(256)) * 9), "answers, but not as a Kafka broker does"),
+        (saying(b"\x15\x03\x03\x00\x02\x02\x50"), "speaks TLS; give client properties with"),
+        (hanging_up, "breaks the connection off when asked; it may want a login"),
+    ],
+    ids=["silent", "greets only", "closes", "http", "ssh", "cut", "garbage", "tls", "sasl"],
+)
+def test_what_is_no_broker_is_told_apart(
+    behave: Callable[[socket.socket], None], said: str, serve: Serve
+) -> None:
+    """Silence, a foreign protocol, TLS, and a broker that wants a login: a sentence for each."""
+    assert said in refusal(f"127.0.0.1:{serve(behave)}")
+
+
+def test_every_address_is_tried_and_has_its_reason(serve: Serve) -> None:
+    """The first that answers is taken; when none does, each has its own reason."""
+    good, closed = serve(greeting), closed_port()
+    places = parse_addresses(f"127.0.0.1:{closed},127.0.0.1:{good}")
+    found = first_reached(places, None, "", 1000, time.monotonic() + 5)
+    assert found == Address("127.0.0.1", good)
+    mute = serve(silent)
+    with pytest.raises(InputError) as caught:
+        load_cluster(f"127.0.0.1:{closed},127.0.0.1:{mute}", timeout_ms=LIMIT_MS)
+    refused, waited = str(caught.value).split("; ")
+    assert refused.startswith(f"127.0.0.1:{closed} cannot be reached")
+    assert waited.startswith(f"127.0.0.1:{mute} accepts connections and does not answer")
+
+
+def login(code: int, taken: list[str]) -> Callable[[socket.socket], None]:
+    """A broker that answers SaslHandshake with an error and the mechanisms it takes."""
+    texts = b"".join(struct.pack(">h", len(text)) + text.encode() for text in taken)
+
+    def behave(connection: socket.socket) -> None:
+        asked = requests(connection)
+        request = next(asked, b"")
+        connection.sendall(answer(request, struct.pack(">hi", code, len(taken)) + texts))
+        next(asked, None)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (33, "does not take sasl.mechanism=PLAIN, but SCRAM-SHA-512, OAUTHBEARER"),
+        (34, "has no login at this port; leave SASL_ out of security.protocol"),
+        (0, "refuses the login; see sasl.jaas.config in "),
+    ],
+)
+def test_a_login_that_cannot_be_is_told_apart(
+    code: int, said: str, serve: Serve, tmp_path: Path
+) -> None:
+    """Another mechanism, no login at all, or the wrong password: a sentence for each."""
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        'sasl.jaas.config=M required username="alice" password="hush";\n'
+    )
+    port = serve(login(code, ["PLAIN"] if code == 0 else ["SCRAM-SHA-512", "OAUTHBEARER"]))
+    text = refusal(f"127.0.0.1:{port}", client_properties=path)
+    assert said in text
+    assert "hush" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        ("kafka:9092", [Address("kafka", 9092)]),
+        (
+            "a.example:1, b-2.example:65535",
+            [Address("a.example", 1), Address("b-2.example", 65535)],
+        ),
+        ("SASL_SSL://kafka:9093", [Address("kafka", 9093)]),
+        ("[::1]:9092", [Address("::1", 9092)]),
+        ("a:1,a:1", [Address("a", 1)]),
+    ],
+)
+def test_addresses_are_read(text: str, addresses: list[Address]) -> None:
+    """Several, with a protocol before them as Kafka prints it, and IPv6 in brackets."""
+    assert list(parse_addresses(text)) == addresses
+    assert str(Address("::1", 9092)) == "[::1]:9092"
+
+
+@pytest.mark.parametrize("text", ["kafka:0", "kafka:65536", "kafka:99999"])
+def test_a_port_that_cannot_be_is_refused(text: str) -> None:
+    """Ports go from 1 to 65535."""
+    with pytest.raises(InputError, match="ports are numbered 1 to 65535"):
+        load_cluster(text)
+
+
+def test_the_command_line_says_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong address, limit or file is one line on stderr and exit code 2."""
+    address = f"127.0.0.1:{closed_port()}"
+    missing = str(tmp_path / "none.properties")
+    for options, said in [
+        (["--timeout", "1"], "cannot be reached"),
+        (["--timeout", "0"], "give seconds"),
+        (["--command-config", missing], "this cannot be read (No such file or directory)"),
+    ]:
+        assert main(["audit", address, "--model", "three_az_cloud", *options]) == 2
+        printed = capsys.readouterr()
+        assert said in printed.err
+        assert printed.err.count("\n") == 1
+        assert printed.out == ""
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    """Where kafka-python is not installed, the sentence names the extra."""
+    code = (
+        "import sys; sys.modules['kafka'] = None\n"
+        "from advisor import AdvisorError, load_cluster\n"
+        "try: load_cluster('127.0.0.1:9')\n"
+        "except AdvisorError as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{MissingExtraError.__name__} Reading a live cluster needs ")
+    assert "pip install 'kafka-replication-advisor[live]'" in done.stdout
+
+
+def secured(folder: Path, **options: object) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "node.pem")
+    if options.get("client_certificate"):
+        context.load_verify_locations(folder / "ca.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def over_tls(context: ssl.SSLContext) -> Callable[[socket.socket], None]:
+    def behave(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as secure:
+            greeting(secure)
+
+    return behave
+
+
+def reached(port: int, pairs: dict[str, str], host: str = "127.0.0.1") -> Address:
+    context = tls_context(read_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
+    return first_reached([Address(host, port)], context, "", 2000, time.monotonic() + 5)
+
+
+def stores(folder: Path) -> dict[str, dict[str, str]]:
+    """Trust and key stores of one authority, by kind."""
+    made = authority()
+    made.write(folder)
+    key, certificate = made.signed("127.0.0.1")
+    secret = BestAvailableEncryption(b"changeit")
+    chain = pkcs12.serialize_key_and_certificates(b"me", key, certificate, None, secret)
+    (folder / "key.p12").write_bytes(chain)
+    trust = [pkcs12.PKCS12Certificate(made.certificate, b"ca")]
+    (folder / "trust.p12").write_bytes(pkcs12.serialize_java_truststore(trust, secret))
+    pem = (folder / "node.pem").read_text()
+    split = pem.index("-----BEGIN CERTIFICATE")
+    return {
+        "pem": {
+            "ssl.truststore.location": str(folder / "ca.pem"),
+            "ssl.keystore.location": str(folder / "node.pem"),
+        },
+        "inline": {
+            "ssl.truststore.certificates": (folder / "ca.pem").read_text(),
+            "ssl.keystore.key": pem[:split],
+            "ssl.keystore.certificate.chain": pem[split:],
+        },
+        "pkcs12": {
+            "ssl.truststore.location": str(folder / "trust.p12"),
+            "ssl.truststore.password": "changeit",
+            "ssl.keystore.location": str(folder / "key.p12"),
+            "ssl.keystore.password": "changeit",
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", ["pem", "inline", "pkcs12"])
+def test_stores_of_each_kind_open_a_connection(kind: str, serve: Serve, tmp_path: Path) -> None:
+    """A broker that wants a certificate gets one, and its own is checked against the store."""
+    pairs = stores(tmp_path)[kind]
+    port = serve(over_tls(secured(tmp_path, client_certificate=True)))
+    assert reached(port, pairs).port == port
+    trust = {name: value for name, value in pairs.items() if "keystore" not in name}
+    with pytest.raises(InputError, match=r"may want a client certificate \(ssl.keystore.location"):
+        reached(port, trust)
+
+
+def test_certificates_are_checked(serve: Serve, tmp_path: Path) -> None:
+    """A stranger's certificate, or one for another host, is refused; the latter may be allowed."""
+    pairs = stores(tmp_path)["pem"]
+    del pairs["ssl.keystore.location"]
+    port = serve(over_tls(secured(tmp_path)))
+    with pytest.raises(InputError, match=r"not trusted \(.*\); see ssl.truststore.location"):
+        reached(port, {})
+    with pytest.raises(InputError, match=r"not trusted .*localhost"):
+        reached(port, pairs, host="localhost")
+    unchecked = {**pairs, "ssl.endpoint.identification.algorithm": ""}
+    assert reached(port, unchecked, host="localhost").port == port
+
+
+def test_tls_to_a_plaintext_port_is_told(serve: Serve) -> None:
+    """A plaintext broker is recognised, and so is what is no broker at all."""
+    with pytest.raises(InputError, match=r"does not speak TLS; its security\.protocol is"):
+        reached(serve(greeting), {})
+    with pytest.raises(InputError, match="neither with TLS nor as a Kafka broker does"):
+        reached(serve(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")), {})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xfe\xed\xfe\xed\0\0\0\2", r"a JKS store can be read by Java only.* keytool -import"),
+        (b"\x30\x82garbage", "neither PEM nor a PKCS12 store that the password given opens"),
+        (b"-----BEGIN CERTIFICATE-----\nAA==\n", "no certificate in it that can be read"),
+        (None, "this store cannot be read"),
+    ],
+    ids=["jks", "garbage", "broken", "missing"],
+)
+def test_a_store_that_cannot_be_read_is_refused(
+    content: bytes | None, said: str, tmp_path: Path
+) -> None:
+    """JKS with the way to convert it; what is broken or missing by its name."""
+    path = tmp_path / "store"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        reached(9, {"ssl.truststore.location": str(path), "ssl.truststore.password": "hush"})
+    assert str(path) in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+def test_a_key_that_does_not_fit_is_refused_and_left_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key store without a key is refused, and no copy of it stays on disk."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(aside))
+    pairs = stores(tmp_path)["pem"]
+    with pytest.raises(InputError, match="the key and its certificates cannot be read"):
+        reached(9, {**pairs, "ssl.keystore.location": pairs["ssl.truststore.location"]})
+    assert tls_context(read_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
+    assert list(aside.iterdir()) == []
+    assert not Store()

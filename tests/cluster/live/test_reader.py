@@ -1,0 +1,243 @@
+"""What is made of a running cluster's answers, without one."""
+
+import json
+import shlex
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from advisor.advice.era import controller_of
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.tools import Tools
+from advisor.cluster import Cluster, load_cluster
+from advisor.cluster.live.client import BROKER, TOPIC, Answers, setting_of
+from advisor.cluster.live.reader import cluster_of, topic_id_of, within
+from advisor.cluster.observed import Observed, Quorum, Setting
+from advisor.errors import InputError
+from advisor.protocol.rules.config import Config
+from advisor.reliability.workload import Workload
+
+MIN_ISR = {"min.insync.replicas": Setting("2", "DYNAMIC_TOPIC_CONFIG")}
+
+
+def partition(index: int = 0, **changes: Any) -> dict[str, Any]:
+    row = {
+        "partition_index": index,
+        "leader_id": 1,
+        "leader_epoch": 7,
+        "replica_nodes": [1, 2, 3],
+        "isr_nodes": [1, 2],
+        "eligible_leader_replicas": [3],
+        "last_known_elr": [],
+    }
+    return {**row, **changes}
+
+
+def topic(name: str, *partitions: dict[str, Any], error_code: int = 0) -> dict[str, Any]:
+    return {"name": name, "error_code": error_code, "topic_id": None, "partitions": partitions}
+
+
+def answers(**changes: Any) -> Answers:
+    told: dict[str, Any] = {
+        "topics": [topic("orders", partition())],
+        "kraft": True,
+        "racks": {1: "a", 2: "b", 3: None},
+        "versions": {1: "4.1", 2: "4.1", 3: "4.1"},
+        "features": {"metadata.version": 27},
+        "features_known": True,
+        "quorum": Quorum(9, 4, (7, 8, 9), (1, 2, 3)),
+        "settings": {(TOPIC, "orders"): MIN_ISR},
+    }
+    return Answers(**{**told, **changes})
+
+
+def test_answers_become_a_cluster() -> None:
+    """Everything that was told has its place, and nothing is noted where nothing is missing."""
+    read = cluster_of(answers(), "kafka:9092")
+    (orders,) = read.topics
+    (found,) = orders.partitions
+    assert (found.leader, found.leader_epoch) == (1, 7)
+    assert (found.replicas, found.isr) == ((1, 2, 3), (1, 2))
+    assert (found.elr, found.last_known_elr) == ((3,), ())
+    assert dict(orders.configs) == {"min.insync.replicas": "2"}
+    assert dict(read.brokers) == {1: "a", 2: "b", 3: None}
+    assert (read.kafka_version, read.source, read.notes) == ("4.1", "kafka:9092", ())
+
+
+def test_what_a_partition_lacks_is_none() -> None:
+    """No leader, no epoch and no ELR told are None; an empty ELR is something else: empty."""
+    row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
+    (orders,) = cluster_of(answers(topics=[topic("orders", row)]), "kafka:9092").topics
+    (found,) = orders.partitions
+    assert (found.leader, found.leader_epoch, found.elr) == (None, None, None)
+    assert found.last_known_elr == ()
+
+
+def test_running_reassignments_are_put_to_their_partitions() -> None:
+    """What is being added and removed counts as in a describe output."""
+    row = partition(replica_nodes=[1, 2, 3, 4])
+    told = answers(
+        topics=[topic("orders", row)], moves={("orders", 0): ((4,), (3,)), ("gone", 0): ((1,), ())}
+    )
+    (orders,) = cluster_of(told, "kafka:9092").topics
+    assert (orders.partitions[0].adding, orders.partitions[0].removing) == ((4,), (3,))
+    assert orders.replication_factor == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"topics": []}, "No topic is shown: there is none, or Describe on the topics is not"),
+        ({"topics": [topic("x", error_code=29)]}, "Topic x was left out: the cluster could not"),
+        ({"racks": {1: "a", 2: "b"}}, "Brokers that do not run now: 3; their racks are not known."),
+        ({"fenced": {3}}, "Brokers that do not run now: 3."),
+        ({"versions": {1: "4.1", 2: "3.9", 3: "4.1"}}, "(3.9: 2; 4.1: 1, 3); the oldest is"),
+        (
+            {"refused": {(BROKER, str(b)): "no connection" for b in range(1, 8)}},
+            "The settings of the brokers 1, 2, 3, 4, 5 and 2 more are not known (no connection).",
+        ),
+        (
+            {"settings": {}, "refused": {(TOPIC, "orders"): "TOPIC_AUTHORIZATION_FAILED"}},
+            "The settings of the topics orders are not known (TOPIC_AUTHORIZATION_FAILED) and",
+        ),
+        (
+            {"missing": {"the features": "no answer in time"}},
+            "The cluster did not tell the features (no answer in time).",
+        ),
+        (
+            {"missing": {"the features": "CLUSTER_AUTHORIZATION_FAILED"}},
+            "Topics that may not be described are not listed by Kafka and missing here.",
+        ),
+    ],
+)
+def test_what_is_missing_is_noted(changes: dict[str, Any], note: str) -> None:
+    """Each thing that was refused, not known or not there is a sentence of its own."""
+    assert note in "\n".join(cluster_of(answers(**changes), "kafka:9092").notes)
+
+
+def test_the_oldest_version_counts() -> None:
+    """Versions are compared as numbers, and brokers that did not tell do not count."""
+    read = cluster_of(answers(versions={1: "3.10", 2: "3.9"}), "kafka:9092")
+    assert read.kafka_version == "3.9"
+    assert cluster_of(answers(versions={}), "kafka:9092").kafka_version is None
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "source"),
+    [
+        ({"config_source": 1}, TOPIC, "DYNAMIC_TOPIC_CONFIG"),
+        ({"config_source": 3}, BROKER, "DYNAMIC_DEFAULT_BROKER_CONFIG"),
+        ({"config_source": 5}, BROKER, "DEFAULT_CONFIG"),
+        ({"is_default": True}, TOPIC, "DEFAULT_CONFIG"),
+        ({"is_default": False}, TOPIC, "DYNAMIC_TOPIC_CONFIG"),
+        ({"is_default": False}, BROKER, "STATIC_BROKER_CONFIG"),
+    ],
+)
+def test_where_a_setting_comes_from(row: dict[str, Any], kind: int, source: str) -> None:
+    """Since 1.1 brokers name the source; before, only whether a setting is a default."""
+    assert setting_of({"name": "x", "value": "1", **row}, kind) == Setting("1", source)
+
+
+def test_topic_ids_are_printed_as_kafka_prints_them() -> None:
+    """URL-safe base64 without padding (`org.apache.kafka.common.Uuid`); zero stands for none."""
+    told = "99feb01c-29c3-4a5a-8d6b-9ef1e25b1d6a"
+    assert topic_id_of(told) == topic_id_of(uuid.UUID(told)) == "mf6wHCnDSlqNa57x4lsdag"
+    assert topic_id_of(uuid.UUID(int=0)) is None
+    assert topic_id_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "features", "known", "expected"),
+    [
+        ("kraft", {"eligible.leader.replicas.version": 1}, True, True),
+        ("kraft", {"metadata.version": 27}, True, False),
+        ("kraft", {}, False, None),
+        ("zookeeper", {}, False, False),
+    ],
+)
+def test_whether_eligible_leader_replicas_are_on(
+    mode: str, features: dict[str, int], known: bool, expected: bool | None
+) -> None:
+    """A feature that is not finalized is off, if the cluster tells its features at all."""
+    seen = Observed(mode=mode, features=features, features_known=known)
+    assert seen.eligible_leader_replicas is expected
+
+
+def test_the_controller_at_hand_is_reckoned_with() -> None:
+    """KIP-966 is off in an upgraded cluster; of another version than runs there nothing is said."""
+    read = cluster_of(answers(), "kafka:9092")
+    assert controller_of(read, "4.1") == {"mode": "kraft", "eligible_leader_replicas": False}
+    assert controller_of(read, "4.2") == {}
+    assert controller_of(Cluster(brokers={1: None}), "4.1") == {}
+
+
+def test_a_saved_reading_is_the_same() -> None:
+    """JSON keeps everything; what is no such reading is refused."""
+    read = cluster_of(answers(settings={(TOPIC, "orders"): MIN_ISR, (BROKER, "1"): {}}), "k:1")
+    saved = json.dumps(read.to_dict(), indent=1)
+    again = load_cluster(saved)
+    assert again.observed == read.observed
+    assert again.topics == read.topics
+    assert hash(again.observed) == hash(read.observed)
+    for broken in ({"mode": "kraft"}, [1], {**read.to_dict()["observed"], "versions": {"x": "1"}}):
+        document = {**read.to_dict(), "observed": broken}
+        with pytest.raises(InputError, match="observed"):
+            load_cluster(json.dumps(document, indent=1))
+    for epoch in (-1, "x", True, 1.5):
+        document = read.to_dict()
+        document["topics"][0]["partitions"][0]["leader_epoch"] = epoch
+        with pytest.raises(InputError, match="leader_epoch is"):
+            load_cluster(json.dumps(document, indent=1))
+
+
+def test_work_is_left_behind_when_its_time_is_up() -> None:
+    """What takes too long gives None in time; what fails in time fails, a timeout included."""
+    begun = time.monotonic()
+    assert within(lambda: time.sleep(60), 0.05) is None
+    assert time.monotonic() - begun < 30
+    assert within(lambda: 7, 30) == 7
+
+    def fails() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        within(fails, 30)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_limit_is_positive(timeout_ms: int) -> None:
+    """No time at all is refused, before anything is tried."""
+    with pytest.raises(InputError, match="give milliseconds, 1 or more"):
+        load_cluster("127.0.0.1:9092", timeout_ms=timeout_ms)
+
+
+def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
+    """The plan names the address and the client properties; back means to inherit again."""
+    inherited = {"min.insync.replicas": Setting("2", "STATIC_BROKER_CONFIG")}
+    told = answers(settings={(TOPIC, "orders"): inherited})
+    read = cluster_of(told, "kafka-1:9092, kafka-2:9093", "the client's.properties")
+    wanted = Config(kafka_version="4.1", replication_factor=3, min_insync_replicas=3)
+    plan = make_plan(read, wanted, Workload())
+    assert plan.lines[0].startswith("BS=${BS:-kafka-1:9092,kafka-2:9093} ")
+    assert shlex.split(plan.lines[1], comments=True) == [
+        "CLIENT=${CLIENT:-the client's.properties}"
+    ]
+    tools = [line for line in (*plan.lines, *plan.rollback) if line.startswith("kafka-")]
+    assert tools
+    assert all('--bootstrap-server $BS --command-config "$CLIENT" ' in line for line in tools)
+    (back,) = [line for line in plan.rollback if "orders" in line]
+    assert "--delete-config min.insync.replicas" in back
+    own = make_plan(cluster_of(answers(), "kafka-1:9092"), wanted, Workload())
+    (back,) = [line for line in own.rollback if "orders" in line]
+    assert "--add-config min.insync.replicas=2" in back
+    assert "command-config" not in back
+
+
+@pytest.mark.parametrize(
+    ("version", "option"), [("4.1", "admin.config"), ("4.2", "command-config")]
+)
+def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
+    """KIP-1147 gave `kafka-leader-election.sh` the others' option in 4.2."""
+    assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")

@@ -1,0 +1,307 @@
+"""`simulate`: the same bytes from every engine, partitioning and interruption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
+from advisor.errors import AdvisorError, InputError, MissingExtraError
+from advisor.pipeline import sampling
+from advisor.pipeline import simulate as sampled_by
+from advisor.pipeline.progress import progress_bar
+from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.sampler.block import Row, run_block
+from advisor.reliability.sampler.plan import (
+    Block,
+    Plan,
+    cut_into_blocks,
+    plan_for,
+    years_per_block,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CLUSTER = Cluster.uniform(6, 3)
+CONFIG = Config(replication_factor=3, min_insync_replicas=2)
+LOAD = Workload(partitions=8, records_per_second=80.0)
+MODEL = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 10.0, "minutes": 60.0},
+            "destroyed": {"per_year": 1.0, "hours": 24.0, "shape": 2.0},
+        },
+        "rack": {"network": {"per_year": 2.0, "minutes": 120.0}},
+    }
+)
+PLAN = plan_for(CLUSTER, CONFIG, MODEL, LOAD)
+BLOCKS = cut_into_blocks(PLAN, 96, seed=11)
+
+
+def nothing(_: int) -> None:
+    """Show no progress."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """What the blocks give in this process."""
+    return [run_block(PLAN, block) for block in BLOCKS]
+
+
+def run(**options: Any) -> dict[str, Any]:
+    """Simulate and return all of the result as text would hold it."""
+    result = simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, 11, **options).to_dict()
+    return json.loads(json.dumps(result))
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7])
+def test_partitioning_changes_nothing(
+    spark: "SparkSession", rows: list[Row], partitions: int
+) -> None:
+    """Spark gives bit for bit the rows of this process, however it splits the blocks."""
+    found = sampling.sample(spark, PLAN, BLOCKS, None, nothing, partitions=partitions)
+    assert found == rows
+
+
+@pytest.mark.usefixtures("spark")
+def test_both_engines_give_the_same_result() -> None:
+    """The whole result is the same on Spark and in this process."""
+    assert run(engine="spark") == run(engine="local")
+
+
+def test_a_killed_worker_changes_nothing(
+    spark: "SparkSession", rows: list[Row], tmp_path: Path
+) -> None:
+    """A Python worker that is killed within a block is replaced, and the rows are the same."""
+    marker = tmp_path / "killed"
+
+    def once(plan: Plan, block: Block) -> Row:
+        if block.index == 5 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_block(plan, block)
+
+    found = sampling.sample(spark, PLAN, BLOCKS, None, nothing, partitions=4, runner=once)
+    assert marker.exists()
+    assert found == rows
+
+
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_an_interrupted_run_goes_on(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: list[Row],
+    tmp_path: Path,
+    engine: str,
+) -> None:
+    """What a checkpoint holds is not computed again, by either engine, and the bytes stay."""
+    where = str(tmp_path / "blocks")
+    if engine == "spark":
+        spark = request.getfixturevalue("spark")
+        sampling.sample(spark, PLAN, BLOCKS[::2], where, nothing)
+        monkeypatch.setattr(sampling, "run_block", only(BLOCKS[1::2]))
+        assert sampling.here(PLAN, BLOCKS, where, nothing) == rows
+        assert sampling.sample(spark, PLAN, BLOCKS, where, nothing, runner=only([])) == rows
+    else:
+        monkeypatch.setattr(sampling, "run_block", only(BLOCKS[:9]))
+        with pytest.raises(KeyboardInterrupt):
+            sampling.here(PLAN, BLOCKS, where, nothing)
+        assert len(list(Path(where).glob("*.parquet"))) == 9
+        monkeypatch.setattr(sampling, "run_block", only(BLOCKS[9:]))
+        assert sampling.here(PLAN, BLOCKS, where, nothing) == rows
+    monkeypatch.undo()
+    assert run(engine="local", checkpoint=where) == run(engine="local")
+
+
+def only(blocks: Sequence[Block]) -> sampling.Runner:
+    """Run these blocks, and stop at any other."""
+
+    def runner(plan: Plan, block: Block) -> Row:
+        if block not in blocks:
+            raise KeyboardInterrupt
+        return run_block(plan, block)
+
+    return runner
+
+
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_a_checkpoint_of_another_run_is_refused(
+    request: pytest.FixtureRequest, tmp_path: Path, engine: str
+) -> None:
+    """Blocks of another seed, other years or other inputs are never mixed in."""
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    where = tmp_path / "blocks"
+    simulate(CLUSTER, CONFIG, MODEL, LOAD, 40, 1, engine="local", checkpoint=where)
+    before = sorted(path.name for path in where.iterdir())
+    for years, seed, load in ((40, 2, LOAD), (80, 1, LOAD), (40, 1, Workload())):
+        with pytest.raises(InputError, match="another seed"):
+            simulate(CLUSTER, CONFIG, MODEL, load, years, seed, engine, checkpoint=where)
+    assert sorted(path.name for path in where.iterdir()) == before
+
+
+def test_a_file_is_no_checkpoint(tmp_path: Path) -> None:
+    """A file, or Parquet of another kind, is refused in one sentence and left as it is."""
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    with pytest.raises(InputError, match="not a directory of finished blocks"):
+        run(engine="local", checkpoint=file)
+    assert file.read_text() == "mine"
+    (tmp_path / "x.parquet").write_text("no parquet")
+    with pytest.raises(InputError, match="not a directory of finished blocks"):
+        run(engine="local", checkpoint=tmp_path)
+
+
+def test_a_refusal_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
+    """What a worker refuses arrives as the same error, without Spark's traceback."""
+
+    def refuse(_: Plan, block: Block) -> Row:
+        raise AdvisorError(f"block {block.index} is outside this model")
+
+    with pytest.raises(AdvisorError, match=r"^block \d+ is outside this model$"):
+        sampling.sample(spark, PLAN, BLOCKS[:2], None, nothing, runner=refuse)
+
+
+def test_a_placement_is_taken_as_it_is() -> None:
+    """Replicas that are given are those that are sampled, one partition each."""
+    placed = [(1, 2, 3), (1, 2, 3), (4, 5, 6)]
+    found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local", placement=placed)
+    assert found.load.partitions == 3
+    with pytest.raises(InputError, match="broker 9"):
+        simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local", placement=[(1, 2, 9)])
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    """The error names the engines that there are."""
+    with pytest.raises(InputError, match="'spark', 'local'"):
+        run(engine="flink")
+
+
+def test_local_needs_neither_spark_nor_arrow() -> None:
+    """The base dependencies are enough for engine="local"."""
+    hidden = ("pyspark", "pyarrow", "pandas", "tqdm", "matplotlib")
+    code = f"""
+import sys
+for name in {hidden!r}:
+    sys.modules[name] = None
+from advisor import Cluster, Config, FailureModel, simulate
+model = FailureModel.from_dict({{"broker": {{"destroyed": {{"per_year": 1.0, "hours": 1.0}}}}}})
+config = Config(replication_factor=1)
+print(simulate(Cluster.uniform(1, 1), config, model, years=100, engine="local").years)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")
+
+
+def test_without_arrow_a_checkpoint_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A checkpoint without pyarrow is refused with what to install."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="spark"):
+        run(engine="local", checkpoint=tmp_path / "blocks")
+
+
+def test_progress_is_shown_to_people_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal there is a bar; where nobody watches, not a byte."""
+    with progress_bar(2, "years") as advance:
+        advance(1)
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr("advisor.pipeline.progress._SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar(2, "years") as advance:
+        advance(1)
+    assert "/2.00" in capfd.readouterr().err
+
+
+def test_every_form_of_a_result_names_every_measure() -> None:
+    """The frame, the page and the explanation hold all nine measures, bounds included."""
+    found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local")
+    names = list(found.to_dict()["measures"])
+    assert list(found.to_frame()["measure"]) == names
+    assert len(names) == 9
+    for name in names:
+        assert name in found._repr_html_()
+        assert name in found.explain()
+        assert found.interval(name) == (found.estimate(name).low, found.estimate(name).high)
+    with pytest.raises(InputError, match="no measure"):
+        found.interval("durability")
+
+
+@pytest.mark.parametrize("years", [1e99, 10**14])
+def test_years_without_end_are_refused(years: float) -> None:
+    """More than a core does in twelve days is one sentence with the most there is, at once."""
+    with pytest.raises(InputError, match=r"at most about [0-9,]+, which take one core 12 days"):
+        simulate(CLUSTER, CONFIG, MODEL, LOAD, years, engine="local")
+
+
+def test_a_second_is_what_a_block_takes() -> None:
+    """The guess goes by the blocks that runs are cut into: a hundred times as many years, 100."""
+    blocks = cut_into_blocks(PLAN, 100 * years_per_block(PLAN), seed=1)
+    assert len(blocks) == 100
+    assert {block.years for block in blocks} == {years_per_block(PLAN)}
+
+
+@pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
+def test_who_has_to_wait_is_told_first(
+    monkeypatch: pytest.MonkeyPatch, slow: float, said: int
+) -> None:
+    """A run of more than some seconds is announced, with its years; a short one is not."""
+    monkeypatch.setattr(sampled_by, "_WORTH_SAYING_S", slow)
+    told: list[str] = []
+    simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
+    assert len(told) == said
+    assert all(sentence.startswith("Sampling 96 years takes about ") for sentence in told)
+
+
+STILL = MODEL.with_values({name: 0.0 for name in MODEL.quantities if name.endswith("per_year")})
+
+
+@pytest.mark.parametrize("acks", ["all", 1, 0])
+def test_at_rates_of_0_nothing_can_happen(acks: str | int) -> None:
+    """Sampled as computed: none and never, not a bound, and nothing of what the sample saw."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks=acks)
+    exact = evaluate(CLUSTER, config, STILL, LOAD)
+    found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
+    for name in MEASURES:
+        assert found.interval(name) == (getattr(exact, name),) * 2
+        assert str(found.estimate(name)) == ("never" if name == "mean_years_to_loss" else "none")
+        assert "cannot happen" in found.estimate(name).method
+    for result in (exact, found):
+        assert result.verdict.endswith("; writes are never refused.")
+        assert "nothing is acknowledged" in result.verdict or "nothing in this" in result.verdict
+    assert "none" not in found.verdict
+    assert "because of" not in exact.explain()
+
+
+def test_at_rates_of_0_a_topic_that_refuses_everything_still_does() -> None:
+    """What the configuration itself refuses needs no failure."""
+    config = Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2, acks="all")
+    exact = evaluate(CLUSTER, config, STILL, LOAD)
+    found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
+    assert exact.write_unavailability == found.write_unavailability.value == 1.0
+    # Where a block ends, its producers have not given up yet.
+    trying = found.blocks * config.delivery_timeout_ms / 1000.0 * LOAD.records_per_second
+    refused = found.records_refused_per_year.value + trying / found.years
+    assert refused == pytest.approx(exact.records_refused_per_year)
+    assert found.loss_events_per_year.high == 0.0
+
+
+def test_a_year_in_which_nothing_happens_takes_time() -> None:
+    """As long as one with one event, so that they are cut into blocks, and too many refused."""
+    still = plan_for(CLUSTER, CONFIG, STILL, LOAD)
+    brokers = len(CLUSTER.brokers)
+    once_in_two = STILL.with_values({"broker.crash.per_year": 0.5 / brokers})
+    assert years_per_block(still) == years_per_block(plan_for(CLUSTER, CONFIG, once_in_two, LOAD))
+    assert len(cut_into_blocks(still, 100 * years_per_block(still), seed=1)) == 100
+    with pytest.raises(InputError, match="at most about"):
+        simulate(CLUSTER, CONFIG, STILL, LOAD, 1e99, engine="local")

@@ -1,0 +1,156 @@
+"""Small numbers in words, and axes that carry them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import advisor
+from advisor.present.axis import loss_label, nines_axis, refused_label
+from advisor.present.labels import (
+    as_given,
+    availability,
+    interval,
+    once_in,
+    per_year,
+    short,
+    time_per_year,
+)
+from advisor.present.points import Estimated
+from advisor.present.settings import tolerance_words, verdict
+
+SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
+
+
+@pytest.mark.parametrize(
+    ("small_side", "words"),
+    [
+        (1.0, ("100 % / year", "many times a year", "0 %", "all year")),
+        (0.1, ("10 % / year", "once in 9.5 years", "90 %", "36 days/year")),
+        (1e-3, ("0.1 % / year", "once in 1,000 years", "99.9 %", "8.8 h/year")),
+        (1e-4, ("1e-4 / year", "once in 10,000 years", "99.99 %", "53 min/year")),
+        (1e-6, ("1e-6 / year", "once in 1 million years", "99.9999 %", "32 s/year")),
+        (1e-9, ("1e-9 / year", "once in 1 billion years", "99.9999999 %", "32 ms/year")),
+        (1e-16, ("1e-16 / year", "once in 1e16 years", "16 nines", "under 1 ms/year")),
+        (0.0, ("none modelled", "never, as modelled", "100 %, as modelled", "none modelled")),
+    ],
+)
+def test_a_small_side_has_these_words(small_side: float, words: tuple[str, ...]) -> None:
+    """Decades read as people say them, from every year to never."""
+    said = (per_year, once_in, availability, time_per_year)
+    assert tuple(say(small_side) for say in said) == words
+
+
+def test_an_interval_does_not_repeat_itself() -> None:
+    """The second end leaves out the words that the first began with."""
+    assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1 million years to 1,000 years"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (1.6e-7, 1.24e-6, "5 to 39 s/year"),
+        (2e-7, 2.1e-6, "6.3 s/year to 1.1 min/year"),
+        (1e-13, 1.6e-10, "under 1 ms/year to 5 ms/year"),
+        (0.996, 0.999, "all year to all year"),
+    ],
+)
+def test_a_unit_of_both_ends_is_said_once(low: float, high: float, words: str) -> None:
+    """Only where a number stands before it, and both ends have the same."""
+    assert interval(low, high, time_per_year) == f"95 %: {words}"
+
+
+@pytest.mark.parametrize(
+    ("value", "few", "given_as"),
+    [
+        (0.0136, "0.014", "0.0136"),
+        (8.84e-6, "8.8e-6", "8.84e-6"),
+        (1478.0, "1,500", "1,478"),
+        (999_999.5, "1 million", "1 million"),
+        (5e7, "50 million", "50 million"),
+        (2.5e9, "2.5 billion", "2.5 billion"),
+    ],
+)
+def test_a_large_number_is_told_in_words(value: float, few: str, given_as: str) -> None:
+    """Two digits of what was computed, all digits of what a card gives, millions as a word."""
+    assert short(value) == few
+    assert as_given(value) == given_as
+
+
+@pytest.mark.parametrize(("small_side", "years"), [(0.01, "100"), (0.02, "50"), (0.05, "20")])
+def test_a_tick_of_a_round_chance_has_round_years(small_side: float, years: str) -> None:
+    """One year in a hundred is once in 100 years on an axis; beside its label nobody wants 99."""
+    assert loss_label(small_side).endswith(f"\nonce in {years} years")
+    assert loss_label(0.1).endswith("once in 9.5 years")
+
+
+@given(SMALL_SIDES)
+def test_what_is_not_certain_is_never_said_to_be(small_side: float) -> None:
+    """Rounding makes neither 100 % of less, nor "none modelled" of more than nothing."""
+    assert (per_year(small_side) == "100 % / year") == (small_side >= 1)
+    assert (per_year(small_side) == "none modelled") == (small_side == 0)
+    assert (availability(small_side) == "100 %, as modelled") == (small_side == 0)
+    assert not availability(small_side).startswith("100 %") or small_side == 0
+
+
+@given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
+def test_an_axis_shows_everything_in_order(values: list[float], most: int) -> None:
+    """Every value lies within the limits, better ones higher, zeros in a lane above all others."""
+    axis = nines_axis([Estimated(v, v, v) for v in values], loss_label, most)
+    positions = [axis.at(v) for v in sorted(values, reverse=True)]
+    assert positions == sorted(positions)
+    assert all(axis.bottom <= at <= axis.top for at in positions)
+    if 0.0 in values:
+        assert axis.border is not None
+        assert all(axis.at(v) < axis.border for v in values if v > 0)
+    else:
+        assert axis.zero is None
+
+
+@given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
+def test_ticks_are_few_distinct_and_within_the_axis(values: list[float], most: int) -> None:
+    """At most so many ticks and the lane's, ascending, each on the axis and never above 100 %."""
+    axis = nines_axis([Estimated(v, v, v) for v in values], refused_label, most)
+    at = [position for position, _ in axis.ticks]
+    assert at == sorted(set(at))
+    assert at, "an axis without a tick says nothing"
+    assert len(at) <= most + 1
+    assert all(axis.bottom <= position <= axis.top for position in at)
+    assert all(position >= -1e-9 for position in at)
+
+
+def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
+    """The label of the last decade does not run into the label of the lane."""
+    axis = nines_axis([Estimated(q, q, q) for q in (1e-6, 1e-2, 0.0)], loss_label)
+    *others, lane = (position for position, _ in axis.ticks)
+    assert lane == axis.zero
+    assert lane - max(others) >= 0.15 * (axis.top - axis.bottom)
+
+
+def test_an_interval_widens_the_axis() -> None:
+    """The ends of an interval are on the axis too, not only its value."""
+    axis = nines_axis([Estimated(1e-6, 1e-9, 1e-3)], loss_label)
+    assert axis.bottom < -math.log10(1e-3)
+    assert axis.top > -math.log10(1e-9)
+
+
+@pytest.mark.parametrize(("hours", "words"), [(12.0, "you lose"), (1e-6, "mistakes and bugs")])
+def test_what_is_beyond_belief_is_not_a_promise(hours: float, words: str) -> None:
+    """Losses rarer than once in a million years are said to be these failures' alone."""
+    config = advisor.Config(replication_factor=2, min_insync_replicas=1)
+    destroyed = {"per_year": 1.0, "hours": hours}
+    card = advisor.FailureModel.from_dict({"broker": {"destroyed": destroyed}})
+    load = advisor.Workload(record_bytes=1, records_per_second=1e-3)
+    result = advisor.evaluate(advisor.Cluster.uniform(2, 2), config, card, load)
+    assert (result.mean_years_to_loss > 1e6) == (hours < 1)
+    assert words in verdict(result)
+
+
+def test_a_setting_that_never_writes_has_no_negative_number() -> None:
+    """Where no write ever succeeds the list of brokers to lose and the verdict say it in words."""
+    config = advisor.Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2)
+    card = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 5}}})
+    result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)
+    assert dict(tolerance_words(result))["while writes go on"] == "not even 0"
+    assert "never accepts a write" in verdict(result)

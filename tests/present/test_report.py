@@ -1,0 +1,379 @@
+"""The report and the explorer: self-contained, safe with foreign text, the same every time."""
+
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from advised import MODEL, described
+from advisor.advice import Audit, Goals, Recommendation, audit, recommend
+from advisor.cluster import Cluster, load_cluster
+from advisor.errors import InputError
+from advisor.pipeline.simulate import simulate
+from advisor.present import (
+    explorer,
+    plot_recommendation,
+    plot_reliability,
+    snapshot,
+    write_report,
+)
+from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
+from advisor.present.report import render_report
+from advisor.present.sampled_check import sampled_check
+from advisor.present.settings import notes
+from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.results.sampled import Estimate
+
+EVIL = "<script>alert('x')</script>"
+VOID = {"meta", "br", "link", "input", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and keeps what a reader or a browser would look for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.starts: list[tuple[str, dict[str, str | None]]] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.starts.append((tag, dict(attrs)))
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.starts.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.starts if name == tag]
+
+
+@pytest.fixture(scope="module")
+def advice() -> Recommendation:
+    return recommend(described(), MODEL, goals=Goals(survive="rack"))
+
+
+@pytest.fixture(scope="module")
+def audited() -> Audit:
+    return audit(described(), MODEL)
+
+
+@pytest.fixture(scope="module")
+def text(advice: Recommendation, audited: Audit) -> str:
+    return render_report(advice, audited)
+
+
+def test_the_report_loads_nothing(text: str) -> None:
+    """No address, no import, no picture or script or style from anywhere else."""
+    page = Page(text)
+    assert not re.search(r"https?:|@import|//[a-z]+\.", text)
+    for _, attributes in page.starts:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith("#")
+    assert not page.all("link")
+
+
+def test_the_report_can_be_read_by_everyone(text: str) -> None:
+    """A language, one h1, no heading level left out, tables with names and scopes, no id twice."""
+    page = Page(text)
+    assert page.all("html")[0]["lang"] == "en"
+    levels = [int(tag[1]) for tag, _ in page.starts if re.fullmatch(r"h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all(header.get("scope") in ("row", "col") for header in page.all("th"))
+    assert len(page.ids) == len(set(page.ids))
+    assert all(chart.get("aria-label") for chart in page.all("svg"))
+    assert len(page.all("label")) == len(page.all("select")) > 0
+
+
+def test_the_verdict_comes_first_and_everything_is_there(text: str, advice: Recommendation) -> None:
+    """Verdict, today, tolerances, charts, reasons, commands, topics, evidence, in that order."""
+    wanted = [
+        "min.insync.replicas 2, acks=all",
+        "As described today:",
+        advice.goals.sentence,
+        "without losing acknowledged records",
+        'id="curves-wide"',
+        "Mostly from",
+        "kafka-topics.sh",
+        "Every topic, worst first",
+        "the producers",
+        "broker.crash.per_year",
+    ]
+    places = [text.index(words) for words in wanted]
+    assert places == sorted(places)
+    assert advice.plan.rollback[-1].split()[0] in text
+
+
+def test_a_topic_that_does_not_work_is_not_called_well() -> None:
+    """Without a leader no topic meets the goals, however rare its losses; it stands at the top."""
+    lines = "Topic: t\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
+    lines += "\tTopic: t\tPartition: 0\tLeader: none\tReplicas: 1,2,3\tIsr: 2\n"
+    cluster = load_cluster(lines)
+    text = render_report(recommend(cluster, MODEL), audit(cluster, MODEL))
+    words = "1 of 1 partition without a leader"
+    assert text.index(words) < text.index("How many brokers may be lost")
+    assert f"missed:</span> {words}" in text
+
+
+def test_patience_changes_what_is_given_up(text: str, advice: Recommendation) -> None:
+    """Settings that differ in delivery.timeout.ms differ in what the reader is shown of them."""
+    best = advice.best.config
+    same = [c for c in advice.choices if c.config.changed(delivery_timeout_ms=None) == best]
+    shown = {o.brief for c in same for o in outcomes(c.reliability) if o.measure == GIVEN_UP}
+    assert len(shown) == len(same) > 1
+    assert all(text.count(brief) > 1 for brief in shown)
+
+
+def test_losing_a_rack_is_a_table(text: str, advice: Recommendation) -> None:
+    """A row for each RF that the brokers allow; with three racks only 3/2 keeps both."""
+    page = text[text.index("When one rack is lost") :]
+    page = page[: page.index("</table>")]
+    assert page.count("K + W") == 1
+    assert page.count('scope="row"') == len(advice.cluster.brokers)
+
+
+def test_the_grid_answers_every_combination_compared(text: str, advice: Recommendation) -> None:
+    """Each compared setting has its own key, and the lists begin with the recommended one."""
+    found = re.search(r'<script type="application/json" id="grid">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    grid = json.loads(found[1])
+    keys = [setting["key"] for setting in grid["settings"]]
+    assert len(keys) == len(set(keys)) == len({choice.config for choice in advice.choices})
+    assert "|".join(control["value"] for control in grid["controls"]) in keys
+    for control in grid["controls"]:
+        assert control["value"] in control["options"]
+    places = grid["charts"][0]["places"]
+    assert {setting["place"] for setting in grid["settings"]} <= set(places)
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path: Path, advice: Recommendation) -> None:
+    """Two reports of one recommendation, and of one made anew, are equal."""
+    first = write_report(advice, tmp_path / "one.html").read_bytes()
+    again = recommend(described(), MODEL, goals=Goals(survive="rack"))
+    assert write_report(again, tmp_path / "two.html").read_bytes() == first
+
+
+def test_foreign_text_stays_text(advice: Recommendation) -> None:
+    """A rack or a card named like a script is shown and not run."""
+    racks = {1: EVIL, 2: "</title><b>", 3: '"><img onerror=x>'}
+    model = FailureModel.from_dict({**MODEL.to_dict(), "title": EVIL}, name=EVIL)
+    cluster = described(racks)
+    text = render_report(recommend(cluster, model), audit(cluster, model))
+    assert EVIL not in text
+    assert "<img onerror" not in text
+    assert len(Page(text).all("script")) == len(Page(render_report(advice)).all("script")) == 2
+    assert EVIL.split("alert")[0] not in text.replace("<script>\n(function", "")
+
+
+def test_a_report_that_cannot_be_written_leaves_what_was_there(
+    tmp_path: Path, advice: Recommendation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence, the old file untouched, and no part of a new one."""
+    target = tmp_path / "report.html"
+    target.write_text("mine")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("advisor.present.report.os.replace", full)
+    with pytest.raises(InputError, match=r"cannot write .*report\.html: No space left"):
+        write_report(advice, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert target.read_text() == "mine"
+    with pytest.raises(InputError, match="cannot write"):
+        write_report(advice, tmp_path / "nowhere" / "report.html")
+
+
+def controls_of(view: object) -> tuple[dict[str, object], object]:
+    box, picture = view.children
+    return {control.description: control for control in box.children}, picture
+
+
+def test_a_control_moves_the_curve() -> None:
+    """Changing min.insync.replicas redraws the chart and the verdict."""
+    controls, picture = controls_of(explorer(described(), MODEL))
+    before = picture.value
+    assert "RF 3, min ISR 2, acks=all" in before
+    controls["min.insync.replicas"].value = 3
+    assert "RF 3, min ISR 3, acks=all" in picture.value
+    assert picture.value != before
+    controls["min.insync.replicas"].value = 2
+    assert picture.value == before
+
+
+def test_a_change_is_drawn_in_a_tenth_of_a_second() -> None:
+    """Once seen, a setting costs only its drawing; measured in processor time, best of five."""
+    controls, _ = controls_of(explorer(described(), MODEL))
+    spent = []
+    for least in (1, 2, 3, 1, 2, 3, 1, 2):
+        start = time.process_time()
+        controls["min.insync.replicas"].value = least
+        spent.append(time.process_time() - start)
+    assert min(spent[3:]) < 0.1
+
+
+def test_what_kafka_refuses_is_said_and_not_raised() -> None:
+    """Idempotence with acks=1 shows the reason; going back shows the chart again."""
+    controls, picture = controls_of(explorer(described(), MODEL))
+    controls["enable.idempotence"].value = True
+    controls["acks"].value = 1
+    assert "enable_idempotence=True conflicts with acks=1" in picture.value
+    assert "<svg" not in picture.value
+    controls["acks"].value = "all"
+    assert "<svg" in picture.value
+
+
+def test_every_control_has_an_accessible_kind() -> None:
+    """Lists and number fields only, each with a name."""
+    controls, picture = controls_of(explorer(described(), MODEL))
+    kinds = {type(control).__name__ for control in controls.values()}
+    assert kinds == {"Dropdown", "BoundedIntText"}
+    assert all(controls)
+    assert type(picture).__name__ == "HTML"
+
+
+def test_another_card_is_another_answer() -> None:
+    """Choosing a shipped card evaluates under it."""
+    controls, picture = controls_of(explorer(Cluster.uniform(brokers=2, racks=2), MODEL))
+    before = picture.value
+    controls["failure model"].value = "two_az"
+    assert picture.value != before
+    assert "<svg" in picture.value
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("3.6", "refuses every write"), ("3.7", "takes it")]
+)
+def test_a_min_isr_above_the_replication_factor_is_explained(version: str, words: str) -> None:
+    """It refuses every write before 3.7, in Kafka's own sentence, and is capped since."""
+    config = Config(kafka_version=version, replication_factor=2, min_insync_replicas=3, acks="all")
+    assert words in notes(config)[0]
+    assert ("fewer in-sync replicas than required" in notes(config)[0]) == (version == "3.6")
+
+
+def test_shares_add_up_to_the_whole() -> None:
+    """The largest are named, the rest is summed, nothing is lost."""
+    causes = {f"m{n}": float(n) for n in range(8)}
+    named = shares(causes, most=3)
+    assert [words for words, _ in named] == ["m7", "m6", "m5", "all others"]
+    assert sum(share for _, share in named) == pytest.approx(1.0, rel=1e-15)
+    assert shares({"m": 0.0}) == ()
+
+
+def test_results_draw_on_axes_given_to_them(advice: Recommendation) -> None:
+    """Both plots draw into the user's axes and hand them back; without axes they make their own."""
+    from matplotlib import pyplot
+
+    figure, ax = pyplot.subplots()
+    assert plot_recommendation(advice, ax) is ax
+    assert ax.lines
+    figure.clear()
+    ax = figure.add_subplot()
+    assert plot_reliability(advice.best.reliability, ax) is ax
+    assert ax.patches
+    assert len(plot_recommendation(advice)) == 3
+    assert plot_reliability(advice.best.reliability).patches
+    pyplot.close("all")
+
+
+def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
+    """A sample without a loss says "at most", one with a loss gives its interval."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    safe = simulate(described(), config, MODEL, years=2000, engine="local")
+    lost, refused, _ = compared_outcomes(safe)
+    assert lost.brief.startswith("not seen; at most once in")
+    assert lost.interval == ""
+    assert refused.interval.startswith("95 %: ")
+    weak = simulate(
+        described(),
+        config.changed(min_insync_replicas=1, replication_factor=1),
+        MODEL,
+        years=2000,
+        engine="local",
+    )
+    assert outcomes(weak)[0].interval
+    assert plot_reliability(weak).patches
+
+
+def test_a_shipped_card_shows_its_evidence() -> None:
+    """Every number of a card stands with its source, in words."""
+    cluster = Cluster.uniform(brokers=2, racks=2)
+    text = render_report(recommend(cluster, load_model("two_az")))
+    assert "our judgement" in text
+    assert "www." in text
+
+
+def test_the_sample_stands_beside_what_was_computed():
+    """A sampled run of the recommended setting is a table of its own, and agrees."""
+    answer = recommend(described(racks={1: "a", 2: "b", 3: "c"}), MODEL)
+    sampled = simulate(
+        answer.cluster, answer.best.config, MODEL, answer.load, years=2000, engine="local"
+    )
+    text = render_report(answer, sampled=sampled)
+    assert "2,000 years of faults" in text
+    check = sampled_check(answer.best.reliability, sampled)
+    assert [row["agrees"] for row in check["rows"]] == [True, True, True]
+    assert "years of faults" not in render_report(answer)
+
+
+def test_a_close_sample_is_told_in_digits_that_tell() -> None:
+    """Where an interval is narrow its ends, and what was computed, never read alike."""
+    cluster = described(racks={1: "a", 2: "b", 3: "c"})
+    config = Config(replication_factor=1)
+    exact = evaluate(cluster, config, MODEL)
+    sampled = simulate(cluster, config, MODEL, years=500, engine="local")
+    near = Estimate(1e-6, 0.996e-6, 1.004e-6, 500, "made up")
+    rows = sampled_check(
+        replace(exact, read_unavailability=1.005e-6), replace(sampled, read_unavailability=near)
+    )["rows"]
+    assert rows[-1]["exact"] == "31.69 s/year"
+    assert rows[-1]["sampled"] == "31.54 s/year (95 %: 31.41 to 31.66 s/year)"
+    assert not rows[-1]["agrees"]
+
+
+def test_a_snapshot_shows_what_the_controls_would(advice: Recommendation) -> None:
+    """The explorer's first picture, with a chart id of its own, and a sentence where no HTML is."""
+    config = advice.best.config
+    _, picture = controls_of(explorer(advice.cluster, MODEL, advice.load, config))
+    still = snapshot(advice.cluster, MODEL, advice.load, config)
+    words = re.sub(r"<svg.*?</svg>", "", picture.value, flags=re.DOTALL)
+    assert re.sub(r"<svg.*?</svg>", "", still._repr_html_(), flags=re.DOTALL) == words
+    assert '<svg id="snapshot"' in still.html
+    assert 'id="explorer' not in still.html
+    assert repr(still) in words
+
+
+def test_a_sample_that_disagrees_is_said():
+    """Beside another setting's exact values the table says no."""
+    cluster = described(racks={1: "a", 2: "b", 3: "c"})
+    sampled = simulate(cluster, Config(replication_factor=1), MODEL, years=500, engine="local")
+    check = sampled_check(evaluate(cluster, Config(replication_factor=3), MODEL), sampled)
+    assert not any(row["agrees"] for row in check["rows"])
+    assert all(row["words"].startswith("no") for row in check["rows"])
+    # Between two and four standard errors off is no proof, and is said as what it is.
+    found = sampled.estimate("read_unavailability")
+    near = replace(
+        evaluate(cluster, Config(replication_factor=1), MODEL),
+        read_unavailability=found.high * (found.high / found.value) ** 0.5,
+    )
+    row = sampled_check(near, sampled)["rows"][-1]
+    assert row["words"].startswith("just outside: the sample has ")
+    assert row["words"].endswith("% less")

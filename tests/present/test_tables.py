@@ -1,0 +1,202 @@
+"""The report's tables: costs, schemes, stalls, internal topics, findings and swings."""
+
+import dataclasses
+import re
+
+import pytest
+from markupsafe import escape
+
+from advised import MODEL, described
+from advisor import catalog
+from advisor.advice import Goals, Recommendation, recommend
+from advisor.advice.phrases import every
+from advisor.formatting import years
+from advisor.present import plot_reliability
+from advisor.present.comparison import records_in_words, schemes_compared
+from advisor.present.dependents import dependents_in_words
+from advisor.present.evidence import card_in_words
+from advisor.present.labels import time_per_year
+from advisor.present.outcome import compared_outcomes, outcomes
+from advisor.present.report import render_report
+from advisor.present.settings import verdict
+from advisor.present.tornado import largest_swings
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.results.cost import in_bytes
+from advisor.reliability.schemes.comparison import rows_beside
+
+
+@pytest.fixture(scope="module")
+def advice() -> Recommendation:
+    return recommend(described(), MODEL, goals=Goals(survive="rack"))
+
+
+@pytest.fixture(scope="module")
+def text(advice: Recommendation) -> str:
+    return render_report(advice)
+
+
+def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> None:
+    """Bytes stored, bytes sent between racks and the wait of every candidate, in its row."""
+    rows = re.findall(r'<tr(?: class="best")?><th scope="row">RF \d.*?</tr>', text, re.DOTALL)
+    assert len(rows) == len(advice.choices)
+    for choice in advice.choices:
+        cost = choice.reliability.cost
+        between = cost.bytes_per_second_between_racks
+        assert between is not None
+        said = f'<td class="figure">{in_bytes(cost.bytes_stored)}<br>{in_bytes(between)}/s<br>'
+        assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
+
+
+def test_other_schemes_stand_beside_the_recommended_setting(
+    text: str, advice: Recommendation
+) -> None:
+    """A row a scheme, Kafka first with the losses and refusals that its own table gives."""
+    rows = schemes_compared(advice.best.reliability)
+    assert [row["name"].split(",")[0] for row in rows] == [
+        "Kafka",
+        "Synchronous",
+        "Majority vote",
+        "Majority vote",
+        "Asynchronous",
+    ]
+    own = [(one.brief, one.interval) for one in compared_outcomes(advice.best.reliability)]
+    low, high = advice.best.reliability.interval("acked_records_lost_per_year")
+    records = rows[0]["measures"].pop(1)
+    assert rows[0]["measures"] == own
+    for value, words in (
+        (advice.best.reliability.acked_records_lost_per_year, records[0]),
+        (low, records[1].removeprefix("95 %: ").split(" to ")[0]),
+        (high, records[1].split(" to ")[1]),
+    ):
+        # Two digits are shown.
+        assert float(words.removesuffix(" a year").replace(",", "")) == pytest.approx(value, 0.05)
+    assert all(words in text for words in records)
+    assert all(words in text for row in rows for cell in row["measures"] for words in cell)
+    assert rows[-1]["note"] in text
+
+
+def test_how_many_records_a_scheme_loses_is_told_in_words(advice: Recommendation) -> None:
+    """Nothing lost, small means without needless zeros, and nothing acknowledged at all."""
+    row = rows_beside(advice.best.reliability)[1]
+    for mean, words in (
+        (0.0, "none modelled"),
+        (8.8e-6, "8.8e-6 a year"),
+        (1.2e6, "1.2 million a"),
+    ):
+        told = records_in_words(dataclasses.replace(row, acked_records_lost_per_year=mean), 1, 1)
+        assert told[0].startswith(words)
+        assert told[1] == ""
+    dropping = dataclasses.replace(row, records_dropped_per_year=5.0)
+    assert records_in_words(dropping, 1.0, 2.0) == ("none is acknowledged", "")
+
+
+def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation) -> None:
+    """acks=all has a row and a bar for the time it waits, acks=1 has none."""
+    best = advice.best.reliability
+    (stalled,) = (outcome for outcome in outcomes(best) if outcome.measure == "write_stalled")
+    assert f'<th scope="row">Writes stalled</th><td>{stalled.said}</td>' in text
+    drawn = [words.get_text() for words in plot_reliability(best).texts]
+    assert stalled.said in drawn
+    alone = evaluate(described(), best.config.changed(acks=1), MODEL)
+    assert "Writes stalled" not in [outcome.title for outcome in outcomes(alone)]
+
+
+def test_who_needs_kafkas_own_topics_is_told(text: str, advice: Recommendation) -> None:
+    """Groups and transactions stand with their time, its bounds and what they need."""
+    found = advice.best.reliability.dependents()
+    told = dependents_in_words(advice.best.reliability)
+    for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
+        assert row["stopped"] == time_per_year(stopped.unavailability)
+        assert f'{row["stopped"]}</td><td class="figure">{row["bounds"]}</td>' in text
+        assert all(f"{name}: {down}" in text for name, down in row["parts"])
+    assert told["assumptions"]
+    assert all(f'<p class="note">{escape(words)}</p>' in text for words in told["assumptions"])
+
+
+def test_a_report_without_an_audit_has_the_findings_of_the_advice(advice: Recommendation) -> None:
+    """Each finding about cluster and producer is a row with its reason and its remedy."""
+    text = render_report(advice)
+    assert [finding.code for finding in advice.findings] == ["KRA312", "KRA402"]
+    for finding in advice.findings:
+        assert f'<tr><th scope="row">{finding.code}</th>' in text
+        assert str(escape(finding.rule.remedy)) in text
+
+
+def test_what_a_card_cites_is_told_in_the_report() -> None:
+    """Each name in brackets, also of a source named by a source, has a row of its own, once."""
+    catalogue = catalog.evidence()
+    told = card_in_words(load_model("bare_metal_racks"))
+    names = [source["name"] for source in told["sources"]]
+    assert len(names) == len(set(names)) > 0
+    said = [row["evidence"] for row in told["rows"]] + [one["source"] for one in told["sources"]]
+    named = set(re.findall(r"\[([a-z0-9-]+)\]", " ".join(said)))
+    cited = {quantity.evidence for quantity in load_model("bare_metal_racks").quantities.values()}
+    assert named & set(catalogue) - cited == set(names)
+    for source in told["sources"]:
+        assert catalogue[source["name"]].note in source["source"]
+        assert "//" not in source["source"]
+        known = catalogue[source["name"]]
+        if known.verified != "assumption":
+            assert source["source"].count(known.url.split("://")[-1]) == 1
+
+
+def test_numbers_of_a_card_are_as_they_were_given() -> None:
+    """No number of a shipped card shows an exponent, and reads back as what the card has."""
+    for name in catalog.model_names():
+        card = load_model(name)
+        for row, quantity in zip(
+            card_in_words(card)["rows"], card.quantities.values(), strict=True
+        ):
+            assert "e" not in row["value"].removesuffix(" million")
+            number = float(row["value"].split()[0]) * (1e6 if "million" in row["value"] else 1)
+            assert number == pytest.approx(quantity.value, rel=1e-5)
+
+
+def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:
+    """The only number of the card with a range stands there once a measure, from end to end."""
+    swings = largest_swings(advice.best.reliability)
+    assert [row["path"] for row in swings] == ["broker.crash.per_year"] * 2
+    assert {row["range"] for row in swings} == {"1 to 5"}
+    assert all(row["low"] in text and row["high"] in text for row in swings)
+    assert text.count("What to measure first") == 1
+    assert "was not computed" not in text
+
+
+def test_a_large_chain_is_spared_what_nobody_asked_for(advice: Recommendation) -> None:
+    """Then no card is evaluated at its ends, and the report says so; once known it is shown."""
+    best = advice.choices[0]
+    large = dataclasses.replace(best.reliability, states=10**6, swings={})
+    choices = (dataclasses.replace(best, reliability=large), *advice.choices[1:])
+    text = render_report(dataclasses.replace(advice, choices=choices))
+    assert not large.swings
+    assert "moves these numbers most was not computed" in text
+    large.tornado()
+    assert [row["path"] for row in largest_swings(large)] == ["broker.crash.per_year"] * 2
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> None:
+    """How often a record is lost reads alike in the verdict, the tables and the swings.
+
+    So it does where a year is nearly sure to have a loss; intervals go from the shortest time to
+    the longest everywhere; shares have one space before the sign.
+    """
+    config = advice.best.config.changed(replication_factor=replicas, min_insync_replicas=1)
+    often = FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": {"value": 40, "low": 9, "high": 90}, "hours": 12}}}
+    )
+    result = evaluate(advice.cluster, config, often)
+    assert result.loss_probability_per_year > 0.9
+    told = every(result.mean_years_to_loss)
+    low, high = map(years, result.interval("mean_years_to_loss"))
+    assert f"record about {told} (95 %: {low} to {high})" in result.verdict
+    lost = outcomes(result)[0]
+    assert lost.brief == told
+    assert lost.value.endswith(f" / year, {told}")
+    assert lost.interval == f"95 %: once in {low} to {high}"
+    assert schemes_compared(result)[0]["measures"][0] == (told, lost.interval)
+    assert told in verdict(result)
+    assert largest_swings(result)[0]["low"].startswith("once in ")
+    assert not re.search(r"[0-9]%", result.explain())
+    assert re.search(r"[0-9] % of it from ", result.verdict)

@@ -1,0 +1,117 @@
+"""What every placement promises, on any cluster, and how a new partition starts."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from advisor.errors import InputError
+from advisor.protocol.rules.assignment import assign, initial_leader_and_isr
+
+RACKS = st.one_of(st.none(), st.sampled_from("abcd"), st.text(max_size=3))
+
+
+@given(
+    racks=st.lists(RACKS, min_size=1, max_size=9),
+    fencing=st.lists(st.booleans(), min_size=9, max_size=9),
+    seed=st.integers(-(2**63), 2**63 - 1),
+    data=st.data(),
+)
+def test_striped_keeps_its_promises_on_any_cluster(
+    racks: list[str | None], fencing: list[bool], seed: int, data: st.DataObject
+):
+    """Replicas are distinct, leaders unfenced, racks differ while enough racks are left."""
+    brokers = dict(enumerate(racks))
+    fenced = {broker for broker in list(brokers)[1:] if fencing[broker]}
+    replication_factor = data.draw(st.integers(1, len(racks)))
+    placed = assign(brokers, 25, replication_factor, seed=seed, fenced=fenced)
+    assert list(placed) == list(range(25))
+    for replicas in placed.values():
+        assert len(set(replicas)) == replication_factor
+        assert set(replicas) <= brokers.keys()
+        assert replicas[0] not in fenced
+        expected_racks = min(replication_factor, len(set(racks)))
+        assert len({brokers[replica] for replica in replicas}) == expected_racks
+
+
+@given(
+    racks=st.lists(st.sampled_from("abcd"), min_size=1, max_size=9),
+    start_index=st.integers(0, 30),
+    shift=st.integers(0, 30),
+    data=st.data(),
+)
+def test_rack_alternated_keeps_its_promises_on_any_cluster(
+    racks: list[str], start_index: int, shift: int, data: st.DataObject
+):
+    """Replicas are distinct, as many racks as possible are used, leaders differ by one at most."""
+    brokers: dict[int, str | None] = dict(enumerate(racks))
+    replication_factor = data.draw(st.integers(1, len(racks)))
+    placed = assign(
+        brokers, 25, replication_factor, "rack_alternated", start_index=start_index, shift=shift
+    )
+    for replicas in placed.values():
+        assert len(set(replicas)) == replication_factor
+        expected_racks = min(replication_factor, len(set(racks)))
+        assert len({brokers[replica] for replica in replicas}) == expected_racks
+    led = Counter(replicas[0] for replicas in placed.values())
+    counts = [led[broker] for broker in brokers]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_the_same_call_gives_the_same_answer_and_another_seed_another():
+    """Nothing is drawn from a clock: without a seed the answer is that of seed 0."""
+    six: dict[int, str | None] = dict(enumerate("abcabc"))
+    assert assign(six, 12, 3) == assign(six, 12, 3) == assign(six, 12, 3, seed=0)
+    tables = [assign(six, 12, 3, seed=seed) for seed in range(8)]
+    assert any(a != b for a, b in pairwise(tables))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"algorithm": "random"}, "unknown assignment algorithm 'random'; choose one of modulo"),
+        ({"start_index": 1}, "start_index would have no effect on 'striped'"),
+        ({"start_index": None}, "start_index would have no effect on 'striped'"),
+        ({"algorithm": "modulo", "shift": 1}, "shift would have no effect on 'modulo'"),
+        ({"algorithm": "modulo", "seed": 1}, "seed or random would have no effect on 'modulo'"),
+        ({"algorithm": "rack_alternated", "seed": 1}, "seed or random would have no effect"),
+        ({"algorithm": "rack_alternated", "fenced": {1}}, "fenced would have no effect"),
+        ({"algorithm": "rack_alternated", "start_index": -1}, "start_index must be 0 or larger"),
+        ({"algorithm": "rack_alternated", "shift": -1}, "shift must be 0 or larger, not -1"),
+        ({"fenced": {7}}, "fenced names brokers that are not in brokers: \\[7\\]"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(options: dict[str, Any], words: str):
+    """An option that cannot matter to the algorithm is an error instead of a silent no."""
+    with pytest.raises(InputError, match=words):
+        assign({0: "a", 1: "b"}, 1, 1, **options)
+
+
+@pytest.mark.parametrize("brokers", [[0, 1], {"0": "a"}, {0: 1}])
+def test_brokers_of_another_shape_are_refused(brokers: Any):
+    """A list of ids, ids as text or racks as numbers get one sentence that shows the shape."""
+    with pytest.raises(InputError, match="brokers must map each broker id to its rack"):
+        assign(brokers, 1, 1)
+
+
+# --- a new partition -------------------------------------------------------------------------
+
+
+def test_a_new_partition_starts_with_its_active_replicas():
+    """The ISR of [1, 0, 2] is all of it, or [0] when 1 and 2 are fenced; the leader its first."""
+    assert initial_leader_and_isr([1, 0, 2]) == (1, (1, 0, 2))
+    assert initial_leader_and_isr([1, 0, 2], fenced={1, 2}) == (0, (0,))
+    assert initial_leader_and_isr([1, 0, 2], {1}, {0}) == (2, (2,))
+
+
+def test_a_new_partition_without_an_active_replica_is_refused_in_kafkas_words():
+    """No replica active: the topic is refused, for it could not have a leader."""
+    with pytest.raises(InputError) as refused:
+        initial_leader_and_isr([1, 0, 2], fenced={1, 2}, in_controlled_shutdown={0})
+    assert str(refused.value) == (
+        "Unable to replicate the partition 3 time(s): "
+        "All brokers are currently fenced or in controlled shutdown."
+    )

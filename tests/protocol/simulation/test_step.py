@@ -1,0 +1,346 @@
+"""Brokers of the reference, one event at a time: fetches, ISR, high watermark, answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.isr import may_join
+from advisor.protocol.rules.versions import rules_for
+from advisor.protocol.simulation import events as ev
+from advisor.protocol.simulation import scheduler
+from advisor.protocol.simulation.fetch import accepts
+from advisor.protocol.simulation.state import (
+    LEADER,
+    Broker,
+    Partition,
+    Replica,
+    Settings,
+    State,
+    replica_of,
+    with_partition,
+    with_replica,
+)
+from advisor.protocol.simulation.step import step
+
+
+class Lab:
+    """One partition of three replicas, driven by hand."""
+
+    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
+        config = Config(kafka_version=version, mode=mode, **options)
+        self.settings = Settings.of(config)
+        self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
+        self.do(ev.CreateTopic("t", ((1, 2, 3),), min_isr))
+        self.settle()
+
+    def do(self, *events):
+        effects: tuple = ()
+        for event in events:
+            self.state, new = step(self.state, event, self.settings)
+            effects += new
+        return effects
+
+    def settle(self):
+        self.state, effects = scheduler.settle(self.state, self.settings)
+        return effects
+
+    def produce(self, count: int = 1, acks="all", broker: int = 1):
+        first = self.state.next_value
+        return self.do(ev.Produce("t", 0, broker, first, count, acks))
+
+    def fetch(self, broker: int):
+        return self.do(ev.Fetch(0, broker))
+
+    @property
+    def partition(self) -> Partition:
+        return self.state.partitions[0]
+
+    def at(self, broker: int) -> Replica:
+        found = replica_of(self.partition, broker)
+        assert found is not None
+        return found
+
+    def put(self, replica: Replica) -> None:
+        self.state = with_partition(self.state, 0, with_replica(self.partition, replica))
+
+
+def kinds(effects) -> list[str]:
+    return [type(effect).__name__ for effect in effects]
+
+
+def test_high_watermark_moves_one_fetch_after_the_record():
+    """A first fetch brings the record, a second tells the leader, a third tells the follower."""
+    lab = Lab("3.9")
+    assert lab.produce(2) == ()
+    lab.fetch(2), lab.fetch(3)
+    assert (lab.at(1).hw, lab.at(2).log.leo, lab.at(2).hw) == (0, 2, 0)
+    lab.fetch(2)
+    assert lab.at(1).hw == 0
+    assert kinds(lab.fetch(3)) == ["Acked"]
+    assert (lab.at(1).hw, lab.at(2).hw) == (2, 0)
+    lab.fetch(2)
+    assert lab.at(2).hw == 2
+
+
+def test_acks_all_waits_for_every_member_not_for_min_isr():
+    """Two of three copies satisfy min.insync.replicas=2, and the answer still waits."""
+    lab = Lab("3.9")
+    lab.produce()
+    for _ in range(3):
+        assert lab.fetch(2) == ()
+    assert lab.at(1).waiting != ()
+
+
+def test_acks_1_and_0_are_answered_by_the_leader_alone():
+    """Before anybody has fetched."""
+    lab = Lab("3.9")
+    assert kinds(lab.produce(acks=1)) == ["Acked"]
+    assert kinds(lab.produce(acks=0)) == ["Acked"]
+    assert lab.partition.committed == ()
+
+
+def test_acks_all_below_min_isr_is_refused_before_the_append():
+    """Nothing is written."""
+    lab = Lab("3.9")
+    lab.do(ev.Kill(2), ev.Kill(3))
+    lab.settle()
+    (effect,) = lab.produce()
+    assert effect.error == "NOT_ENOUGH_REPLICAS"
+    assert lab.at(1).log.leo == 0
+
+
+def test_isr_that_shrinks_after_the_append_is_another_error_before_3_7():
+    """Written, copied to all that are left, and too few: NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+    lab = Lab("3.6", min_isr=2)
+    lab.produce()
+    lab.do(ev.Kill(2), ev.Kill(3))
+    errors = [e.error for e in lab.settle() if isinstance(e, ev.Failed)]
+    assert errors == ["NOT_ENOUGH_REPLICAS_AFTER_APPEND"]
+    assert lab.at(1).log.leo == 1
+
+
+def test_since_3_7_the_frozen_high_watermark_makes_it_a_timeout():
+    """The high watermark never reaches the record, so the request times out (KAFKA-15583)."""
+    lab = Lab("3.7", min_isr=2)
+    lab.produce()
+    lab.do(ev.Kill(2), ev.Kill(3))
+    errors = [e.error for e in lab.settle() if isinstance(e, ev.Failed)]
+    assert errors == ["REQUEST_TIMED_OUT"]
+    assert lab.at(1).hw == 0
+
+
+def test_a_request_to_a_follower_or_a_dead_broker_fails():
+    """In Kafka's own names."""
+    lab = Lab("3.9")
+    (effect,) = lab.produce(broker=2)
+    assert effect.error == "NOT_LEADER_OR_FOLLOWER"
+    lab.do(ev.Kill(1))
+    (effect,) = lab.produce(broker=1)
+    assert effect.error == "NETWORK_EXCEPTION"
+
+
+def test_pending_requests_die_with_their_leader():
+    """The producer hears of the broken connection, nobody counts the record as acknowledged."""
+    lab = Lab("3.9")
+    lab.produce()
+    assert [e.error for e in lab.do(ev.Kill(1))] == ["NETWORK_EXCEPTION"]
+    assert lab.partition.acked == ()
+
+
+@pytest.mark.parametrize("start_ms", [0, 1, 7_000, 14_999, 15_000])
+def test_a_hung_follower_is_struck_after_once_to_one_and_a_half_times_the_lag(start_ms):
+    """The leader looks every half ``replica.lag.time.max.ms`` (30 s)."""
+    lab = Lab("3.9")
+    lab.state, _ = scheduler.run_for(lab.state, lab.settings, start_ms)
+    lab.do(ev.Lag(3))
+    hung_ms = lab.state.now_ms
+    lab.produce()
+    lab.settle()
+    assert lab.partition.registration.isr == (1, 2)
+    took_ms = lab.state.now_ms - hung_ms
+    assert 30_000 < took_ms <= 45_000
+
+
+def test_a_follower_at_the_end_is_never_struck_for_lag():
+    """L19: an idle partition keeps a hung follower."""
+    lab = Lab("3.9")
+    lab.do(ev.Lag(3))
+    lab.state, _ = scheduler.run_for(lab.state, lab.settings, 10**7)
+    assert lab.partition.registration.isr == (1, 2, 3)
+
+
+def test_maximal_isr_holds_the_high_watermark_while_a_join_is_pending():
+    """KIP-497: between the proposal and its answer the leader already waits for the newcomer."""
+    lab = Lab("3.9", min_isr=1)
+    lab.do(ev.Kill(3))
+    lab.settle()
+    lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.Learn(0, 3))
+    lab.fetch(3)
+    assert lab.at(1).proposal is not None
+    lab.do(ev.Lag(3))
+    lab.produce()
+    lab.fetch(2), lab.fetch(2)
+    assert lab.at(1).hw == 0
+    assert lab.at(1).isr == (1, 2)
+
+
+def test_a_stale_broker_epoch_keeps_a_restarted_broker_out():
+    """L13, KIP-903: a proposal made for the life before is refused since 3.5."""
+    for version, error in (("3.9", ["INELIGIBLE_REPLICA"]), ("3.4", [])):
+        lab = Lab(version, min_isr=1)
+        lab.do(ev.Kill(3))
+        lab.settle()
+        lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.Learn(0, 3))
+        lab.fetch(3)
+        assert lab.at(1).proposal is not None
+        # It loses its log and is back before the controller has read the proposal.
+        lab.do(ev.PowerOff(3, 0), ev.Expire(3), ev.Start(3), ev.Register(3), ev.Unfence(3))
+        effects = lab.do(ev.Learn(0, 1)) if lab.at(1).proposal is None else ()
+        effects += lab.do(ev.SubmitIsr(0, 1))
+        assert [e.error for e in effects if isinstance(e, ev.Refused)] == error
+
+
+@pytest.mark.parametrize(("version", "joins"), [("2.0.0", True), ("2.1", False), ("3.9", False)])
+def test_joining_needs_the_epoch_start_since_2_1(version, joins):
+    """L05, KAFKA-7128: at the high watermark 1 but short of the epoch's start 5."""
+    rules = rules_for(version, "kraft" if version == "3.9" else "zookeeper")
+    assert may_join(3, 1, 5, True, rules) is joins
+
+
+@pytest.mark.parametrize(("version", "answered"), [("2.0", True), ("2.1", False)])
+def test_fetches_of_another_epoch_are_fenced_since_2_1(version, answered):
+    """L06, KIP-320: a follower that knows a newer epoch than its leader gets no answer."""
+    lab = Lab(version, mode="zookeeper")
+    follower = lab.at(2)._replace(leader_epoch=4)
+    assert accepts(lab.at(1), follower, lab.settings) is answered
+
+
+@pytest.mark.parametrize(("version", "truncates"), [("2.0.0", False), ("2.1", True)])
+def test_a_new_epoch_of_the_same_leader_truncates_since_2_0_1(version, truncates):
+    """L04, KAFKA-7164: the leader came back shorter, and its follower must notice."""
+    lab = Lab(version, mode="zookeeper")
+    lab.produce(4, acks=1)
+    lab.fetch(2), lab.fetch(2)
+    leader = lab.at(1)
+    short = leader.log._replace(
+        runs=(leader.log.runs[0]._replace(length=2),), leo=2, flushed=0, checkpoint=0
+    )
+    lab.put(leader._replace(log=short, hw=0))
+    record = lab.partition.registration
+    lab.state = with_partition(
+        lab.state, 0, lab.partition._replace(registration=replace(record, leader_epoch=1))
+    )
+    lab.do(ev.Learn(0, 1), ev.Learn(0, 2))
+    assert lab.at(2).truncating is truncates
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "waits"),
+    [
+        ("0.10.1", "zookeeper", False),
+        ("0.10.2", "zookeeper", True),
+        ("3.2", "kraft", True),
+        ("3.9", "kraft", False),
+    ],
+)
+def test_the_high_watermark_waits_for_who_was_here_a_moment_ago(version, mode, waits):
+    """KAFKA-4485 (0.10.2): a follower out of the ISR for less than its lag time still holds it.
+
+    Since 3.3 not if it is fenced (KIP-841).
+    """
+    lab = Lab(version, mode=mode, min_isr=1)
+    lab.produce()
+    lab.fetch(2), lab.fetch(2)
+    lab.do(ev.Kill(3), ev.Advance(lab.settings.session_timeout_ms), ev.Expire(3))
+    leader = lab.at(1)
+    epoch = lab.partition.registration.leader_epoch
+    lab.put(leader._replace(isr=(1, 2), leader_epoch=epoch))
+    just_now = tuple(f._replace(caught_up_ms=lab.state.now_ms) for f in leader.followers)
+    lab.put(lab.at(1)._replace(followers=just_now))
+    lab.do(ev.Recheck(0, 1))
+    assert (lab.at(1).hw == 0) is waits
+    lab.do(ev.Advance(lab.settings.lag_ms), ev.Recheck(0, 1))
+    assert (lab.at(1).hw == 0) is waits
+    lab.do(ev.Advance(1), ev.Recheck(0, 1))
+    assert lab.at(1).hw == 1
+
+
+def test_acks_all_waits_for_a_dead_follower_until_its_session_ends():
+    """The controller strikes it after 6 s under ZooKeeper before 2.5."""
+    lab = Lab("2.4", mode="zookeeper", min_isr=1)
+    lab.do(ev.Kill(3))
+    lab.produce()
+    lab.state, effects = scheduler.run_for(lab.state, lab.settings, 5_999)
+    assert kinds(effects) == []
+    lab.state, effects = scheduler.run_for(lab.state, lab.settings, 1)
+    assert kinds(effects) == ["Acked"]
+
+
+def test_only_restarts_begin_with_the_checkpoint():
+    """A killed broker comes back with the high watermark of its last checkpoint."""
+    lab = Lab("3.9")
+    lab.produce(3)
+    lab.settle()
+    lab.do(ev.Advance(5_000))
+    lab.produce(2)
+    lab.settle()
+    lab.do(ev.Kill(1))
+    assert (lab.at(1).hw, lab.at(1).log.leo) == (3, 5)
+
+
+def test_an_idempotent_repetition_is_not_written_twice():
+    """The leader recognises the batch."""
+    lab = Lab("3.9")
+    twice = ev.Produce("t", 0, 1, 0, 3, "all", True)
+    lab.do(twice, twice)
+    assert lab.at(1).log.leo == 3
+    lab.do(twice._replace(idempotent=False))
+    assert lab.at(1).log.leo == 6
+
+
+def test_unknown_partitions_and_brokers_are_key_errors():
+    """The core has no words for people; the language above it has."""
+    lab = Lab("3.9")
+    with pytest.raises(KeyError):
+        lab.do(ev.Kill(9))
+    with pytest.raises(KeyError):
+        lab.do(ev.Produce("u", 0, 1, 0, 1, "all"))
+
+
+def test_states_are_hashable_and_steps_do_not_change_their_argument():
+    """What the exhaustive search builds on."""
+    lab = Lab("3.9")
+    before, copy = lab.state, hash(lab.state)
+    lab.produce(5)
+    lab.settle()
+    assert hash(before) == copy
+    assert lab.state != before
+    assert len({before, lab.state, before}) == 2
+
+
+def test_states_that_differ_only_in_time_become_equal():
+    """``timeless`` lets a search recognise a state that it has seen earlier."""
+    lab = Lab("3.9")
+    lab.produce(5)
+    lab.settle()
+    later, _ = scheduler.run_for(lab.state, lab.settings, 10_000)
+    again, _ = scheduler.run_for(later, lab.settings, 50_000)
+    assert later != again
+    assert scheduler.timeless(later).now_ms == scheduler.timeless(again).now_ms == 0
+    assert [r.log for r in later.partitions[0].replicas] == [
+        r.log for r in again.partitions[0].replicas
+    ]
+
+
+def test_leaders_hear_before_followers():
+    """The order of a run is fixed: controller, leaders, followers, ISR, fetches, clock."""
+    lab = Lab("3.9")
+    lab.do(ev.Kill(1), ev.Advance(9_000), ev.Expire(1))
+    assert list(scheduler.enabled(lab.state, lab.settings))[:2] == [
+        ev.Learn(0, 2),
+        ev.Learn(0, 3),
+    ]
+    assert lab.at(2).role != LEADER

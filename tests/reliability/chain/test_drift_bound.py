@@ -1,0 +1,402 @@
+"""What a chain leaves out: the bounds hold against whole chains and exact rationals."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from advisor.protocol.rules.config import Config
+from advisor.reliability.chain import ctmc, drift_bound, truncation_error
+from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.measures import records_lost, replica_set, solved_chain
+from advisor.reliability.partition.election_risk import COPIES
+from advisor.reliability.solver import generator, regenerative
+from advisor.reliability.statespace import state_graph
+from advisor.reliability.statespace.flush_window import Cuts
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+FEW = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 20.0, "minutes": 30.0},
+            "destroyed": {"per_year": 2.0, "hours": 30.0},
+        },
+        "rack": {"network": {"per_year": 3.0, "minutes": 100.0}},
+        "copy": {"bytes_per_second": 5e6},
+    }
+)
+POWER = FailureModel.from_dict(
+    {
+        "broker": {
+            "power": {"per_year": 0.2, "minutes": 10.0},
+            "destroyed": {"per_year": 0.002, "hours": 2.0},
+        },
+        "rack": {"power": {"per_year": 0.05, "minutes": 180.0}},
+        "flush": {"seconds": 35.0},
+        "copy": {"bytes_per_second": 5e7},
+    }
+)
+MEASURES = (
+    "loss_events_per_year",
+    "acked_records_lost_per_year",
+    "write_unavailability",
+    "read_unavailability",
+    "records_refused_per_year",
+    "write_stalled",
+)
+
+
+def totals(found: solved_chain.SetMeasures) -> dict[str, float]:
+    return {name: sum(found.causes[name].values()) for name in MEASURES}
+
+
+def whole(pattern, config, card):
+    setup = replica_set.setup_for(config, card, LOAD, len(pattern))
+    structure = ctmc.whole_structure(setup, replica_set.setting_for(pattern, card))
+    return replica_set.solution(structure, config, card, LOAD, len(pattern)).measures(config)
+
+
+@pytest.mark.parametrize(
+    ("card", "pattern", "min_isr", "acks", "unclean"),
+    [
+        ("three_az_cloud", (0, 1, 2), 1, "all", False),
+        ("three_az_cloud", (0, 1, 2), 2, "all", False),
+        ("three_az_cloud", (0, 1, 2), 1, "all", True),
+        ("bare_metal_racks", (0, 1, 2), 2, "all", False),
+        ("bare_metal_racks", (0, 0, 1), 1, 1, False),
+        ("single_rack", (0, 0, 0), 2, "all", False),
+        ("few", (0, 0, 1, 2), 2, "all", False),
+        ("few", (0, 0, 1, 1), 3, "all", False),
+        # Nearly all that is missing is power that goes early in a left-out state.
+        ("power", (0, 0, 1, 1), 2, "all", False),
+    ],
+)
+def test_the_whole_chain_lies_within_the_bounds(card, pattern, min_isr, acks, unclean):
+    """Every measure of the kept states is off by no more than it says, and not merely by luck."""
+    model = {"few": FEW, "power": POWER}.get(card) or load_model(card)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=min_isr,
+        acks=acks,
+        unclean_leader_election_enable=unclean,
+    )
+    kept = replica_set.measure(pattern, config, model, LOAD, len(pattern))
+    full = whole(pattern, config, model)
+    assert kept.states < full.states
+    assert kept.neglected_per_year > 0
+    assert full.neglected_per_year == 0
+    for name, value in totals(full).items():
+        assert abs(totals(kept)[name] - value) <= kept.errors[name], name
+    off = abs(kept.losses[0].first.probability - full.losses[0].first.probability)
+    assert off <= kept.errors["loss_events_per_year"]
+
+
+def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
+    """The chain of the first states alone; ways to the others lead back to the healthy one."""
+    from_kept = structure.source < kept
+    target = structure.target[from_kept]
+    beyond = target >= kept
+    left, place = np.unique(target[beyond], return_inverse=True)
+    flags = structure.flags[from_kept].copy()
+    flags[:, ctmc.BEYOND] = beyond
+    every = np.concatenate([np.arange(kept), left])
+    cuts = np.flatnonzero(structure.cuts.state < kept)
+    state, rate, end = (column[cuts] for column in structure.cuts[:3])
+    return replace(
+        structure,
+        states=kept,
+        source=structure.source[from_kept],
+        target=np.where(beyond, 0, target),
+        rate=structure.rate[from_kept],
+        weight=structure.weight[from_kept],
+        flags=flags,
+        gap_map=structure.gap_map[from_kept],
+        writable=structure.writable[:kept],
+        readable=structure.readable[:kept],
+        growing=structure.growing[:kept],
+        gaps=structure.gaps[:kept],
+        in_sync=structure.in_sync[:kept],
+        blame={name: share[:kept] for name, share in structure.blame.items()},
+        beyond=place,
+        cuts=Cuts(state, rate, end, structure.cuts.odds),
+        stops=(structure.writable[structure.source[from_kept]] & ~structure.writable[target])[
+            beyond
+        ],
+        waits=structure.waits[every],
+        looks=structure.looks[every],
+        perils=structure.perils[every],
+        spells=structure.spells[every],
+    )
+
+
+@pytest.mark.parametrize(
+    ("card", "pattern", "min_isr", "elr"),
+    [
+        ("few", (0, 0, 1, 1, 2), 1, True),
+        ("few", (0, 0, 1, 1, 2), 3, False),
+        ("few", (0, 1, 2, 3, 4), 3, True),
+        ("few", (0, 0, 1, 1, 2, 2), 2, False),
+        ("three_az_cloud", (0, 0, 1, 2), 2, False),
+    ],
+)
+def test_large_whole_chains_lie_within_the_bounds(card, pattern, min_isr, elr):
+    """Five and six replicas with few mechanisms, four with all: some twenty thousand states on."""
+    model = FEW if card == "few" else load_model(card)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=min_isr,
+        eligible_leader_replicas=elr,
+    )
+    kept = replica_set.measure(pattern, config, model, LOAD, len(pattern))
+    full = whole(pattern, config, model)
+    assert full.states > 15_000 > kept.states
+    for name, value in totals(full).items():
+        assert abs(totals(kept)[name] - value) <= kept.errors[name], name
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "pattern", "min_isr", "elr"),
+    [
+        # Here a bound that knew how many brokers suffer what, but not which, was too small.
+        ("three_az_cloud", 2, (0, 1, 2), 2, True),
+        ("three_az_cloud", 7, (0, 1, 2), 3, True),
+        ("two_az", 3, (0, 0, 1), 2, True),
+        ("bare_metal_racks", 5, (0, 0, 1), 2, False),
+    ],
+)
+def test_bounds_hold_for_cards_drawn_from_the_ranges(name, draw, pattern, min_isr, elr):
+    """Outages of other lengths, side by side, are other groups: no draw is off by more."""
+    *_, card = load_model(name).draws(draw + 1, seed=0)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=3,
+        min_insync_replicas=min_isr,
+        eligible_leader_replicas=elr,
+    )
+    kept = replica_set.measure(pattern, config, card, LOAD, 3)
+    exact = totals(whole(pattern, config, card))
+    for measure, value in exact.items():
+        assert abs(totals(kept)[measure] - value) <= kept.errors[measure], measure
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_bounds_hold_wherever_a_chain_is_cut(share):
+    """Cut off after any number of states, what is missing stays below the bound."""
+    config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
+    setup = replica_set.setup_for(config, FEW, LOAD, 3)
+    full = ctmc.whole_structure(setup, replica_set.setting_for((0, 1, 2), FEW))
+    part = cut(full, int(full.states * share))
+    found = replica_set.solution(part, config, FEW, LOAD, 3).measures(config)
+    exact = replica_set.solution(full, config, FEW, LOAD, 3).measures(config)
+    for name, value in totals(exact).items():
+        assert abs(totals(found)[name] - value) <= found.errors[name], name
+    assert totals(found)["loss_events_per_year"] < totals(exact)["loss_events_per_year"]
+
+
+def test_power_that_goes_early_where_the_chain_ends_is_in_the_bound():
+    """With the healthy state alone nothing is lost; the bound knows what early power takes."""
+    config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=2)
+    card = FailureModel.from_dict(
+        {"broker": {"power": {"per_year": 3.0, "minutes": 10.0}}, "flush": {"seconds": 35.0}}
+    )
+    setup = replica_set.setup_for(config, card, LOAD, 2)
+    full = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), card))
+    exact = totals(replica_set.solution(full, config, card, LOAD, 2).measures(config))
+    found = replica_set.solution(cut(full, 1), config, card, LOAD, 2).measures(config)
+    assert totals(found)["loss_events_per_year"] == 0.0
+    bound = found.errors["loss_events_per_year"]
+    # Any replica's power counts in it, that of the one that is down too.
+    assert 0.0 < exact["loss_events_per_year"] <= bound <= 2.1 * exact["loss_events_per_year"]
+
+
+def rational_hours(structure: ctmc.Structure, rate_of: dict[str, Fraction]) -> list[Fraction]:
+    """Mean hours until all is well from each state but the healthy one, by exact elimination."""
+    size = structure.states - 1
+    table = [[Fraction(0)] * (size + 1) for _ in range(size)]
+    for source, target, rate, weight in zip(
+        structure.source, structure.target, structure.rate, structure.weight, strict=True
+    ):
+        if source == 0 or source == target:
+            continue
+        flow = rate_of[structure.rate_names[rate]] * int(weight)
+        table[source - 1][source - 1] += flow
+        if target:
+            table[source - 1][target - 1] -= flow
+    for row in table:
+        row[size] = Fraction(1)
+    for pivot in range(size):
+        head = table[pivot][pivot]
+        table[pivot] = [value / head for value in table[pivot]]
+        for row in range(size):
+            factor = table[row][pivot]
+            if row != pivot and factor:
+                table[row] = [
+                    value - factor * own
+                    for value, own in zip(table[row], table[pivot], strict=True)
+                ]
+    return [row[size] for row in table]
+
+
+def test_no_state_takes_longer_than_drift_allows():
+    """Two replicas, exact rationals: the mean time until all is well is below the drift's bound."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": 87.6, "minutes": 60.0},
+                "destroyed": {"per_year": 8.76, "hours": 10.0},
+            }
+        }
+    )
+    config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=1)
+    setup = replica_set.setup_for(config, card, LOAD, 2)
+    setting = replica_set.setting_for((0, 1), card)
+    structure = ctmc.whole_structure(setup, setting)
+    exact = {
+        "broker.crash": Fraction(1, 100),
+        "broker.destroyed": Fraction(1, 1000),
+        "repair broker.crash": Fraction(1),
+        "repair broker.destroyed": Fraction(1, 10),
+    }
+    hours = rational_hours(structure, exact)
+    names = transition_rates.names(setting.mechanisms, 2, setup.copying)
+    drift = drift_bound.drift({name: float(exact[name]) for name in names}, (0, 1))
+    allowed, _ = drift.until_well(structure.waits, structure.perils[:, COPIES])
+    assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
+    found = regenerative.Excursions(
+        replica_set.solution(structure, config, card, LOAD, 2).flow
+    ).backward(np.ones(structure.states))
+    assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
+
+
+def test_nothing_left_out_misses_nothing():
+    """A whole chain has no way out, so that only rounding and an inversion are left as errors."""
+    config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
+    found = whole((0, 1, 2), config, FEW)
+    for name, value in totals(found).items():
+        share = records_lost.ACCURACY if name == "acked_records_lost_per_year" else 0.0
+        assert found.errors[name] == pytest.approx((1e-12 + share) * value, rel=1e-9)
+
+
+def test_failures_that_outrun_repairs_have_no_bound():
+    """Where brokers fail faster than they are repaired, drift promises nothing."""
+    rates_per_hour = {"broker.crash": 1.0, "repair broker.crash": 1.0}
+    drift = drift_bound.drift(rates_per_hour, (0, 1))
+    waits = np.zeros((1, state_graph.WAITS), dtype=np.int64)
+    waits[0, fault_processes.CRASHED] = 1
+    assert drift.until_well(waits, np.zeros(1))[0] == [np.inf]
+
+
+def test_alike_are_outages_of_much_the_same_length():
+    """Within a factor of 2.5 of the shortest of their kind; no chain of neighbours goes further."""
+    hours = {"broker.crash": 0.1, "broker.power": 0.2, "rack.network": 0.4, "rack.power": 0.9}
+    rates_per_hour = {f"repair {name}": 1.0 / length for name, length in hours.items()}
+    rates_per_hour |= {"repair broker.destroyed": 9.0, "repair broker.lag": 9.0}
+    first = drift_bound.alike(rates_per_hour)
+    assert first[fault_processes.DARK] == first[fault_processes.CRASHED] == fault_processes.CRASHED
+    assert (
+        first[fault_processes.RACK_DARK]
+        == first[fault_processes.ISOLATED]
+        == fault_processes.ISOLATED
+    )
+    alone = (
+        fault_processes.GONE,
+        fault_processes.LAGGING,
+        fault_processes.RESTARTING,
+        fault_processes.DARK_ALL,
+    )
+    assert [first[condition] for condition in alone] == list(alone)
+
+
+def test_who_suffers_what_makes_a_group():
+    """Roles count, and so do unlike outages; slots of one role may be exchanged."""
+    first = np.arange(state_graph.WAITS)
+    first[fault_processes.DARK] = fault_processes.CRASHED
+    role = state_graph.WAITS
+    spells = np.array(
+        [
+            [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
+            [fault_processes.CRASHED, role, role + fault_processes.RACK_DARK],
+            [fault_processes.DARK, role, role + fault_processes.RACK_DARK],
+            [fault_processes.RACK_DARK, role + fault_processes.CRASHED, role],
+            [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
+        ]
+    )
+    looks = np.array([3, 3, 3, 3, 4])
+    group = drift_bound.groups(looks, spells, first)
+    assert group[0] == group[1] == group[2]
+    assert len(set(group.tolist())) == 3
+    # Sixteen replicas do not fit into 64 bits at once: powers of 160 vanish there.
+    wide = np.full((2, 16), 16 * role - 1)
+    assert len(set(drift_bound.groups(np.array([0, 1]), wide, first).tolist())) == 2
+
+
+def test_worth_is_the_smaller_of_two_bounds():
+    """Four times the dearest kept state of the group, or the limit by drift; times the flow."""
+    left = drift_bound.LeftOut(
+        source=np.array([0, 1]),
+        state=np.array([0, 1]),
+        rate=np.array([2.0, 3.0]),
+        group=np.array([0, 1]),
+        limit=np.array([[10.0], [7.0]]),
+    )
+    worth = left.worth(np.array([5, 0]), np.array([[1.0], [4.0]]))
+    # Group 0 has a kept state worth 4, and four times that is more than the limit by drift.
+    assert worth.tolist() == [[10.0], [7.0]]
+    cheap = left.worth(np.array([5, 0]), np.array([[1.0], [2.0]]))
+    assert cheap.tolist() == [[8.0], [7.0]]
+    assert (left.ways(2) @ cheap).tolist() == [[16.0], [21.0]]
+    flow = generator.Flow(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
+    settled = drift_bound.settled_worth(
+        regenerative.Excursions(flow),
+        np.array([[0.0], [4.0]]),
+        np.array([5, 0]),
+        left,
+        np.ones(2),
+        rounds=1,
+    )
+    assert settled.tolist() == [[10.0], [7.0]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_has_no_bound_leaves_none_to_who_may_get_there():
+    """State 1 may leave into what has none, by elimination, too; state 2 never does."""
+    left = drift_bound.LeftOut(
+        source=np.array([1]),
+        state=np.array([0]),
+        rate=np.array([1e-9]),
+        group=np.array([1]),
+        limit=np.array([[np.inf]]),
+    )
+    flow = generator.Flow(
+        sparse.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])),
+        np.array([0.0, 1e-9, 0.0]),
+    )
+    for hours in (regenerative.Excursions(flow), eliminated(flow)):
+        for group, expected in (([5, 1, 0], np.inf), ([5, 0, 1], 4.0 * 4.0)):
+            gain = np.array([[0.0], [4.0], [4.0]])
+            settled = drift_bound.settled_worth(hours, gain, np.array(group), left, np.ones(1), 2)
+            assert settled == pytest.approx(np.array([[expected]]), rel=1e-9)
+
+
+def eliminated(flow):
+    """Excursions that are solved by elimination, once that is there."""
+    hours = regenerative.Excursions(flow)
+    return hours if hours._elimination else None
+
+
+def test_bounds_ask_only_for_what_is_left_out():
+    """Without a left-out state the bound is zero whatever the gains."""
+    config = Config(replication_factor=1)
+    card = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 1.0}}})
+    structure = ctmc.whole_structure(
+        replica_set.setup_for(config, card, LOAD, 1), replica_set.setting_for((0,), card)
+    )
+    gain = np.ones((structure.states, 5))
+    rate = np.ones(len(structure.rate))
+    assert truncation_error.missing(structure, {}, rate, gain, 1.0, 1.0).tolist() == [0] * 5

@@ -1,0 +1,142 @@
+"""The chance that any of many sets loses, against the same worked out set by set."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+
+import pytest
+
+import advisor
+from advisor.reliability.common_cause.first_loss import SetLosses, Tails, any_loss
+from advisor.reliability.common_cause.placement import Placement, Replicas, place
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.solver.first_passage import FirstLoss
+from advisor.reliability.workload import Workload
+
+HOURS = 8760.0
+CLUSTER = advisor.Cluster(brokers=dict(enumerate(["a", "a", "b", "b", "b", None, "c", "c"])))
+STRIKES = {"broker.power": 2.0, "rack.power": 0.3, "cluster.power": 0.05, "broker.restart": 0.0}
+CARD = FailureModel.from_dict(
+    {
+        "broker": {"destroyed": {"per_year": {"value": 1, "low": 0.5, "high": 2}, "hours": 12}},
+        "rack": {"power": {"per_year": 1, "minutes": 20}},
+        "flush": {"seconds": 60},
+    }
+)
+
+
+def some_sets(number: int) -> Placement:
+    """So many partitions on three random brokers each, some of them on the same."""
+    draw = random.Random(number)
+    lists = tuple(tuple(draw.sample(range(8), 3)) for _ in range(number))
+    config = advisor.Config(replication_factor=3, min_insync_replicas=2)
+    return place(CLUSTER, config, number, lists)
+
+
+def losses_of(pattern: tuple[int, ...], tails: Tails | None) -> SetLosses:
+    """Some amounts, another for each pattern and mechanism; in clumps, unless they are tails."""
+    per_year = {name: 1e-4 * (1 + sum(pattern)) / (3 + i) for i, name in enumerate(STRIKES)}
+    total = sum(per_year.values())
+    clump = 1.0 if tails else 1.1 + sum(pattern)
+    first = FirstLoss(clump * HOURS / total, -math.expm1(-total), "")
+    return SetLosses(first, per_year, tails=per_year if tails else {})
+
+
+def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object]:
+    """What a mechanism strikes."""
+    if mechanism.startswith("broker"):
+        return set(replicas)
+    return {where.rack_of[b] for b in replicas} if mechanism.startswith("rack") else {"all"}
+
+
+def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None) -> float:
+    """The probability of any loss in a year: each set counted at its sites, one by one."""
+    lists: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
+    for replicas, count in where.sets:
+        together = replicas if apart else tuple(sorted(replicas))
+        lists[together][where.pattern(replicas, ordered)] += count
+    counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
+    chances = tails.each_change if tails else 1
+    nobody: dict[object, float] = {}
+    alone = 0.0
+    for replicas, patterns in lists.items():
+        # Counted as most of its partitions are led.
+        most = max(patterns.values())
+        losses = losses_of(min(p for p, count in patterns.items() if count == most), tails)
+        first = HOURS / losses.first.mean_hours / sum(losses.per_year.values())
+        for mechanism, of_all in losses.per_year.items():
+            flux = of_all * first
+            sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
+            if not STRIKES[mechanism]:
+                alone += flux
+                continue
+            share = flux / len(sites) / STRIKES[mechanism] / chances
+            for site in sites:
+                unhurt = (1 - share) ** (chances * counts[replicas])
+                nobody[mechanism, site] = nobody.get((mechanism, site), 1.0) * unhurt
+    rate = alone + sum((1 - left) * STRIKES[key[0]] for key, left in nobody.items())
+    return -math.expm1(-rate)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("tails", [None, Tails(2, 1), Tails(1, 3)])
+def test_sets_put_together_lose_as_they_do_one_by_one(ordered: bool, tails: Tails | None) -> None:
+    """Sixty partitions on random brokers; only the order of the sums differs.
+
+    Chances of about 1e-4 that are taken from one lose four of a float's sixteen digits.
+    """
+    where = some_sets(60)
+    apart = ordered or tails is not None
+    alike = where.alike(ordered, apart)
+    led = (tails, where.alike(ordered, True, tails.leaders)) if tails else None
+    losses = {pattern: losses_of(pattern, tails) for pattern in alike}
+    found = any_loss(losses, STRIKES.__getitem__, alike, tails=led)
+    assert len(alike) > 1
+    assert sum(sets.partitions for sets in alike.values()) == 60
+    assert found.probability == pytest.approx(set_by_set(where, ordered, apart, tails), rel=1e-11)
+
+
+def test_a_card_drawn_anew_goes_through_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on the placement alone is worked out once, however many cards are drawn."""
+    asked: list[Replicas] = []
+    pattern = Placement.pattern
+
+    def counted(self: Placement, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
+        asked.append(replicas)
+        return pattern(self, replicas, ordered)
+
+    monkeypatch.setattr(Placement, "pattern", counted)
+    config = advisor.Config(replication_factor=3, min_insync_replicas=1, acks="all")
+    lists = tuple(replicas for replicas, _ in some_sets(40).sets)
+    result = advisor.evaluate(CLUSTER, config, CARD, Workload(), placement=lists)
+    once = len(asked)
+    assert result.interval("loss_events_per_year")[1] > result.loss_events_per_year
+    # For the chains, and for what they have in common.
+    assert once == 2 * len(lists)
+    assert len(asked) == once
+
+
+def test_a_placement_is_made_once() -> None:
+    """Settings that differ only in what they ask of producers stand on the same placement."""
+    one, two = (
+        place(CLUSTER, advisor.Config(replication_factor=3, min_insync_replicas=least), 50)
+        for least in (1, 2)
+    )
+    assert one is two
+
+
+def test_what_is_destroyed_is_lost_whatever_is_acknowledged() -> None:
+    """Twelve partitions of one replica each lose as soon with acks=1 as with acks=all."""
+    with_all, with_one = (
+        advisor.evaluate(
+            CLUSTER,
+            advisor.Config(replication_factor=1, min_insync_replicas=1, acks=acks),
+            CARD,
+            Workload(partitions=12, replication_delay_ms=0.0),
+        )
+        for acks in ("all", 1)
+    )
+    assert with_all.mean_years_to_loss == pytest.approx(with_one.mean_years_to_loss, rel=1e-12)
+    assert with_all.loss_probability_per_year > 0.9

@@ -1,0 +1,174 @@
+"""The first loss of many replica sets: what is shared, what is not, and what more of it does."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from advisor import Cluster, Config, Workload, evaluate
+from advisor.reliability.common_cause.first_loss import (
+    KAFKA_TAILS,
+    AnyLoss,
+    SetLosses,
+    Tails,
+    any_loss,
+)
+from advisor.reliability.common_cause.placement import place
+from advisor.reliability.solver.first_passage import FirstLoss
+from sampled_runs import card
+
+YEAR = 8760.0
+CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
+PAIRS = Config(replication_factor=2)
+PATTERNS = ((0, 0), (0, 1))
+# How often each mechanism strikes one broker, one rack or the cluster; the last is struck by none.
+STRIKES = MappingProxyType(
+    {"broker.destroyed": 0.3, "rack.power": 0.2, "cluster.power": 0.1, "broker.lag": 0.0}
+)
+# Lost for certain whenever power fails.
+ALWAYS = MappingProxyType({"cluster.power": 0.1})
+TAILS = (None, KAFKA_TAILS, Tails(each_change=1, leaders=2))
+# Sums of a few dozen logarithms, and a share of 1 that is taken for 1 - 1e-12.
+ROUNDING = 1e-10
+
+Fluxes = Mapping[str, float]
+fluxes = st.dictionaries(st.sampled_from(sorted(STRIKES)), st.floats(1e-6, 3.0), min_size=1)
+both_fluxes = st.tuples(fluxes, fluxes)
+# Of a set's losses, so many are the first ones.
+firsts = st.tuples(st.floats(0.05, 1.0), st.floats(0.05, 1.0))
+replicas = st.permutations(sorted(CLUSTER.brokers)).map(lambda order: tuple(order[:2]))
+placements = st.lists(replicas, min_size=1, max_size=6)
+tails_or_none = st.sampled_from(TAILS)
+
+
+def losses(per_year: Fluxes, share: float, tails: Tails | None) -> SetLosses:
+    """Losses of one set, of which a share are first ones; all of tails if there are any."""
+    rate = share * math.fsum(per_year.values())
+    first = FirstLoss(YEAR / rate, -math.expm1(-rate), "drawn")
+    return SetLosses(first, per_year, tails=per_year if tails else {})
+
+
+def first_of(
+    found: tuple[Fluxes, Fluxes],
+    shares: tuple[float, float],
+    sets: list[tuple[int, ...]],
+    tails: Tails | None,
+) -> AnyLoss:
+    """Return the first loss of sets within a rack, and across two racks."""
+    where = place(CLUSTER, PAIRS, len(sets), tuple(sets))
+    alike = where.alike(False, tails is not None)
+    led = (tails, where.alike(False, True, tails.leaders)) if tails else None
+    both = zip(PATTERNS, found, shares, strict=True)
+    each = {pattern: losses(per_year, share, tails) for pattern, per_year, share in both}
+    there = {pattern: each[pattern] for pattern in alike}
+    return any_loss(there, lambda mechanism: STRIKES[mechanism], alike, tails=led)
+
+
+def no_later(one: AnyLoss, other: AnyLoss) -> bool:
+    """Whether the other loses at least as soon, by both measures."""
+    return other.mean_years <= one.mean_years * (
+        1 + ROUNDING
+    ) and other.probability >= one.probability * (1 - ROUNDING)
+
+
+@given(both_fluxes, firsts, placements, replicas, tails_or_none)
+@example((ALWAYS, ALWAYS), (1.0, 1.0), [(1, 3)], (1, 3), KAFKA_TAILS)
+def test_one_more_set_never_makes_the_first_loss_later(
+    found: tuple[Fluxes, Fluxes],
+    shares: tuple[float, float],
+    sets: list[tuple[int, ...]],
+    more: tuple[int, ...],
+    tails: Tails | None,
+) -> None:
+    """Whatever the sets lose, by whatever mechanisms, in clumps or not, with tails or without."""
+    assert no_later(
+        first_of(found, shares, sets, tails), first_of(found, shares, [*sets, more], tails)
+    )
+
+
+@given(both_fluxes, firsts, placements, fluxes, st.sampled_from([0, 1]), tails_or_none)
+def test_more_losses_never_make_the_first_one_rarer(
+    found: tuple[Fluxes, Fluxes],
+    shares: tuple[float, float],
+    sets: list[tuple[int, ...]],
+    more: Fluxes,
+    place: int,
+    tails: Tails | None,
+) -> None:
+    """Failures that lose more, in sets of one pattern, whose losses come in clumps as before."""
+    both = [dict(one) for one in found]
+    for mechanism, amount in more.items():
+        both[place][mechanism] = both[place].get(mechanism, 0.0) + amount
+    assert no_later(
+        first_of(found, shares, sets, tails), first_of((both[0], both[1]), shares, sets, tails)
+    )
+
+
+@given(both_fluxes, firsts, placements, tails_or_none)
+def test_the_first_loss_lies_between_one_sets_and_the_sum(
+    found: tuple[Fluxes, Fluxes],
+    shares: tuple[float, float],
+    sets: list[tuple[int, ...]],
+    tails: Tails | None,
+) -> None:
+    """As if all lost together, or each by itself."""
+    one = [first_of(found, shares, [each], tails).mean_years for each in sets]
+    rate = 1 / first_of(found, shares, sets, tails).mean_years
+    assert 1 / min(one) * (1 - ROUNDING) <= rate <= math.fsum(1 / y for y in one) * (1 + ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("flux", "share", "rate"),
+    [
+        (0.05, 1.0, 0.05 * 1.5),
+        (0.1, 0.5, 0.05 * 1.5),
+        (0.1, 1.0, 0.1),
+        (0.4, 1.0, 0.1 + 2 * 0.3),
+    ],
+)
+def test_what_no_strike_accounts_for_is_not_shared(flux: float, share: float, rate: float) -> None:
+    """Two sets, power lost 0.1 times a year: first losses in half of the strikes, in all, in more.
+
+    Half each: in three of four strikes one of them loses, however many losses follow. What comes on
+    top of one loss per strike was set off by something else, in each set by itself.
+    """
+    lost: Fluxes = {"cluster.power": flux}
+    found = first_of((lost, lost), (share, share), [(1, 3), (2, 5)], None)
+    assert 1 / found.mean_years == pytest.approx(rate, rel=ROUNDING)
+
+
+def test_disks_that_power_takes_are_lost_with_the_power() -> None:
+    """Four brokers in a ring, each stays gone in a tenth of the power failures, 24 hours long.
+
+    Neighbours that stay gone lose their partition. One that led last and is replaced, empty,
+    before the other is back does so too: ``race``. Sets that share a broker do not lose by
+    themselves; by hand, with all four at once, the first loss comes later than `evaluate` says, by
+    the chance that a neighbour stays gone too.
+    """
+    strikes, gone, hours, dark = 2.0, 0.1, 24.0, 5.0
+    model = card(
+        cluster_power={"per_year": strikes, "minutes": dark * 60, "not_returning": gone},
+        broker_destroyed={"per_year": 0.001, "hours": hours},
+    )
+    cluster = Cluster(brokers={0: "a", 1: "b", 2: "c", 3: "d"})
+    config = Config(replication_factor=2, min_insync_replicas=1, eligible_leader_replicas=False)
+    ring = ((0, 1), (1, 2), (2, 3), (3, 0))
+    rates = []
+    for count in (1, 2, 4):
+        sets = ring[:count]
+        found = evaluate(cluster, config, model, Workload(partitions=count), placement=sets)
+        rates.append(1 / found.mean_years_to_loss)
+        by_power = found.causes["loss_events_per_year"]["cluster.power"]
+        assert by_power > 0.99 * found.loss_events_per_year
+    assert rates[0] < rates[1] < rates[2] <= 4 * rates[0]
+    race = dark / (dark + hours)
+    kept = 1 - gone
+    one, opposite = 4 * gone * kept**3 * race, 2 * (gone * kept) ** 2 * (1 - (1 - race) ** 2)
+    adjacent = 1 - kept**4 - 4 * gone * kept**3 - 2 * (gone * kept) ** 2
+    by_hand = strikes * (one + opposite + adjacent)
+    # What the card's destroyed disks add, and power that goes while brokers are still away.
+    off = (strikes + 8 * 0.001) * hours / YEAR
+    assert by_hand * (1 - off) < rates[2] < by_hand * (1 + gone + off)

@@ -1,0 +1,302 @@
+"""A failure model gives rates and repairs, survives copying, and draws from its ranges."""
+
+import itertools
+import json
+import pickle
+
+import pytest
+
+from advisor import catalog
+from advisor.errors import ModelError
+from advisor.formatting import as_given, significant
+from advisor.reliability.failures.card import KEYS
+from advisor.reliability.failures.failure_model import MECHANISMS, FailureModel, load_model
+
+DESTROYED = {"broker": {"destroyed": {"per_year": 1, "hours": 12}}}
+NAMES = catalog.model_names()
+FULL = {
+    "broker": {
+        "crash": {"per_year": 876, "minutes": 30, "shape": 2},
+        "power": {"per_year": 1, "minutes": 1},
+        "destroyed": {"per_year": 2, "hours": 12, "shape": 3},
+        "lag": {"per_year": 1, "minutes": 1},
+        "restart": {"per_year": 1, "minutes": 1},
+    },
+    "rack": {
+        "network": {"per_year": 1, "minutes": 90},
+        "power": {"per_year": 1, "minutes": 1},
+        "destroyed": {"per_year": 1},
+    },
+    "cluster": {"power": {"per_year": 1, "minutes": 6, "not_returning": 0.5}},
+    "flush": {"seconds": 30},
+    "detection": {"seconds": 9},
+    "election": {"ms_per_leader": 5},
+    "copy": {"bytes_per_second": 5e7},
+}
+
+
+def crash(**number):
+    """Return the tables of a model whose crash rate is written as given."""
+    return {"broker": {"crash": {"per_year": number, "minutes": 1}}}
+
+
+def test_bare_numbers_are_exact_and_need_no_evidence():
+    """The smallest model of the documentation: one mechanism, two bare numbers."""
+    model = FailureModel.from_dict(DESTROYED)
+    assert (model.name, model.title) == ("custom", "custom")
+    assert model.mechanisms == ("broker.destroyed",)
+    assert model["broker.destroyed.per_year"] == 1.0
+    assert model.rate_per_hour("broker.destroyed") == 1 / 8760
+    assert model.repair_hours("broker.destroyed") == 12.0
+    assert model.uncertain == ()
+
+
+def test_every_key_of_a_card_is_read():
+    """All mechanisms in their fixed order, and every key that a card may hold, by its path."""
+    model = FailureModel.from_dict(FULL)
+    assert model.mechanisms == MECHANISMS
+    allowed = {f"{section}.{key}" for section, keys in KEYS.items() for key in keys}
+    shapes = {path for path in allowed if path.endswith(".shape")}
+    assert allowed - shapes == set(model.quantities) - shapes
+
+
+def test_mechanisms_keep_their_order_whatever_the_dict():
+    """The order of results does not hang on the order of the card."""
+    backwards = {
+        section: dict(reversed(tables.items())) for section, tables in reversed(FULL.items())
+    }
+    assert FailureModel.from_dict(backwards) == FailureModel.from_dict(FULL)
+    assert list(FailureModel.from_dict(backwards).quantities) == list(
+        FailureModel.from_dict(FULL).quantities
+    )
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "per_hour", "hours", "shape"),
+    [
+        ("broker.crash", 0.1, 0.5, 2.0),
+        ("broker.destroyed", 2 / 8760, 12.0, 3.0),
+        ("rack.network", 1 / 8760, 1.5, 1.0),
+        ("rack.destroyed", 1 / 8760, 12.0, 3.0),
+        ("cluster.power", 1 / 8760, 0.1, 1.0),
+    ],
+)
+def test_rates_and_repairs_are_in_hours(mechanism, per_hour, hours, shape):
+    """Minutes become hours; a destroyed rack is replaced as its brokers are."""
+    model = FailureModel.from_dict(FULL)
+    assert model.rate_per_hour(mechanism) == pytest.approx(per_hour, rel=1e-15)
+    assert model.repair_hours(mechanism) == pytest.approx(hours, rel=1e-15)
+    assert model.shape(mechanism) == shape
+
+
+def test_a_mechanism_left_out_does_not_happen():
+    """Its rate is 0; its repair has no meaning and is refused."""
+    model = FailureModel.from_dict(DESTROYED)
+    assert model.rate_per_hour("rack.power") == 0.0
+    with pytest.raises(ModelError, match=r"custom: the card does not give rack\.power\.minutes"):
+        model.repair_hours("rack.power")
+
+
+def test_a_mechanism_that_does_not_exist_is_refused():
+    """A typing error must not read as a rate of 0."""
+    model = FailureModel.from_dict(DESTROYED)
+    for ask in (model.rate_per_hour, model.repair_hours, model.shape):
+        with pytest.raises(ModelError, match=r"no mechanism 'broker\.crashed'"):
+            ask("broker.crashed")
+
+
+def test_get_falls_back_and_indexing_does_not():
+    """`get` gives the default, brackets name what the card does give."""
+    model = FailureModel.from_dict(DESTROYED)
+    assert model.get("flush.seconds", 7.0) == 7.0
+    assert model.get("broker.destroyed.hours", 7.0) == 12.0
+    with pytest.raises(ModelError, match=r"flush\.seconds; it gives broker\.destroyed\.per_year"):
+        model["flush.seconds"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_card_survives_dict_json_and_pickle(name):
+    """Through a dict, JSON or pickle (as Spark ships it) a card stays equal and hashes alike."""
+    model = load_model(name)
+    through_json = FailureModel.from_dict(json.loads(json.dumps(model.to_dict())), name)
+    for copy in (through_json, pickle.loads(pickle.dumps(model))):
+        assert copy == model
+        assert hash(copy) == hash(model)
+    assert model != model.with_values({"flush.seconds": 1.0})
+
+
+def test_a_model_cannot_be_changed():
+    """A result that names its model must be able to rely on it."""
+    tables = json.loads(json.dumps(DESTROYED))
+    model = FailureModel.from_dict(tables)
+    tables["broker"]["destroyed"]["hours"] = 1
+    assert model["broker.destroyed.hours"] == 12.0
+    with pytest.raises(TypeError):
+        model.quantities["flush.seconds"] = None
+
+
+def test_hours_alone_serve_a_destroyed_rack():
+    """Where only racks are destroyed, broker.destroyed gives the hours and does not happen."""
+    model = FailureModel.from_dict(
+        {"rack": {"destroyed": {"per_year": 1}}, "broker": {"destroyed": {"hours": 3}}}
+    )
+    assert model.mechanisms == ("rack.destroyed",)
+    assert model.repair_hours("rack.destroyed") == 3.0
+
+
+def test_a_power_cut_after_which_all_return_needs_no_replacement():
+    """not_returning is 0 unless given, and then broker.destroyed.hours may be missing."""
+    cut = {"per_year": 1, "minutes": 60}
+    for power in (cut, {**cut, "not_returning": 0}):
+        model = FailureModel.from_dict({"cluster": {"power": power}})
+        assert model.mechanisms == ("cluster.power",)
+
+
+def ranges(**quantities):
+    """Return a model with the given (low, value, high) for crash rate, minutes, or flush."""
+    numbers = {
+        key: {"low": low, "value": value, "high": high}
+        for key, (low, value, high) in quantities.items()
+    }
+    crash = {"per_year": 1, "minutes": 1, **numbers}
+    flush = crash.pop("seconds", 0)
+    return FailureModel.from_dict({"broker": {"crash": crash}, "flush": {"seconds": flush}})
+
+
+def test_with_values_makes_numbers_exact():
+    """The given numbers lose their range, keep their evidence, and the others stay."""
+    model = load_model("two_az")
+    changed = model.with_values({"broker.crash.per_year": 3})
+    quantity = changed.quantities["broker.crash.per_year"]
+    assert (quantity.value, quantity.low, quantity.high) == (3.0, 3.0, 3.0)
+    assert quantity.evidence == "broker-crash"
+    assert set(model.uncertain) - set(changed.uncertain) == {"broker.crash.per_year"}
+    assert changed.quantities["flush.seconds"] == model.quantities["flush.seconds"]
+
+
+@pytest.mark.parametrize("values", [{"broker.crash.per_yaer": 1}, {"broker.crash.minutes": 0}])
+def test_with_values_refuses_what_a_card_may_not_hold(values):
+    """Neither a path that the card lacks nor an impossible number."""
+    with pytest.raises(ModelError):
+        load_model("two_az").with_values(values)
+
+
+def test_draws_are_reproducible_and_differ_by_seed():
+    """Same n and seed, same models; a smaller n gives the first of them; another seed, others."""
+    model = load_model("three_az_cloud")
+    first = list(model.draws(8, seed=1))
+    assert first == list(model.draws(8, seed=1))
+    assert first[:5] == list(model.draws(5, seed=1))
+    assert all(a != b for a, b in zip(first, model.draws(8, seed=2), strict=True))
+    assert all(drawn.uncertain == () for drawn in first)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_have_the_median_and_the_quantiles_of_the_card(name):
+    """Half of the draws are below the value, 2.5 % below low, 2.5 % above high, for each number.
+
+    Each coordinate of 2^k Sobol points has one point in each cell of width 2^-k, so the median
+    splits them exactly and any other quantile is out by at most one point.
+    """
+    n = 256
+    model = load_model(name)
+    drawn = list(model.draws(n, seed=7))
+    for path in model.uncertain:
+        quantity = model.quantities[path]
+        values = [one[path] for one in drawn]
+        assert sum(value < quantity.value for value in values) == n // 2, path
+        assert abs(sum(value < quantity.low for value in values) - 0.025 * n) <= 1, path
+        assert abs(sum(value > quantity.high for value in values) - 0.025 * n) <= 1, path
+
+
+@pytest.mark.parametrize(
+    "triple",
+    [(0, 1, 4), (0, 0, 4), (1, 1, 4), (1, 4, 4)],
+    ids=["low 0", "value 0", "no low", "no high"],
+)
+def test_draws_cope_with_ranges_that_have_no_logarithm(triple):
+    """A half that ends at 0 is linear and cut at 0; a half of no width stays at the value."""
+    n = 256
+    low, value, high = triple
+    drawn = [one["broker.crash.per_year"] for one in ranges(per_year=triple).draws(n, seed=3)]
+    assert min(drawn) >= 0
+    assert sum(number < value for number in drawn) == (n // 2 if low < value else 0)
+    assert sum(number > value for number in drawn) == (n // 2 if value < high else 0)
+    assert abs(sum(number > high for number in drawn) - 0.025 * n * (value < high)) <= 1
+    below = sum(number <= 0 for number in drawn) if low == 0 < value else 0.025 * n
+    assert abs(below - 0.025 * n) <= 1
+
+
+def test_draws_keep_probabilities_below_one():
+    """The tail of the lognormal above 1 is cut at 1."""
+    gone = {"value": 0.5, "low": 0.25, "high": 1}
+    power = {"per_year": 1, "minutes": 1, "not_returning": gone}
+    model = FailureModel.from_dict({**DESTROYED, "cluster": {"power": power}})
+    drawn = [one["cluster.power.not_returning"] for one in model.draws(256, seed=1)]
+    assert max(drawn) == 1.0
+
+
+def test_draws_of_an_exact_model_are_the_model():
+    """Without ranges there is nothing to draw."""
+    model = FailureModel.from_dict(DESTROYED)
+    assert list(model.draws(3, seed=0)) == [model] * 3
+
+
+def test_draws_vary_numbers_independently():
+    """Two ranges fill all four quarters of their plane evenly.
+
+    A pair of Sobol coordinates puts n / 4 points in each quarter, exactly, for n a power of two.
+    """
+    model = ranges(per_year=(1, 2, 4), minutes=(1, 2, 4))
+    quarters = [
+        (one["broker.crash.per_year"] > 2, one["broker.crash.minutes"] > 2)
+        for one in model.draws(64, seed=5)
+    ]
+    for quarter in itertools.product((False, True), repeat=2):
+        assert quarters.count(quarter) == 16
+
+
+def test_no_draws_are_refused():
+    """Zero draws would make an interval of nothing."""
+    with pytest.raises(ModelError, match="n >= 1, got 0"):
+        list(load_model("two_az").draws(0, seed=1))
+
+
+def test_a_model_shows_its_numbers_with_range_and_evidence():
+    """The text and the table name title, path, value, range and evidence."""
+    model = load_model("bare_metal_racks")
+    text = repr(model)
+    assert text.startswith(f"{model.title} (bare_metal_racks)\n")
+    assert "broker.destroyed.per_year    0.05 (0.015 to 0.12)  broker-destroyed-metal" in text
+    page = model._repr_html_()
+    for path, quantity in model.quantities.items():
+        assert f"<th scope='row'>{path}</th><td>{as_given(quantity.value)}</td>" in page
+        assert quantity.evidence in page
+
+
+def test_a_model_shows_numbers_as_people_write_them():
+    """Millions without an exponent, in the text and in the table; two digits of a counted rate."""
+    counted = {"events": 7, "exposure_years": 9.0, "evidence": "own: x"}
+    model = FailureModel.from_dict(
+        {
+            "broker": {"crash": {"per_year": counted, "minutes": 1234.5}},
+            "copy": {"bytes_per_second": {"value": 5e7, "low": 1e7, "high": 1.25e9}},
+        }
+    )
+    learned = model.quantities["broker.crash.per_year"]
+    rate, low, high = map(significant, (learned.value, learned.low, learned.high))
+    page, text = model._repr_html_(), repr(model)
+    assert f"<td>{rate}</td><td>{low}</td><td>{high}</td>" in page
+    assert "<td>50,000,000</td><td>10,000,000</td><td>1,250,000,000</td>" in page
+    assert "<td>1,234.5</td>" in page
+    assert "50,000,000 (10,000,000 to 1,250,000,000)" in text
+    assert f"{rate} ({low} to {high})" in text
+    assert "e+" not in page + text
+
+
+def test_a_table_shows_text_and_not_markup():
+    """What a stranger's card says is escaped."""
+    tables = {**crash(value=1, evidence="own: <b>"), "title": "<script>"}
+    page = FailureModel.from_dict(tables)._repr_html_()
+    assert "<script>" not in page
+    assert "own: &lt;b&gt;" in page

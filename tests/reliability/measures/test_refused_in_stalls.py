@@ -1,0 +1,211 @@
+"""Records that producers give up while acks=all waits for a follower to leave the ISR."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from advisor import Cluster, Config, Workload, evaluate, load_model
+from advisor.reliability.chain import ctmc
+from advisor.reliability.measures import replica_set
+from advisor.reliability.measures.ack_stalls import Patience, Waits
+from advisor.reliability.solver.sojourn_time import Stays
+from sampled_runs import FAR, YEAR, card, off_by, sample
+
+PAIR = Cluster.uniform(2, 2)
+LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0)
+# A follower lags; the leader that does is not waited for.
+LAG_MS, PER_YEAR, MINUTES = 30_000, 60.0, 1.5
+LAGS = card(broker_lag={"per_year": PER_YEAR, "minutes": MINUTES})
+WELL = 1.0 / (1.0 + PER_YEAR / YEAR * MINUTES / 60.0)
+# Delivery timeouts below, between and above the 30 to 45 s that a hung follower is waited for.
+SHORT = {"delivery_timeout_ms": 10_000, "request_timeout_ms": 5_000}
+MIDDLE = {"delivery_timeout_ms": 40_000, "request_timeout_ms": 5_000}
+LONG = {"delivery_timeout_ms": 60_000}
+
+
+def pair(**settings: object) -> Config:
+    given = {"kafka_version": "4.1", "min_insync_replicas": 1, "acks": "all", **settings}
+    return Config(replication_factor=2, replica_lag_time_max_ms=LAG_MS, **given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "patience_s"),
+    [
+        (SHORT, 10.0),
+        (MIDDLE, 40.0),
+        (LONG, 60.0),
+        ({"retries": 0}, 30.0),
+        ({"retries": 0, "request_timeout_ms": 4_000}, 4.0),
+        ({"retries": 1, "request_timeout_ms": 20_000}, 40.1),
+        # No retries, no delivery timeout: the oldest defaults.
+        ({"kafka_version": "2.0"}, 30.0),
+        ({"acks": 1, "retries": 0}, math.inf),
+    ],
+)
+def test_a_hung_follower_costs_what_is_beyond_the_patience(
+    settings: dict[str, object], patience_s: float
+) -> None:
+    """E[(wait - patience)+] of a wait evenly spread over 30 to 45 s, one record a second."""
+    found = evaluate(PAIR, pair(**settings), LAGS, LOAD)
+    beyond, _ = integrate.quad(
+        lambda wait: max(wait - patience_s, 0.0) / 15.0, 30.0, 45.0, points=[40.0, 40.1]
+    )
+    assert found.records_refused_per_year == pytest.approx(WELL * PER_YEAR * beyond, rel=1e-9)
+
+
+def test_a_dead_follower_costs_what_is_beyond_the_patience() -> None:
+    """Detection takes 9 s: producers that wait 4 s give 5 s of records more up than patient ones.
+
+    With no retries both are refused alike in outages.
+    """
+    model = card(broker_crash={"per_year": 10.0, "minutes": 60.0}, detection={"seconds": 9.0})
+    impatient, patient = (
+        evaluate(PAIR, pair(retries=0, request_timeout_ms=limit_ms), model, LOAD)
+        for limit_ms in (4_000, 9_000)
+    )
+    up = 1.0 / (1.0 + 10.0 / YEAR)
+    more = impatient.records_refused_per_year - patient.records_refused_per_year
+    assert more == pytest.approx(up**2 * 10.0 * 5.0, rel=1e-9)
+    assert patient.records_refused_per_year > 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "outage_s", "whole_s"),
+    [
+        (SHORT, 10.0, 10.0),
+        (MIDDLE, 40.0, 40.0),
+        (LONG, 60.0, 60.0),
+        ({"delivery_timeout_ms": 120_000}, 120.0, 120.0),
+        ({"retries": 0}, 0.0, 30.0),
+        ({"kafka_version": "2.0", "retries": 900}, 90.0, math.inf),
+    ],
+)
+def test_the_wait_before_an_outage_is_waited_as_well(
+    settings: dict[str, object], outage_s: float, whole_s: float
+) -> None:
+    """Min ISR 2 of 2: the wait for a laggard and the outage after it are one to a record.
+
+    Refused is what is written with more than the patience ahead, wait and outage together.
+    """
+    found = evaluate(PAIR, pair(min_insync_replicas=2, **settings), LAGS, LOAD)
+    mean = MINUTES * 60.0
+
+    def refused(written: float) -> float:
+        """Chance that there is such a record and it is refused; so long before the outage."""
+        waits = min((45.0 - written) / 15.0, 1.0)
+        left = max(min(whole_s - written, outage_s), 0.0)
+        gone = outage_s == 0.0 or written > whole_s
+        return waits * (1.0 if gone else math.exp(-left / mean))
+
+    before, _ = integrate.quad(refused, 0.0, 45.0, points=[10.0, 30.0, 40.0], epsrel=1e-12)
+    within = mean * math.exp(-outage_s / mean)
+    expected = WELL * PER_YEAR * (before + within)
+    assert found.records_refused_per_year == pytest.approx(expected, rel=1e-9)
+
+
+def test_many_paces_are_told_apart_before_an_outage() -> None:
+    """Outages of milliseconds after waits of a minute: as by a sum over many thousand steps."""
+    quick = card(broker_lag={"per_year": PER_YEAR, "minutes": 1e-4})
+    config = pair(min_insync_replicas=2, **MIDDLE)
+    setup = replica_set.setup_for(config, quick, LOAD, 2)
+    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), quick))
+    solved = replica_set.solution(structure, config, quick, LOAD, 2)
+    stays = Stays(solved.flow, ~structure.writable)
+    found = Waits.of(config, quick).beyond_into(stays, Patience.of(config))
+    mean = 0.006
+    # What is written less than 40 s ahead of a short outage is refused if that lasts long enough.
+    written = 40.0 - np.geomspace(1e-9, 10.0, 200_001)
+    chance = np.exp(-(40.0 - written) / mean) * np.minimum((45.0 - written) / 15.0, 1.0)
+    late = -np.trapezoid(chance, written) + 5.0**2 / 30.0
+    assert found.max() * 3600.0 == pytest.approx(late, rel=1e-7)
+
+
+BOTH = card(
+    broker_lag={"per_year": 60.0, "minutes": 1.5},
+    broker_crash={"per_year": 40.0, "minutes": 2.0},
+    detection={"seconds": 9.0},
+)
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SHORT,
+        MIDDLE,
+        {"delivery_timeout_ms": 5_000, "request_timeout_ms": 2_000},
+        {"retries": 0},
+        {"retries": 12},
+        {"retries": 70, "request_timeout_ms": 500},
+        {},
+    ],
+    ids=str,
+)
+def test_sampled_and_computed_refusals_agree(replicas: int, settings: dict[str, object]) -> None:
+    """Laggards and crashes, producers of little and much patience, outages after the waits."""
+    config = Config(
+        kafka_version="4.1",
+        replication_factor=replicas,
+        min_insync_replicas=2,
+        acks="all",
+        **settings,
+    )
+    cluster = Cluster.uniform(replicas, replicas)
+    found, _ = sample(cluster, config, BOTH, LOAD, years=10_000)
+    exact = evaluate(cluster, config, BOTH, LOAD)
+    assert abs(off_by(found.records_refused_per_year, exact.records_refused_per_year)) < FAR
+    assert set(found.causes["records_refused_per_year"]) == set(BOTH.mechanisms)
+
+
+@pytest.mark.parametrize("settings", [SHORT, {"retries": 0}, {}], ids=str)
+@pytest.mark.parametrize("min_isr", [1, 2])
+def test_what_is_left_out_of_the_chain_is_within_the_error(
+    min_isr: int, settings: dict[str, object]
+) -> None:
+    """The chain of all states refuses no more and no less than the error of the kept ones says."""
+    config = Config(
+        replication_factor=3, min_insync_replicas=min_isr, acks="all", **settings
+    ).changed(kafka_version="4.2")
+    model, name = load_model("three_az_cloud"), "records_refused_per_year"
+    kept = replica_set.measure((0, 1, 2), config, model, LOAD, 3)
+    setup = replica_set.setup_for(config, model, LOAD, 3)
+    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1, 2), model))
+    full = replica_set.solution(structure, config, model, LOAD, 3).measures(config)
+    assert kept.states < full.states
+    off = abs(math.fsum(kept.causes[name].values()) - math.fsum(full.causes[name].values()))
+    assert off <= kept.errors[name]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wait_s"),
+    [
+        (SHORT, 37.5),
+        ({"retries": 0}, 37.5),
+        # Whoever waits for ever is refused nothing, and acks=1 waits for nobody.
+        ({"retry_backoff_ms": 0, "kafka_version": "2.0", "retries": 2**31 - 1}, 0.0),
+        ({"acks": 1}, 0.0),
+    ],
+)
+def test_waits_that_the_chain_leaves_out_may_refuse_all_of_themselves(
+    settings: dict[str, object], wait_s: float
+) -> None:
+    """Ways out of the chain, and stalls beyond it: each may be a whole wait for a laggard."""
+    config = pair(**settings)
+    setup = replica_set.setup_for(config, LAGS, LOAD, 2)
+    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), LAGS))
+    solved = replica_set.solution(structure, config, LAGS, LOAD, 2)
+    name, stalls, ways_out = "records_refused_per_year", 3e-3, 2e-3
+    without = solved.measures(config).errors[name]
+    solved.__dict__["_missed"] = [0.0, 0.0, 0.0, 0.0, 0.0, stalls]
+    solved.__dict__["_flux_beyond"] = (ways_out, 0.0)
+    more = solved.measures(config).errors[name] - without
+    assert more == pytest.approx((stalls + ways_out) * wait_s * YEAR, rel=1e-3)
+
+
+def test_who_retries_without_a_deadline_gives_up_nothing():
+    """Kafka 2.0 has no delivery timeout: two thousand million retries outlast every outage."""
+    config = Config(kafka_version="2.0", replication_factor=3, acks="all", retries=2**31 - 1)
+    found = evaluate(Cluster.uniform(brokers=6, racks=3), config, load_model("three_az_cloud"))
+    assert found.records_refused_per_year == 0.0

@@ -1,0 +1,176 @@
+"""Rough solutions, as for draws and swings: how far off they are, and who is told."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from advisor import Cluster, Config, evaluate
+from advisor.reliability.failures import uncertainty
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.measures import records_lost, replica_set, solved_chain
+from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.solver.generator import EXACT, ROUGH
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+CASES = [
+    ("three_az_cloud", (0, 1, 2), 2, "all"),
+    ("bare_metal_racks", (0, 0, 1), 1, "all"),
+    ("two_az", (0, 0, 1), 2, 1),
+    ("two_az", (0, 0, 1, 1), 3, "all"),
+]
+
+
+def questions(name, pattern, min_isr, acks):
+    """A configuration and card, and cards drawn from its ranges or moved to their ends."""
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=min_isr,
+        acks=acks,
+    )
+    card = load_model(name)
+    others = list(card.draws(8, seed=0))
+    for path in card.uncertain[::3]:
+        number = card.quantities[path]
+        others += [card.with_values({path: end}) for end in (number.low, number.high)]
+    return config, card, others
+
+
+def totals(found):
+    return {name: sum(causes.values()) for name, causes in found.causes.items()}
+
+
+@pytest.mark.parametrize(("name", "pattern", "min_isr", "acks"), CASES)
+def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr, acks):
+    """On the same states, solved to all digits, no measure differs by more than is stated."""
+    config, card, others = questions(name, pattern, min_isr, acks)
+    share = solved_chain._ROUGHLY * ROUGH
+    for other in others:
+        rough, exact = (
+            replica_set.measure(pattern, config, other, LOAD, len(pattern), precision, card)
+            for precision in (ROUGH, EXACT)
+        )
+        assert rough.states == exact.states
+        for measure, value in totals(exact).items():
+            inverted = solved_chain._ROUGHLY_INVERTED if "lost" in measure else 0.0
+            assert totals(rough)[measure] == pytest.approx(value, rel=share + inverted, abs=0.0), (
+                measure
+            )
+        chance = exact.losses[0].first.probability
+        assert rough.losses[0].first.probability == pytest.approx(chance, rel=share, abs=0.0)
+
+
+def test_the_transform_is_stated_as_its_authors_do():
+    """Abate and Whitt's Euler method gives 0.6 digits for each term of its average."""
+    assert (
+        pytest.approx(10.0 ** (-0.6 * records_lost._ROUGH_TERMS)) == solved_chain._ROUGHLY_INVERTED
+    )
+
+
+@pytest.mark.parametrize(("name", "pattern", "min_isr", "acks"), CASES)
+def test_what_the_states_of_another_card_miss_is_stated(name, pattern, min_isr, acks):
+    """A draw solved on the card's states lies within both bounds of its own states' answer."""
+    config, card, others = questions(name, pattern, min_isr, acks)
+    for other in others:
+        rough = replica_set.measure(pattern, config, other, LOAD, len(pattern), ROUGH, card)
+        own = replica_set.measure(pattern, config, other, LOAD, len(pattern))
+        for measure, value in totals(own).items():
+            allowed = rough.errors[measure] + own.errors[measure]
+            assert abs(totals(rough)[measure] - value) <= allowed, measure
+
+
+@pytest.fixture(scope="module")
+def found():
+    at = Cluster.uniform(brokers=3, racks=3)
+    return evaluate(at, Config(replication_factor=3), load_model("three_az_cloud"), LOAD)
+
+
+def test_an_interval_holds_what_its_draws_leave_out(found):
+    """The ends are those of draws with their errors, no narrower than those without."""
+    drawn = [found.again(card) for card in uncertainty.drawn(found.model, found.states)]
+    for name in ("loss_events_per_year", "write_unavailability"):
+        values = [getattr(one, name) for one in drawn]
+        worst = [getattr(one, name) + one.error_bounds[name] for one in drawn]
+        low, high = found.interval(name)
+        assert low == min(uncertainty.spread(values)[0], uncertainty.spread(worst)[0])
+        assert high == uncertainty.spread(worst)[1]
+        assert high > uncertainty.spread(values)[1]
+    soonest = [
+        1.0 / (1.0 / one.mean_years_to_loss + one.error_bounds["loss_probability_per_year"])
+        for one in drawn
+    ]
+    assert found.interval("mean_years_to_loss")[0] == uncertainty.spread(soonest)[0]
+
+
+def test_draws_without_a_bound_count_as_they_are(found):
+    """Where failures outrun repairs nothing is added, instead of an interval without an end."""
+    endless = MappingProxyType(dict.fromkeys(MEASURES, float("inf")))
+    unbounded = replace(
+        found,
+        again=lambda card: replace(found.again(card), error_bounds=endless),
+        intervals={},
+    )
+    drawn = [found.again(card) for card in uncertainty.drawn(found.model, found.states)]
+    values = [one.loss_events_per_year for one in drawn]
+    assert unbounded.interval("loss_events_per_year") == uncertainty.spread(values)
+
+
+def off_by(result, share):
+    """The same result, with every error so large a share of its value."""
+    bounds = {name: share * getattr(result, name) for name in MEASURES}
+    return replace(
+        result,
+        error_bounds=MappingProxyType(bounds),
+        neglected_per_year=1.0,
+        intervals=dict.fromkeys(MEASURES, (1.0, 10.0)),
+    )
+
+
+def test_the_numerical_error_is_told_in_plain_words(found):
+    """Which values are off and by how much, then that no other is; the amounts with two digits."""
+    bounds = dict.fromkeys(MEASURES, 0.0)
+    exact = replace(found, error_bounds=MappingProxyType(bounds), neglected_per_year=0.0)
+    none = "Numerical error: no state is left out; no value is off by more than a millionth of"
+    assert repr(exact).splitlines()[-1] == f"{none} itself."
+    bounds |= {"write_unavailability": 1.234e-3, "read_unavailability": 5.67e-3}
+    off = replace(exact, error_bounds=MappingProxyType(bounds))
+    assert (
+        "left out; write_unavailability may be off by 0.0012, read_unavailability by 0.0057, and "
+        "any other value by a millionth of itself at most."
+    ) in repr(off)
+
+
+def test_losses_of_many_partitions_are_said_to_be_each_ones_own(found):
+    """They come more often than the verdict's years, which count a failure once."""
+    many = replace(found, load=replace(LOAD, partitions=2))
+    assert "loss_events_per_year = " in found.explain()
+    assert "each partition by itself" not in found.explain()
+    assert ", each partition by itself, because of:" in many.explain()
+    assert many.explain().splitlines()[1].startswith("Brokers you can lose: ")
+
+
+def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
+    """From half of the value on, in the verdict and wherever the numerical error is told."""
+    vague, clear = off_by(found, 0.5), off_by(found, 0.49)
+    for said in (vague.explain(), repr(vague), vague._repr_html_()):
+        assert "without a certain digit: loss_probability_per_year, loss_events" in said
+    assert ", an order of magnitude" in vague.verdict
+    assert "order of magnitude" not in clear.verdict
+    for said in (clear.explain(), repr(clear), clear._repr_html_(), found.explain()):
+        assert "digit:" not in said
+        assert "order of magnitude" not in said
+
+
+def test_a_loss_that_was_not_found_is_not_denied(found):
+    """No loss among the kept states: what was left out may still hold one so many years."""
+    none = replace(found, loss_events_per_year=0.0, mean_years_to_loss=float("inf"))
+    bounds = {**found.error_bounds, "loss_events_per_year": 2e-9, "loss_probability_per_year": 2e-9}
+    bounds |= {"write_unavailability": 1.0, "mean_years_to_loss": float("inf")}
+    missed = replace(none, error_bounds=MappingProxyType(bounds))
+    assert "no loss was found; there is less than one in 500 million years" in missed.verdict
+    assert "mean_years_to_loss" not in missed.explain().partition("digit:")[2]
+    nothing = dict.fromkeys(MEASURES, 0.0)
+    sure = replace(none, error_bounds=MappingProxyType(nothing))
+    assert "nothing in this failure model loses an acknowledged record" in sure.verdict

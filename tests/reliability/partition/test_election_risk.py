@@ -1,0 +1,146 @@
+"""How a partition can lose: the claims behind the bound on losses, held against every state."""
+
+from itertools import combinations
+
+import pytest
+
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.measures import replica_set
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.election_risk import (
+    ARMED,
+    BRINK,
+    CALM,
+    LEADERLESS,
+    copies_ahead,
+    peril,
+)
+from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.workload import Workload
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+FALLS = (red.CRASH, red.ISOLATE, red.STOP, red.POWER)
+TOGETHER = (*FALLS, red.DESTROY, red.BACK)
+# Sums of a few unit fractions.
+ROUNDING = 1e-12
+
+
+def setup_of(replicas, min_isr, acks="all", version="4.2", elr=False, unclean=False):
+    config = Config(
+        kafka_version=version,
+        replication_factor=replicas,
+        min_insync_replicas=min_isr,
+        acks=acks,
+        eligible_leader_replicas=elr,
+        unclean_leader_election_enable=unclean,
+    )
+    return replica_set.setup_for(config, load_model("bare_metal_racks"), LOAD, replicas)
+
+
+def without_names(state, ordered):
+    """All that is known of the replicas, in an order that exchanging them does not change."""
+    held = state.registration
+    return tuple(
+        sorted(
+            (
+                slot == held.leader,
+                state.condition[slot],
+                state.level[slot],
+                held.isr.index(slot) if ordered and slot in held.isr else slot in held.isr,
+                slot in held.elr,
+                slot in held.last_known_elr,
+            )
+            for slot in range(len(state.level))
+        )
+    )
+
+
+def every_step(setup, replicas):
+    """All that can happen to a partition: state, event, slots, next state, outcome.
+
+    Falls, destructions and returns strike any slots together.
+    """
+    table = Automaton(setup, replicas)
+    ordered = setup.policy.rules.elect_in_isr_order
+    seen, waiting = {without_names(table.states[0], ordered)}, [0]
+    while waiting:
+        number = waiting.pop()
+        state = table.states[number]
+        for event in range(red.CAUGHT_UP + 1):
+            struck = [slot for slot in range(replicas) if red.applies(state, event, slot)]
+            most = len(struck) if event in TOGETHER else min(len(struck), 1)
+            for count in range(1, most + 1):
+                for slots in combinations(struck, count):
+                    following, outcome = table.step(number, event, slots)
+                    yield state, event, slots, table.states[following], outcome
+                    looks = without_names(table.states[following], ordered)
+                    if looks not in seen:
+                        seen.add(looks)
+                        waiting.append(following)
+
+
+SETUPS = [
+    *[
+        (replicas, least, "all", "4.2", elr, False)
+        for replicas in (1, 2, 3)
+        for least in (1, 2, 3)
+        for elr in (False, True)
+    ],
+    *[(2, 2, acks, "4.2", True, unclean) for acks in (0, 1) for unclean in (False, True)],
+    *[(3, least, 1, "4.2", True, False) for least in (1, 2)],
+    *[(3, 2, acks, "4.2", True, True) for acks in (1, "all")],
+    *[(3, 2, "all", version, None, False) for version in ("2.8", "3.6")],
+    (3, 2, "all", "4.0", True, False),
+    (4, 2, "all", "4.2", False, False),
+]
+
+
+@pytest.mark.parametrize(("replicas", "least", "acks", "version", "elr", "unclean"), SETUPS)
+def test_losses_come_in_the_ways_that_the_bound_counts(
+    replicas, least, acks, version, elr, unclean
+):
+    """No state that the rules let a partition reach loses, or comes near a loss, in another way."""
+    setup = setup_of(replicas, least, acks, version, elr, unclean)
+    lost = 0
+    for state, event, slots, following, outcome in every_step(setup, replicas):
+        before, after = peril(state), peril(following)
+        falls = event in (*FALLS, red.DESTROY)
+        lost += bool(outcome.losses)
+        strikes_leader = state.registration.leader in slots and before in (CALM, ARMED)
+        if outcome.losses and falls:
+            assert strikes_leader or event == red.DESTROY
+        if outcome.losses and not falls:
+            assert event in (red.BACK, red.REPLACED)
+            assert before in (LEADERLESS, BRINK)
+            assert after in (CALM, ARMED)
+        if after in (LEADERLESS, BRINK) and before in (CALM, ARMED):
+            assert falls
+            assert strikes_leader
+        if not (falls and strikes_leader):
+            gone = len(slots) if event == red.DESTROY else 0
+            assert copies_ahead(following) <= copies_ahead(state) + gone + ROUNDING
+        if not unclean:
+            _loses_as_clean_elections_do(setup, state, event, slots, following, outcome)
+    assert lost
+
+
+def _loses_as_clean_elections_do(setup, state, event, slots, following, outcome):
+    before, after = peril(state), peril(following)
+    all_of_them = setup.acks == "all"
+    if outcome.losses & red.MEDIA:
+        assert event == red.DESTROY
+    if outcome.losses & red.PAGE_CACHE:
+        assert event == red.POWER
+        assert len(slots) >= setup.policy.min_isr or not all_of_them
+    if outcome.losses & red.TAIL:
+        assert not all_of_them
+    elected = bool(outcome.losses & red.ELECTION)
+    if (elected and all_of_them) or (outcome.total and event != red.DESTROY):
+        assert before == BRINK != after
+        assert event in (red.BACK, red.REPLACED)
+    if after in (ARMED, BRINK) and before not in (ARMED, BRINK):
+        assert event == red.DESTROY
+    if after == BRINK and before != BRINK and event != red.DESTROY:
+        assert event in FALLS
+        assert before == ARMED

@@ -1,0 +1,162 @@
+"""What blocks add up to: estimates, their intervals, and how the work is cut."""
+
+import math
+import subprocess
+import sys
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from advisor import Cluster, Config, FailureModel, evaluate
+from advisor.errors import AdvisorError, InputError
+from advisor.reliability.results.sampled import Estimate
+from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.estimators import Ratio, rate, share, waiting_time
+from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks, plan_for
+from sampled_runs import MANY_RACKS, QUIET, TRIO, YEAR, card, sample
+
+
+def test_what_is_never_seen_is_bounded() -> None:
+    """Without a loss there is an upper bound, a lower one for the wait, and never 0."""
+    found, _ = sample(
+        Cluster.uniform(6, 3), TRIO, card(broker_crash={"per_year": 1.0, "minutes": 1.0}), years=50
+    )
+    chance, wait = found.loss_probability_per_year, found.mean_years_to_loss
+    assert (chance.low, chance.value) == (0.0, chance.high)
+    # 50 years without an event leave 5 % at about 3 in 50 a year.
+    assert chance.high == pytest.approx(3.0 / 50.0, rel=0.04)
+    assert wait.low == wait.value == pytest.approx(50.0 / 3.0, rel=0.01)
+    assert wait.high == math.inf
+    assert not chance.seen
+    assert "no acknowledged record was lost in 50 simulated years" in repr(found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_the_interval_of_a_share_covers_it(n: int) -> None:
+    """Whatever the true share, at least 95 % of all samples' intervals hold it."""
+    intervals = [share(k, n) for k in range(n + 1)]
+    for true in np.linspace(0.001, 0.999, 97):
+        covered = [e.low <= true <= e.high for e in intervals]
+        chance = stats.binom.pmf(np.arange(n + 1), n, true)
+        # Nothing seen gives a one-sided bound at 95 %; the other side has 2.5 %.
+        assert chance[covered].sum() >= 0.95 - 0.025 - 1e-9
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=29).filter(any))
+def test_few_equal_events_have_the_poisson_interval(counts: list[int]) -> None:
+    """Where all amounts are 1, Fay and Feuer's interval is the exact one of a Poisson count."""
+    total = sum(counts)
+    found = rate(Ratio(counts, [1.0] * len(counts), 1.0), len(counts))
+    assert found.low * len(counts) == pytest.approx(stats.chi2.ppf(0.025, 2 * total) / 2)
+    assert found.high * len(counts) == pytest.approx(stats.chi2.ppf(0.975, 2 * total + 2) / 2)
+
+
+def test_many_blocks_have_the_interval_of_their_scatter() -> None:
+    """Where most blocks saw something, 95 % of intervals hold the truth: 9 in 10 at the least."""
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(300):
+        found = rate(Ratio(rng.gamma(2.0, 1.5, 40).tolist(), [1.0] * 40, 1.0), 40)
+        held += found.low <= 3.0 <= found.high
+    # Binomial with 300 and 0.95: fewer than 270 has a chance below 1e-3.
+    assert held >= 270
+
+
+def test_a_wait_is_the_inverse_of_a_rate() -> None:
+    """Mean years to loss and its interval are those of the rate, turned over."""
+    found = waiting_time([0, 1, 2], [YEAR, YEAR, 2 * YEAR], 4)
+    turned = rate(Ratio([0, 1, 2], [1.0, 1.0, 2.0], 1.0), 4)
+    assert found.value == pytest.approx(4.0 / 3.0)
+    assert (found.low, found.high) == pytest.approx((1 / turned.high, 1 / turned.low))
+
+
+@given(st.integers(1, 10**9), st.integers(0, 2**64 - 1))
+def test_blocks_share_the_years_out(years: int, seed: int) -> None:
+    """Blocks are numbered from 0, differ by a year at most and add up to the years asked for."""
+    blocks = cut_into_blocks(_PLAN, years, seed)
+    assert sum(block.years for block in blocks) == years
+    assert max(block.years for block in blocks) - min(block.years for block in blocks) <= 1
+    assert all(two.index == one.index + 1 for one, two in pairwise(blocks))
+    assert len(blocks) >= min(years, 32)
+
+
+_PLAN: Plan = plan_for(
+    MANY_RACKS, TRIO, card(broker_crash={"per_year": 1e-3, "minutes": 1.0}), QUIET
+)
+
+
+@pytest.mark.parametrize("years", [0, -1, 2.5, math.nan, math.inf, True, "many"])
+def test_years_are_a_whole_number(years: Any) -> None:
+    """Anything but a whole number of years from 1 is refused in one sentence."""
+    with pytest.raises(InputError, match="whole number of simulated years"):
+        cut_into_blocks(_PLAN, years, 7)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    """Anything but a whole number below 2**64 is refused in one sentence."""
+    with pytest.raises(InputError, match="seed="):
+        cut_into_blocks(_PLAN, 10, seed)
+
+
+def test_a_cluster_that_is_never_well_is_refused() -> None:
+    """Where outages never end all at once there is no healthy year to start from."""
+    model = card(broker_crash={"per_year": 1000.0, "minutes": 60000.0})
+    plan = plan_for(Cluster.uniform(12, 3), TRIO, model, QUIET)
+    with pytest.raises(AdvisorError, match="outside this model"):
+        run_block(plan, Block(7, 0, 1))
+
+
+def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
+    """With neither the source's nor the user's directory writable, each process compiles."""
+    code = (
+        "import tempfile\n"
+        "def refuse(*args, **options): raise OSError('read-only file system')\n"
+        "tempfile.TemporaryFile = refuse\n"
+        "from advisor.reliability.sampler.kernel import run\n"
+        "print(run.stats.cache_path)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "None"
+
+
+def test_importing_the_sampler_does_not_import_numba() -> None:
+    """Only running a block loads the compiler."""
+    code = "import sys, advisor.reliability.sampler.block; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_a_loss_too_rare_to_be_seen_is_allowed_for():
+    """Losing both copies is most of the mean and not in 300 years; the interval leaves room."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": 20.0, "minutes": 60.0},
+                "power": {"per_year": 5.0, "minutes": 60.0},
+                "destroyed": {"per_year": 0.01, "hours": 10.0},
+            },
+            "flush": {"seconds": 1.0},
+        }
+    )
+    at = Cluster(brokers={1: "a", 2: "b"})
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    found, _ = sample(at, config, card, years=300)
+    exact = evaluate(at, config, card, QUIET).acked_records_lost_per_year
+    few = found.acked_records_lost_per_year
+    assert few.value < 0.1 * exact
+    assert few.low <= exact <= few.high
+    assert "unseen" in few.method
+
+
+def test_nothing_possible_is_not_below_nothing() -> None:
+    """A rate that is 0 for sure is "none"; a time between losses that is endless is "never"."""
+    assert str(Estimate(0.0, 0.0, 0.0, 10, "")) == "none"
+    assert str(Estimate(math.inf, math.inf, math.inf, 10, "")) == "never"
+    assert str(Estimate(0.5, 0.0, 0.5, 10, "")) == "below 0.5"

@@ -1,0 +1,366 @@
+"""Other schemes under the same faults: held to k of n, to Kafka where they are alike, to reason."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import advisor
+from advisor.errors import NotComputedError
+from advisor.protocol.rules.config import Config
+from advisor.reliability.chain.ctmc import whole_structure
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.transition_rates import rate_per_hour
+from advisor.reliability.measures.empty_leader import empty_leader_share, losses_by_start
+from advisor.reliability.measures.replica_set import setting_for, setup_for, solution
+from advisor.reliability.partition.reduced_state import EMPTY
+from advisor.reliability.schemes.comparison import (
+    MEASURES,
+    SchemeRow,
+    compare_schemes,
+    rows_beside,
+    scheme_intervals,
+)
+from advisor.reliability.schemes.quorum_rules import Quorums, settle
+from advisor.reliability.schemes.state_space import explored
+from advisor.reliability.solver.generator import ROUGH, Flow
+from advisor.reliability.solver.regenerative import stationary
+from advisor.reliability.workload import Workload
+
+CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
+CRASHES = FailureModel.from_dict({"broker": {"crash": {"per_year": 50, "minutes": 600}}})
+CLOUD = load_model("three_az_cloud")
+PATTERN, BROKERS = (0, 1, 2), 6
+DESTROYED = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 50, "hours": 12}}})
+
+
+def rows(
+    model: FailureModel, replicas: int = 3, load: Workload | None = None
+) -> Mapping[str, SchemeRow]:
+    config = Config(replication_factor=replicas, min_insync_replicas=1, acks="all")
+    return {row.name: row for row in compare_schemes(CLUSTER, config, model, load)}
+
+
+def test_unavailability_is_k_of_n() -> None:
+    """Brokers that crash alone: all of three, two of three and one of three, as the binomial says.
+
+    No detection and no election in this card, so that nothing else stops writes. Both ways round
+    in the fifteenth digit, from a solver that only adds.
+    """
+    rate, repair = 50 / 8760, 1 / 10
+    down = rate / (rate + repair)
+    two_of_three = 3 * down**2 * (1 - down) + down**3
+    found = rows(CRASHES)
+    assert found["synchronous"].write_unavailability == pytest.approx(
+        1 - (1 - down) ** 3, rel=1e-13
+    )
+    assert found["synchronous"].read_unavailability == pytest.approx(down**3, rel=1e-12)
+    for name in ("majority", "flushed majority"):
+        assert found[name].write_unavailability == pytest.approx(two_of_three, rel=1e-13)
+        assert found[name].read_unavailability == pytest.approx(two_of_three, rel=1e-13)
+    assert found["asynchronous"].write_unavailability == pytest.approx(down**3, rel=1e-12)
+
+
+def test_a_clean_crash_loses_nothing_where_everyone_waits() -> None:
+    """A crash keeps the log: only the scheme that waits for nobody loses, a tail a leader gone."""
+    found = rows(CRASHES)
+    assert found["synchronous"].loss_events_per_year == 0
+    assert found["majority"].loss_events_per_year == 0
+    assert found["asynchronous"].loss_events_per_year > 0
+
+
+@pytest.mark.parametrize(("name", "min_isr"), [("synchronous", 3), ("majority", 2)])
+@pytest.mark.parametrize(("brokers", "partitions"), [(3, 1), (6, 12)])
+def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
+    name: str, min_isr: int, brokers: int, partitions: int
+) -> None:
+    """With destroyed disks alone, losses and refusals are those of Kafka with that min ISR.
+
+    Two programs that share only the faults: Kafka's own rules with their chain, and quorums. Over
+    many replica sets too, where the chance of any loss is more than one chain's. Reads are left
+    aside: a majority stops them with the writes, and Kafka does not.
+    """
+    config = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all")
+    cluster = advisor.Cluster.uniform(brokers=brokers, racks=3)
+    result = evaluate(cluster, config, DESTROYED, Workload(partitions=partitions))
+    found = {row.name: row for row in rows_beside(result)}
+    assert result.loss_probability_per_year < 1
+    for measure in set(MEASURES) - {"read_unavailability"}:
+        same = pytest.approx(getattr(result, measure), rel=1e-12)
+        assert getattr(found[name], measure) == same
+
+
+def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
+    """Every measure of the first row, and its interval, is the result's, to the last digit."""
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    cluster = advisor.Cluster.uniform(brokers=6, racks=3)
+    result = evaluate(cluster, config, CLOUD, Workload(partitions=12))
+    row = rows_beside(result)[0]
+    assert row == compare_schemes(cluster, config, CLOUD, Workload(partitions=12))[0]
+    intervals = scheme_intervals(row, result)
+    for measure in MEASURES:
+        assert getattr(row, measure) == getattr(result, measure)
+        assert intervals[measure] == result.interval(measure)
+
+
+def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
+    """Where a scheme and Kafka are alike, so are their intervals: to what a rough solution is off.
+
+    Destroyed disks alone, known as a range only; the synchronous scheme and min ISR 3. On each
+    side the logarithm of every draw may be off by ROUGH, so the middle of the log-normal by as
+    much, and its half width by twice that.
+    """
+    ranged = {"value": 50, "low": 10, "high": 90}
+    model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": ranged, "hours": 12}}})
+    config = Config(replication_factor=3, min_insync_replicas=3, acks="all")
+    result = evaluate(CLUSTER, config, model)
+    row = next(row for row in rows_beside(result) if row.name == "synchronous")
+    intervals = scheme_intervals(row, result)
+    for measure in (
+        "loss_probability_per_year",
+        "mean_years_to_loss",
+        "acked_records_lost_per_year",
+        "write_unavailability",
+        "records_refused_per_year",
+    ):
+        low, high = intervals[measure]
+        assert low < getattr(row, measure) < high
+        assert (low, high) == pytest.approx(result.interval(measure), rel=6 * ROUGH)
+    exact = scheme_intervals(row, evaluate(CLUSTER, config, DESTROYED))
+    assert exact["mean_years_to_loss"] == (row.mean_years_to_loss,) * 2
+
+
+def test_losing_all_logs_is_a_birth_and_death_chain() -> None:
+    """Two replicas: both are destroyed at the rate that two lines of algebra give.
+
+    Writes need both, so a log that is lost stays lost until both are back: a cycle 2 -> 1 -> 0 ->
+    1' -> 2 in which 1' can fall back. Its stationary flow from 1 to 0 is the loss rate.
+    """
+    rate, repair = 50 / 8760, 1 / 12
+    # Weights relative to "two written": one, none, one unwritten.
+    one = 2 * rate / (rate + repair)
+    unwritten = rate * one / repair
+    none = (rate * one + rate * unwritten) / (2 * repair)
+    loss = one * rate / (1 + one + none + unwritten) * 8760
+    # Balance of "two written": what leaves, 2 rate, returns from one and from one unwritten.
+    assert repair * (one + unwritten) == pytest.approx(2 * rate, rel=1e-12)
+    assert rows(DESTROYED, replicas=2)["synchronous"].loss_events_per_year == pytest.approx(
+        loss, rel=1e-12
+    )
+
+
+def test_a_tail_is_lost_when_its_leader_goes() -> None:
+    """Asynchronous: crashes of a leader with somebody left to lead, times the chance of a tail.
+
+    Stale replicas that come back first lose too, tail or not; a load whose followers are never
+    behind shows those alone, and the difference is the tails.
+    """
+    down = 50 / 8760 / (50 / 8760 + 1 / 10)
+    two_or_more = (1 - down) ** 3 + 3 * down * (1 - down) ** 2
+    found = [
+        rows(CRASHES, load=Workload(records_per_second=10, replication_delay_ms=delay_ms))
+        for delay_ms in (5, 0)
+    ]
+    with_tails, without = (one["asynchronous"].loss_events_per_year for one in found)
+    expected = 50 * two_or_more * -math.expm1(-10 * 0.005)
+    assert with_tails - without == pytest.approx(expected, rel=1e-11)
+    assert without > 0
+
+
+def test_kafka_drops_two_tails_where_the_asynchronous_scheme_drops_one() -> None:
+    """Rare tails and long years without faults: acks=1 loses twice as often, and both rows say why.
+
+    A tail is there with the chance ``some``. A stale replica that leads loses in both schemes, but
+    for that a second broker has to fail in the share of time ``down``.
+    """
+    model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
+    load = Workload(records_per_second=0.01, replication_delay_ms=5)
+    some, down = 0.01 * 0.005, 3 * 0.01 / 60 / 8760
+    config = Config(replication_factor=3, min_insync_replicas=1, acks=1)
+    found = {row.name: row for row in compare_schemes(CLUSTER, config, model, load)}
+    kafka, other = found["isr"], found["asynchronous"]
+    # Beside the tails: what a second fault meets is at most a share `down`, and it is certain.
+    off = 2 * some + 2 * down / some
+    for measure in ("loss_events_per_year", "loss_probability_per_year"):
+        assert getattr(kafka, measure) == pytest.approx(2 * getattr(other, measure), rel=off)
+    assert kafka.mean_years_to_loss == pytest.approx(other.mean_years_to_loss / 2, rel=off)
+    assert off < 0.01
+    assert "asynchronous" in kafka.note
+    assert "acks=1" in other.note
+    assert not any(row.note for row in found.values() if row not in (kafka, other))
+
+
+def test_every_partition_on_the_same_brokers_has_a_tail_of_its_own() -> None:
+    """Twelve partitions on one replica set lose in a leader's failure with twelve chances each way.
+
+    Each of 24 changes of leader finds a tail or not: 1 - (1 - some)^24 for each crash of the
+    leader. Crashes are over at once, so that nothing else is lost.
+    """
+    model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
+    config = Config(replication_factor=3, min_insync_replicas=2, acks=1)
+    load = Workload(partitions=12, records_per_second=12.0, replication_delay_ms=5)
+    result = evaluate(CLUSTER, config, model, load, placement=((1, 2, 3),) * 12)
+    rate = -math.expm1(-24 * 0.005)
+    down = 3 * 0.01 / 60 / 8760
+    assert 1 / result.mean_years_to_loss == pytest.approx(rate, rel=10 * down)
+    assert result.loss_probability_per_year == pytest.approx(-math.expm1(-rate), rel=10 * down)
+    assert result.bounds[0] < result.loss_probability_per_year < result.bounds[1]
+
+
+def test_an_asynchronous_leader_may_be_any_replica_and_drops_one_tail() -> None:
+    """Twelve partitions on three brokers: a crash finds each led there by one chance in three.
+
+    So 1 - (1 - some / 3)^12 of the crashes lose something, and no broker's crash is like another's.
+    """
+    model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
+    load = Workload(partitions=12, records_per_second=12.0 * 20, replication_delay_ms=5)
+    some = -math.expm1(-20 * 0.005)
+    rate = 3 * (1 - (1 - some / 3) ** 12)
+    row = rows(model, load=load)["asynchronous"]
+    down = 3 * 0.01 / 60 / 8760
+    assert 1 / row.mean_years_to_loss == pytest.approx(rate, rel=10 * down)
+
+
+def test_the_page_cache_is_what_a_majority_must_flush() -> None:
+    """Racks that lose power: a majority that does not flush loses, one that does loses nothing."""
+    model = FailureModel.from_dict(
+        {"rack": {"power": {"per_year": 2, "minutes": 60}}, "flush": {"seconds": 30}}
+    )
+    found = rows(model)
+    assert found["majority"].loss_events_per_year > 0
+    assert found["flushed majority"].loss_events_per_year == 0
+
+
+def test_an_empty_replica_has_no_vote() -> None:
+    """Two of three destroyed: no majority leads, though a replaced and empty broker is there."""
+    majority, waiting = (
+        Quorums.of("majority", 3),
+        (fault_processes.WELL, fault_processes.WELL, fault_processes.GONE),
+    )
+    view = settle(majority, waiting, (0, EMPTY, EMPTY), copying=True)
+    assert not view.readable
+    assert settle(majority, waiting, (0, 0, EMPTY), copying=True).writable
+
+
+def test_a_stale_majority_loses_what_it_does_not_know() -> None:
+    """The longest log of a majority that answers leads; what only one that is down has is gone."""
+    majority, one_down = (
+        Quorums.of("majority", 3),
+        (fault_processes.CRASHED, fault_processes.WELL, fault_processes.WELL),
+    )
+    assert settle(majority, one_down, (0, 1, 1), copying=True).lost
+    assert not settle(majority, one_down, (0, 0, 1), copying=True).lost
+    synchronous = Quorums.of("synchronous", 3)
+    assert not settle(synchronous, one_down, (0, 1, 1), copying=True).readable
+
+
+def test_shared_racks_count_as_one() -> None:
+    """Six brokers in two racks, three replicas: a rack with two of them stops a majority."""
+    model = FailureModel.from_dict({"rack": {"network": {"per_year": 10, "minutes": 60}}})
+    cluster = advisor.Cluster.uniform(brokers=6, racks=2)
+    config = Config(replication_factor=3, min_insync_replicas=1, acks="all")
+    found = {row.name: row for row in compare_schemes(cluster, config, model)}
+    down = (10 / 8760) / (10 / 8760 + 1)
+    # The rack with two of the three replicas decides, whatever the other does.
+    assert found["majority"].write_unavailability == pytest.approx(down, rel=1e-12)
+    assert found["synchronous"].write_unavailability == pytest.approx(
+        1 - (1 - down) ** 2, rel=1e-12
+    )
+
+
+def test_more_replicas_than_can_be_gone_through_are_refused() -> None:
+    """Four replicas are an error that says how many are possible."""
+    cluster = advisor.Cluster.uniform(brokers=4)
+    with pytest.raises(NotComputedError, match="up to 3 replicas"):
+        compare_schemes(cluster, Config(replication_factor=4, min_insync_replicas=2), CRASHES)
+
+
+def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
+    """Return loss events a year of each transition, largest first, by whether it ends a spell."""
+    config, load = Config(replication_factor=3), Workload()
+    found = explored(scheme, setting_for(PATTERN, model), copying=True, page_cache=True)
+    per_hour = [rate_per_hour(name, config, model, load, BROKERS) for name in found.rate_names]
+    rate = np.array(per_hour)[found.rate] * found.weight
+    moves = found.source != found.target
+    size = (len(found.keys), len(found.keys))
+    where = (found.source[moves], found.target[moves])
+    flow = Flow(sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys)))
+    events = stationary(flow)[found.source] * rate * found.losses * 8760
+    return by_end(events, np.array(found.rate_names)[found.rate])
+
+
+def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[float]]:
+    """Return the same of Kafka's own chain, every state of it."""
+    config, load = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all"), Workload()
+    setup, setting = setup_for(config, model, load, BROKERS), setting_for(PATTERN, model)
+    whole = whole_structure(setup, setting)
+    found = solution(whole, config, model, load, BROKERS)
+    return by_end(found.flux * found.events * 8760, np.array(whole.rate_names)[whole.rate])
+
+
+def by_end(events: np.ndarray, names: np.ndarray) -> dict[bool, list[float]]:
+    """Split events by whether a transition bears the name of a repair."""
+    ends = np.char.startswith(names, "repair ")
+    return {end: sorted(events[ends == end].tolist(), reverse=True) for end in (False, True)}
+
+
+def test_an_empty_last_known_leader_is_what_kafka_loses_beyond_a_synchronous_scheme() -> None:
+    """Min ISR = RF = 3: over 20 times the losses, all of the difference when a spell ends.
+
+    Unclean restarts empty the ELR; the last known leader then leads (KIP-966), replaced and empty,
+    while the others hold every record. A synchronous scheme waits for one that holds all. What
+    failures set off is the same in both, term by term, but for histories with one failure more:
+    their share is the chance that anything else fails during the longest outage.
+    """
+    kafka = losing_moves_of_kafka(3, CLOUD)
+    synchronous = losing_moves(Quorums.of("synchronous", 3), CLOUD)
+    assert sum(kafka[True]) + sum(kafka[False]) > 20 * sum(synchronous[False])
+    assert sum(synchronous[True]) == 0
+    unclean = ("broker.crash", "broker.power", "broker.destroyed", "rack.network", "rack.power")
+    one_more = 3 * sum(map(CLOUD.rate_per_hour, unclean)) * max(map(CLOUD.repair_hours, unclean))
+    assert one_more < 0.01
+    assert sum(kafka[False]) == pytest.approx(sum(synchronous[False]), rel=one_more)
+    assert kafka[False][:4] == pytest.approx(synchronous[False][:4], rel=one_more)
+
+
+def test_a_quicker_replacement_loses_more_where_an_empty_broker_may_lead() -> None:
+    """The sooner an empty broker starts, the likelier beside others that are away: it may lead.
+
+    What failures set off grows with the hours to the replacement, for fewer copies are left
+    meanwhile. RF 3, min ISR 2.
+    """
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    found = [
+        losses_by_start(
+            PATTERN,
+            config,
+            CLOUD.with_values({"broker.destroyed.hours": hours}),
+            Workload(),
+            BROKERS,
+        )
+        for hours in (1.0, 4.0, 32.0)
+    ]
+    starts, failures = zip(*found, strict=True)
+    assert starts[0] > starts[1] > starts[2] > 0
+    assert failures[0] < failures[1] < failures[2]
+
+
+def test_the_two_parts_are_all_losses_and_need_elr() -> None:
+    """They add up to what is computed; without ELR or with unclean elections there is no share."""
+    cluster = advisor.Cluster.uniform(brokers=6, racks=3)
+    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    result = evaluate(cluster, config, CLOUD)
+    parts = losses_by_start(PATTERN, config, CLOUD, result.load, BROKERS)
+    assert sum(parts) == pytest.approx(result.loss_events_per_year, rel=1e-12)
+    assert empty_leader_share(result) == pytest.approx(parts.starts / sum(parts), rel=1e-12)
+    for changed in (
+        config.changed(eligible_leader_replicas=False),
+        config.changed(unclean_leader_election_enable=True),
+        config.changed(replication_factor=1, min_insync_replicas=1),
+    ):
+        assert empty_leader_share(evaluate(cluster, changed, CLOUD)) is None
+    assert empty_leader_share(evaluate(cluster, config, CRASHES)) is None

@@ -1,0 +1,388 @@
+"""Records that other schemes lose: by closed forms, as Kafka where they are alike, and by lot."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.formatting import significant
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.measures import records_lost
+from advisor.reliability.measures.replica_set import setting_for
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.schemes.comparison import MEASURES, SchemeRow, compare_schemes, rows_beside
+from advisor.reliability.schemes.quorum_rules import SCHEMES, Outage, Quorums, early_end, settle
+from advisor.reliability.schemes.state_space import explored
+from advisor.reliability.statespace.recovery_order import Outages
+from sampled_runs import FAR, card
+from scheme_twin import Life
+
+YEAR = 8760.0
+RECORDS = "acked_records_lost_per_year"
+# One record an hour: what is lost reads as hours of writing.
+HOURLY = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=168.0)
+FLUSH_HOURS, PATIENCE_HOURS = 0.01, 2.0
+# Rates a year, mean hours and retention of lives drawn by lot: stale logs, and disks that go.
+GAPS = ({"crash": 300, "power": 100, "lag": 200}, {"crash": 10, "power": 5, "lag": 3}, 30.0)
+DISKS = (
+    {"crash": 300, "power": 100, "destroyed": 60},
+    {"crash": 10, "power": 5, "destroyed": 12},
+    1.0,
+)
+# Power goes often, and soon after the writing has stopped.
+CUTS = ({"crash": 1000, "power": 1000}, {"crash": 4, "power": 4}, 30.0)
+# ... and stays away longer than a crash.
+LONG_CUTS = ({"crash": 2000, "power": 600}, {"crash": 0.5, "power": 8}, 30.0)
+LONG_FLUSH_HOURS = 0.1
+UNFLUSHED = ("synchronous", "majority", "asynchronous")
+
+
+def rows(
+    model: FailureModel, replicas: int, load: Workload = HOURLY, **settings: object
+) -> Mapping[str, SchemeRow]:
+    config = Config(
+        **{"replication_factor": replicas, "min_insync_replicas": 1, "acks": "all", **settings}
+    )
+    cluster = Cluster.uniform(brokers=replicas, racks=replicas)
+    return {row.name: row for row in compare_schemes(cluster, config, model, load)}
+
+
+def test_with_one_replica_all_schemes_are_kafka() -> None:
+    """Nobody to wait for and nobody to vote: every measure is that of Kafka with RF 1.
+
+    What is flushed before it counts loses as a Kafka whose page cache is on disk at once.
+    """
+    mechanisms = {
+        "broker_crash": {"per_year": 20, "minutes": 60},
+        "broker_power": {"per_year": 5, "minutes": 30},
+        "broker_destroyed": {"per_year": 2, "hours": 12},
+        "broker_restart": {"per_year": 12, "minutes": 8},
+    }
+    for flush, names in (({"seconds": 30}, UNFLUSHED), ({"seconds": 0}, SCHEMES)):
+        found = rows(card(**mechanisms, flush=flush), replicas=1)
+        for name in names:
+            for measure in MEASURES:
+                own, same = getattr(found[name], measure), getattr(found["isr"], measure)
+                assert own == pytest.approx(same, rel=records_lost.ACCURACY), (name, measure)
+        assert found["isr"].acked_records_lost_per_year > 0
+
+
+def test_what_a_stale_leader_drops_is_what_kafkas_unclean_leader_drops() -> None:
+    """Two replicas that come back with their logs: who is first leads, in both programs.
+
+    Asynchronous, with followers that are never behind a leader that goes, and Kafka with unclean
+    elections and without ELR. Every gap that is lost is there, and no other loss.
+    """
+    model = card(
+        broker_crash={"per_year": 50, "minutes": 600}, rack_network={"per_year": 20, "minutes": 90}
+    )
+    unclean = {"unclean_leader_election_enable": True, "eligible_leader_replicas": False}
+    found = rows(model, replicas=2, **unclean)
+    assert found["isr"].acked_records_lost_per_year > 1
+    for measure in (RECORDS, "loss_events_per_year", "records_refused_per_year"):
+        same = pytest.approx(getattr(found["isr"], measure), rel=records_lost.ACCURACY)
+        assert getattr(found["asynchronous"], measure) == same
+
+
+def test_where_nothing_is_lost_refusals_are_those_of_min_isr_rf() -> None:
+    """Crashes and cuts of three replicas: synchronous as Kafka with min ISR 3, patience and all."""
+    model = card(
+        broker_crash={"per_year": 50, "minutes": 600},
+        rack_network={"per_year": 20, "minutes": 90},
+        detection={"seconds": 9},
+    )
+    found = rows(model, replicas=3, min_insync_replicas=3, delivery_timeout_ms=3_600_000)
+    for measure in (RECORDS, "records_refused_per_year", "write_unavailability", "write_stalled"):
+        same = pytest.approx(getattr(found["isr"], measure), rel=1e-12)
+        assert getattr(found["synchronous"], measure) == same
+    assert found["synchronous"].acked_records_lost_per_year == 0
+    assert found["synchronous"].records_refused_per_year > 0
+
+
+@pytest.mark.parametrize("name", ["synchronous", "majority"])
+def test_who_loses_both_disks_loses_a_whole_log(name: str) -> None:
+    """Replacement takes 12 h: events by two lines of algebra, each a log of its age or retention.
+
+    With both needed to write, what is lost is written only in the share of time in which both are
+    there; logs younger than the retention are a share ``1 - exp`` of it.
+    """
+    rate, repair = 50 / YEAR, 1 / 12
+    one = 2 * rate / (rate + repair)
+    unwritten = rate * one / repair
+    none = (rate * one + rate * unwritten) / (2 * repair)
+    whole = 1 + one + none + unwritten
+    per_hour = one * rate / whole
+    per_written_hour = per_hour * whole
+    hours = -math.expm1(-per_written_hour * HOURLY.retention_hours) / per_written_hour
+    found = rows(card(broker_destroyed={"per_year": 50, "hours": 12}), replicas=2)[name]
+    assert found.acked_records_lost_per_year == pytest.approx(per_hour * YEAR * hours, rel=1e-12)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_power_lost_everywhere_costs_what_was_not_flushed(replicas: int) -> None:
+    """Events times seconds times rate; a majority that flushes loses nothing.
+
+    A synchronous scheme loses only while all are up. Each broker is dark by its own chance, given
+    that power fails everywhere at once: dark states are those of the maximum of exponentials.
+    """
+    per_year, minutes, seconds = 4, 90, 30
+    model = card(
+        cluster_power={"per_year": per_year, "minutes": minutes}, flush={"seconds": seconds}
+    )
+    load = Workload(records_per_second=100.0, replication_delay_ms=0.0)
+    found = rows(model, replicas, load)
+    # Long runs of darkness by renewal: m of n dark are left after the rate out of them.
+    power, back = per_year / YEAR, 60 / minutes
+    dark = [0.0] * replicas + [1.0]
+    for left in range(replicas - 1, 0, -1):
+        dark[left] = dark[left + 1] * (left + 1) * back / (left * back + power)
+    dark[0] = back * dark[1] / power
+    # All dark is also entered from every other state, which its weight holds already.
+    whole_up = dark[0] / sum(dark)
+    expected = whole_up * per_year * seconds * load.records_per_second
+    assert found["synchronous"].acked_records_lost_per_year == pytest.approx(expected, rel=1e-12)
+    assert found["flushed majority"].acked_records_lost_per_year == 0
+    assert found["majority"].acked_records_lost_per_year >= expected * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("name", ["synchronous", "majority"])
+def test_what_one_page_cache_lost_goes_with_the_disk_of_the_other(name: str) -> None:
+    """Two replicas, one dark, the other destroyed: the last seconds are gone, and no more.
+
+    Retention and flush take equally long here, so that both ways to lose, this one and both disks,
+    cost as much. Half as much goes where power follows so soon that the other log is not on disk.
+    Leading order; terms left out are a share of rate times duration.
+    """
+    power, dark, destroyed, gone, flush = 2 / YEAR, 1.0, 1 / YEAR, 1.0, 0.01
+    model = card(
+        broker_power={"per_year": power * YEAR, "minutes": dark * 60},
+        broker_destroyed={"per_year": destroyed * YEAR, "hours": gone},
+        flush={"seconds": flush * 3600},
+    )
+    load = Workload(records_per_second=1.0, replication_delay_ms=0.0, retention_hours=flush)
+    events = 2 * destroyed * (power * dark + destroyed * gone) * YEAR
+    early = 2 * (power + destroyed) * power * flush * YEAR
+    found = rows(model, 2, load)[name]
+    off = 5 * (power * dark + destroyed * gone)
+    records = (events + early / 2) * flush * 3600
+    assert found.acked_records_lost_per_year == pytest.approx(records, rel=off)
+    # Without it a third of them would be left, and without early power so much less.
+    assert off < early / 2 / events < 0.1
+
+
+@pytest.mark.parametrize("name", ["synchronous", "majority"])
+def test_power_lost_twice_before_all_is_on_disk_loses_the_last_seconds(name: str) -> None:
+    """Two replicas: the second cut within F of the first loses, 2 power^2 F times a year.
+
+    It has to come before the first is back, and before any other change: of those that begin with
+    both up, power / pace times 1 - exp(-pace F). A cut after t takes F - t of writing. Kafka with
+    min ISR 2 is the same.
+    """
+    power, back, flush = 30 / YEAR, 1.0, 1 / 6
+    model = card(
+        broker_power={"per_year": power * YEAR, "minutes": back * 60},
+        flush={"seconds": flush * 3600},
+    )
+    found = rows(model, 2, min_insync_replicas=2)
+    pace = power + 1 / back
+    soon = -math.expm1(-pace * flush) / pace
+    firsts = 2 * power * YEAR / (1 + power * back) ** 2
+    events, hours = firsts * power * soon, firsts * power * (flush - soon) / pace
+    # Leading order: whoever is down already, and whoever is back in time, is left out.
+    off = 2 * power * back + pace * flush / 2
+    assert events == pytest.approx(2 * power**2 * flush * YEAR, rel=off)
+    assert hours == pytest.approx(events * flush / 2, rel=pace * flush / 3)
+    for row in (found[name], found["isr"]):
+        assert row.loss_events_per_year == pytest.approx(events, rel=1e-12)
+        assert row.acked_records_lost_per_year == pytest.approx(hours, rel=1e-12)
+        # A loss leaves one broker dark for an hour, as every cut does: so much for the start.
+        assert row.mean_years_to_loss == pytest.approx(1 / events, rel=4 * power * back)
+    assert found["flushed majority"].loss_events_per_year == 0
+
+
+def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float) -> float:
+    """Chance that early power takes slot 1's end of the log for good; the others have crashed.
+
+    Parameters are the levels before, and how often spells end per hour.
+    """
+    scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
+    others = (fault_processes.CRASHED,) * (len(levels) - 2)
+    stopped = settle(
+        scheme, (fault_processes.CRASHED, fault_processes.WELL, *others), levels, copying=True
+    )
+    after = (fault_processes.CRASHED, fault_processes.DARK, *others)
+    change = fault_processes.Change("broker.power", after, ((red.POWER, (1,)),))
+    outages: Outages[Outage] = Outages()
+    end = early_end(scheme, stopped, change, racks, True, outages)
+    rates = {"repair broker.crash": crashed, "repair broker.power": dark}
+    odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
+    return float(odds.of(ends, np.array(list(rates.values())))[0])
+
+
+@pytest.mark.parametrize(("crashed", "dark"), [(1.0, 1.0), (1.0, 50.0), (20.0, 0.1)])
+def test_who_returns_first_decides_whether_early_power_loses(crashed: float, dark: float) -> None:
+    """A majority of three stops as one crashes and another was down; then power takes the last.
+
+    The crashed one alone holds the end, and it is lost if the other two return before it. If the
+    other had everything, nothing is lost.
+    """
+    either = 2.0 * crashed + dark
+    last = dark / either / 2.0 + crashed / either * dark / (crashed + dark)
+    assert early_chance("majority", (0, 0, 1), crashed, dark) == pytest.approx(last, rel=1e-12)
+    assert early_chance("majority", (0, 0, 0), crashed, dark) == 0.0
+    assert early_chance("majority", (1, 0, 1), crashed, dark) == 1.0
+    assert early_chance("synchronous", (0, 0, 1), crashed, dark) == 0.0
+
+
+def test_what_a_majority_loses_in_any_case_is_not_early_powers() -> None:
+    """Slots 0 and 1 of five have the end, and power takes it from 1. Three that are back lead.
+
+    Of ten threes that may be first, three have 1 and not 0. One has neither, and loses as it would.
+    """
+    assert early_chance("majority", (0, 0, 1, 1, 1), 1.0, 1.0) == pytest.approx(0.3, rel=1e-12)
+
+
+def test_a_tail_costs_what_the_leader_alone_had() -> None:
+    """Asynchronous: failures of a leader whom another follows, times its mean lead in records."""
+    down = 50 / YEAR / (50 / YEAR + 1 / 10)
+    two_or_more = (1 - down) ** 3 + 3 * down * (1 - down) ** 2
+    model = card(broker_crash={"per_year": 50, "minutes": 600})
+    with_tails, without = (
+        rows(model, 3, Workload(records_per_second=10, replication_delay_ms=delay_ms))
+        for delay_ms in (500, 0)
+    )
+    found = with_tails["asynchronous"].acked_records_lost_per_year
+    rest = without["asynchronous"].acked_records_lost_per_year
+    # A difference of large numbers that hold the same gaps: what rounding leaves of it.
+    rounding = 1e-14 * found / (50 * two_or_more * 5)
+    assert found - rest == pytest.approx(50 * two_or_more * 5, rel=1e-11 + rounding)
+    for name in ("synchronous", "majority"):
+        assert with_tails[name] == without[name]
+
+
+def lives(
+    name: str,
+    rates: Mapping[str, float],
+    hours: Mapping[str, float],
+    load: Workload,
+    years: float,
+    replicas: int = 3,
+    flush_hours: float = FLUSH_HOURS,
+) -> list[tuple[float, float, float, float]]:
+    """Records lost, loss events, records refused and share of time unwritten, for each life."""
+    found = []
+    for number in range(32):
+        life = Life(
+            scheme=name,
+            replicas=replicas,
+            rates={what: rate / YEAR for what, rate in rates.items()},
+            hours=dict(hours),
+            flush_hours=flush_hours,
+            retention_hours=load.retention_hours,
+            patience_hours=PATIENCE_HOURS,
+            rng=np.random.default_rng([7, number]),
+        )
+        life.live(years / 32 * YEAR)
+        told = life.now / YEAR
+        amounts = (life.lost / told, life.losses / told, life.refused / told)
+        found.append((*amounts, 1.0 - life.written / life.now))
+    return found
+
+
+@pytest.mark.parametrize(("rates", "hours", "kept"), [GAPS, DISKS])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_lives_drawn_by_lot_lose_as_much(
+    name: str, rates: dict[str, float], hours: dict[str, float], kept: float
+) -> None:
+    """A twin with offsets instead of levels loses and refuses as much, within its own scatter.
+
+    Disks are lost with a retention that is short beside every outage: whole logs that are lost
+    soon after each other are not the Poisson process that the chain takes them for.
+    """
+    mechanisms = {
+        f"broker_{what}": {"per_year": rate}
+        | ({"hours": hours[what]} if what == "destroyed" else {"minutes": hours[what] * 60})
+        for what, rate in rates.items()
+    }
+    load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=kept)
+    model = card(**mechanisms, flush={"seconds": FLUSH_HOURS * 3600})
+    row = rows(model, 3, load, delivery_timeout_ms=int(PATIENCE_HOURS * 3.6e6))[name]
+    drawn = np.array(lives(name, rates, hours, load, years=80))
+    mean, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
+    exact = [
+        row.acked_records_lost_per_year,
+        row.loss_events_per_year,
+        row.records_refused_per_year,
+        row.write_unavailability,
+    ]
+    assert (np.abs(mean - exact) <= FAR * error).all(), (mean, exact, error)
+
+
+@pytest.mark.parametrize(
+    ("name", "replicas", "lived", "years"),
+    [("synchronous", 2, CUTS, 40), ("majority", 3, CUTS, 40), ("majority", 3, LONG_CUTS, 50)],
+)
+def test_lives_in_which_power_goes_early_lose_as_often(
+    name: str,
+    replicas: int,
+    lived: tuple[dict[str, float], dict[str, float], float],
+    years: float,
+) -> None:
+    """The twin knows no rule about early power: it looks when each record was written.
+
+    Two synchronous replicas lose in no other way. A majority leaves out that power may find a
+    record missing twice, so that only its losses are counted here.
+    """
+    rates, hours, kept = lived
+    load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=kept)
+    mechanisms = {
+        f"broker_{what}": {"per_year": rate, "minutes": hours[what] * 60}
+        for what, rate in rates.items()
+    }
+    model = card(**mechanisms, flush={"seconds": LONG_FLUSH_HOURS * 3600})
+    row = rows(model, replicas, load)[name]
+    drawn = np.array(lives(name, rates, hours, load, years, replicas, LONG_FLUSH_HOURS))
+    mean, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
+    assert abs(mean[1] - row.loss_events_per_year) <= FAR * error[1]
+    if name == "synchronous":
+        assert abs(mean[0] - row.acked_records_lost_per_year) <= FAR * error[0]
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("copying", [True, False])
+def test_every_gap_goes_to_one_that_is_there(name: str, copying: bool) -> None:
+    """What a transition makes of gaps are gaps of the state it leads to; a quiet state stays so."""
+    model = card(
+        broker_crash={"per_year": 1, "minutes": 1},
+        broker_lag={"per_year": 1, "minutes": 1},
+        broker_destroyed={"per_year": 1, "hours": 1},
+        rack_power={"per_year": 1, "minutes": 1},
+        cluster_power={"per_year": 1, "minutes": 1, "not_returning": 0.1},
+    )
+    scheme = Quorums.of(name, 3)
+    found = explored(scheme, setting_for((0, 0, 1), model), copying, page_cache=True)
+    there = np.arange(found.gap_map.shape[1]) < found.gaps[found.source][:, None]
+    after = found.gaps[found.target][:, None]
+    assert (found.gap_map[there] < np.broadcast_to(after, there.shape)[there]).all()
+    assert (found.gap_map[~there] < 0).all()
+    assert (found.unflushed < found.gaps[found.target]).all()
+    for own, levels in found.keys:
+        view = settle(scheme, own, levels, copying)
+        assert view.levels == levels
+        assert not view.lost
+
+
+def test_producers_that_ask_for_no_answer_are_told_what_is_dropped() -> None:
+    """acks=0: Kafka's row says how much it drops; the others answer, and so are as with acks=1."""
+    model, cluster = load_model("three_az_cloud"), Cluster.uniform(brokers=3, racks=3)
+    config = Config(replication_factor=3, min_insync_replicas=2, acks=0)
+    asked = rows_beside(evaluate(cluster, config, model))
+    answered = rows_beside(evaluate(cluster, config.changed(acks=1), model))
+    assert asked[1:] == answered[1:]
+    assert asked[0].acked_records_lost_per_year == 0
+    dropped = significant(asked[0].records_dropped_per_year)
+    assert f"no acknowledged record is lost: {dropped} records a year" in asked[0].note
+    assert all(row.records_dropped_per_year == 0 for row in asked[1:])

@@ -1,0 +1,192 @@
+"""The chance of a first loss: what is left of the start, and where the series may stop."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import linalg, sparse
+
+from advisor.errors import AdvisorError
+from advisor.reliability.solver import first_passage, matrix_squaring, uniformisation
+from advisor.reliability.solver.generator import Flow
+from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.uniformisation import absorbed_within
+
+YEAR = 8760.0
+# Terms of a matrix exponential of a few states are exact to some 1e-16 of 1.
+ROUNDING = 1e-13
+EPSILON = float(np.finfo(float).eps)
+
+
+def flow_of(table: list[list[float]], absorbed: list[float]) -> Flow:
+    return Flow(sparse.csr_array(np.array(table)), np.array(absorbed))
+
+
+def by_exponential(flow: Flow, hours: float) -> float:
+    """Absorbed by then, from the matrix exponential of the chain with a state for that."""
+    size = len(flow.absorbed)
+    whole = np.zeros((size + 1, size + 1))
+    whole[:size, :size] = flow.rates.toarray() - np.diag(flow.out)
+    whole[:size, size] = flow.absorbed
+    return float(linalg.expm(whole * hours)[0, size])
+
+
+def extrapolated(flow: Flow, horizon_hours: float, wanted: float) -> tuple[float, float]:
+    """The extrapolation, and the bound on what it is off."""
+    hours = Excursions(flow)
+    visits = hours.forward(hours.start)
+    visits[0] = 1.0
+    ahead = hours.backward(np.ones(len(hours.out)))
+    left = first_passage._left_of_the_start(
+        hours, float(visits @ flow.absorbed), horizon_hours, wanted
+    )
+    return first_passage._extrapolated(hours, visits, ahead, horizon_hours), left
+
+
+@given(
+    repairs=st.lists(st.floats(0.5, 20.0), min_size=9, max_size=9),
+    failures=st.lists(st.floats(1e-3, 0.2), min_size=9, max_size=9),
+    losses=st.lists(st.floats(0.0, 0.3), min_size=4, max_size=4),
+    horizon=st.floats(0.5, 12.0),
+)
+def test_what_is_left_of_the_start_is_bounded(repairs, failures, losses, horizon):
+    """Random chains, healthy most of the time: the extrapolation is off by the bound at most."""
+    table = np.zeros((4, 4))
+    table[np.tril_indices(4, -1)], table[np.triu_indices(4, 1)] = repairs[:6], failures[:6]
+    flow = flow_of(table.tolist(), losses)
+    assume(flow.absorbed.sum() > 0)
+    found, left = extrapolated(flow, horizon, 1e-2)
+    assume(math.isfinite(left))
+    assert abs(found - by_exponential(flow, horizon)) <= left + ROUNDING
+
+
+def test_the_bound_is_near_what_is_left():
+    """Two brokers, repaired in 1000 h: what is off after a year is a hundredth of it at least."""
+    flow = flow_of([[0.0, 2e-6], [1e-3, 0.0]], [0.0, 1e-6])
+    found, left = extrapolated(flow, YEAR, 1e-2)
+    off = abs(found - by_exponential(flow, YEAR))
+    assert 0 < off <= left <= 100.0 * off
+
+
+@pytest.mark.parametrize("repair_hours", [150.0, 200.0, 250.0])
+def test_repairs_of_a_week_are_extrapolated(repair_hours):
+    """Three disks, replaced in one to two weeks: no series is needed, and it gives the same."""
+    flow = flow_of(
+        [[0.0, 3e-5, 0.0], [1.0 / repair_hours, 0.0, 2e-5], [0.0, 2.0 / repair_hours, 0.0]],
+        [0.0, 0.0, 1e-5],
+    )
+    found = first_passage.first_loss(flow, YEAR)
+    assert found.method == "quasi-stationary extrapolation"
+    assert found.probability == pytest.approx(absorbed_within(flow, YEAR, 0.0), rel=1e-12)
+
+
+SELDOM_HEALTHY = flow_of(
+    [[0.0, 10.0, 0.0], [2e-3, 0.0, 5.0], [0.0, 5.0, 0.0]],
+    [0.0, 0.0, 1e-6],
+)
+
+
+def without_a_stop(monkeypatch, flow: Flow) -> float:
+    """The whole series, as a single block of steps."""
+    with monkeypatch.context() as patched:
+        patched.setattr(uniformisation, "_BLOCK", 10**9)
+        return absorbed_within(flow, YEAR, 0.0)
+
+
+def test_a_series_whose_steps_have_settled_is_the_whole_series(monkeypatch):
+    """A chain that is hardly ever healthy but settles in an hour: no need to go through a year.
+
+    A hundredth of the steps is enough, and nothing but their rounding is lost.
+    """
+    whole = without_a_stop(monkeypatch, SELDOM_HEALTHY)
+    steps = 10.0 * YEAR
+    each = SELDOM_HEALTHY.rates.nnz + uniformisation._ENTRIES_PER_STEP
+    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 0.05 * steps * each)
+    found = absorbed_within(SELDOM_HEALTHY, YEAR, 0.0)
+    assert found == pytest.approx(whole, rel=2.0 * steps * EPSILON)
+
+
+def test_a_series_that_has_not_settled_goes_on(monkeypatch):
+    """Repairs that take weeks beside short outages: stopped only where it would change nothing."""
+    flow = flow_of([[0.0, 1e-4, 1e-4], [1.0 / 300.0, 0.0, 0.0], [2.0, 0.0, 0.0]], [0.0, 1e-6, 0.0])
+    exact = without_a_stop(monkeypatch, flow)
+    assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(exact, rel=2.0 * 2.0 * YEAR * EPSILON)
+
+
+@given(
+    rates=st.lists(st.floats(0.0, 30.0), min_size=12, max_size=12),
+    losses=st.lists(st.floats(0.0, 0.5), min_size=4, max_size=4),
+    horizon=st.floats(1e-3, 300.0),
+)
+def test_squaring_is_the_matrix_exponential(rates, losses, horizon):
+    """Random chains, healthy or not, over less than a move and over thousands of moves."""
+    table = np.zeros((4, 4))
+    table[~np.eye(4, dtype=bool)] = rates
+    flow = flow_of(table.tolist(), losses)
+    assume(flow.out.max() > 0)
+    found, exact = matrix_squaring.absorbed_within(flow, horizon), by_exponential(flow, horizon)
+    # Both round once a move at most.
+    rounding = 2.0 * EPSILON * float(flow.out.max()) * horizon
+    assert found == pytest.approx(exact, rel=0.0, abs=ROUNDING + rounding)
+
+
+@pytest.mark.parametrize("loss", [1e-6, 1e-20])
+@pytest.mark.parametrize("repair_hours", [300.0, 3000.0])
+def test_squaring_and_the_series_are_one(repair_hours, loss):
+    """Outages of half an hour beside repairs of weeks; both round once a step at most."""
+    flow = flow_of(
+        [[0.0, 1e-4, 1e-4], [1.0 / repair_hours, 0.0, 0.0], [2.0, 1e-3, 0.0]], [0.0, loss, 0.0]
+    )
+    series = absorbed_within(flow, YEAR, 0.0)
+    rounding = 2.0 * 2.0 * YEAR * EPSILON
+    assert matrix_squaring.absorbed_within(flow, YEAR) == pytest.approx(
+        series, rel=rounding, abs=0.0
+    )
+
+
+def test_few_moves_or_many_states_are_a_series():
+    """Squares of dense matrices take the cube of the states, a series the entries at every step."""
+    years = SELDOM_HEALTHY, YEAR, uniformisation.entries(SELDOM_HEALTHY, YEAR)
+    assert matrix_squaring.is_quicker(*years)
+    size = 900
+    ring = sparse.csr_array(np.roll(np.eye(size), 1, axis=1))
+    large = Flow(ring, np.full(size, 1e-9))
+    assert not matrix_squaring.is_quicker(large, 24.0, uniformisation.entries(large, 24.0))
+    assert first_passage.first_loss(large, 24.0).method == "uniformisation"
+
+
+def test_nothing_is_left_to_lose_once_all_is_lost(monkeypatch):
+    """Lost within days for certain, in two ways that never settle: the series ends there, at 1."""
+    flow = flow_of([[0.0, 4.0, 4.0], [0.0] * 3, [0.0] * 3], [0.0, 0.5, 0.9])
+    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
+    assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(1.0, rel=1e-10)
+
+
+def test_too_many_steps_are_refused(monkeypatch):
+    """The error says how many steps of which length, and what to do."""
+    flow = flow_of([[0.0, 1e-4, 0.0], [1e-4, 0.0, 1.0], [0.0, 1.0, 0.0]], [0.0, 0.0, 1e-5])
+    monkeypatch.setattr(uniformisation, "_MOST_ENTRIES", 1e7)
+    with pytest.raises(AdvisorError, match=r"of 9,6\d\d steps of 3.6e\+03 s.* or use simulate"):
+        absorbed_within(flow, YEAR, 0.0)
+
+
+@pytest.mark.parametrize("begin", [0, 40, 9_000, 10_300])
+@pytest.mark.parametrize("ratio", [0.5, 0.999, 1.0])
+def test_the_rest_is_what_its_blocks_would_lose(begin, ratio):
+    """Step by step, before the weights fall and while they do."""
+    weights = uniformisation._Weights(10_000.0)
+    losses = np.linspace(1.0, 2.0, 40)
+    blocks = math.ceil((weights.count - begin) / 40)
+    each = np.concatenate([losses * ratio ** (block + 1) for block in range(blocks)])
+    assert weights.rest(losses, ratio, begin) == pytest.approx(
+        float(each[: weights.count - begin] @ weights.between(begin, weights.count)), rel=1e-12
+    )
+
+
+def test_weights_add_up_to_the_mean():
+    """The chances of more than 0, 1, ... steps: their sum is the mean number of steps."""
+    weights = uniformisation._Weights(250.0)
+    assert weights.between(0, weights.count).sum() == pytest.approx(250.0, rel=1e-13)
+    assert weights.between(0, 100).tolist() == weights.between(0, weights.count)[:100].tolist()

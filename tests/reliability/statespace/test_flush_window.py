@@ -1,0 +1,140 @@
+"""Power that goes before all is on disk, though writing has stopped."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.versions import rules_for
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.reduced_state import apply, healthy
+from advisor.reliability.partition.transition_table import Automaton
+from advisor.reliability.statespace.flush_window import charged
+from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, Passages
+
+YEAR = 8760.0
+LOAD = Workload(partitions=1, records_per_second=10.0)
+
+
+def setup(version="4.2", min_isr=2, elr=True, page_cache=True):
+    rules = rules_for(version, "kraft", elr)
+    return Setup(Policy(min_isr, False, rules), "all", copying=True, page_cache=page_cache)
+
+
+def lived(these, *events):
+    """The partition after some events, and all the losses."""
+    state, losses = healthy(2), 0
+    for event, *slots in events:
+        state, outcome = apply(state, event, tuple(slots), these)
+        losses |= outcome.losses
+    return state, losses, outcome
+
+
+@pytest.mark.parametrize("first", [red.POWER, red.DESTROY])
+def test_the_last_who_has_it_in_his_page_cache_loses_it(first):
+    """The other one lost it with his power or disk; later it would have been on disk."""
+    late = lived(setup(), (first, 0), (red.POWER, 1))
+    early = lived(setup(), (first, 0), (red.EARLY_POWER, 1))
+    assert not late[1] & red.PAGE_CACHE
+    assert early[1] & red.PAGE_CACHE
+    assert late[0] == early[0]
+
+
+def test_without_a_page_cache_it_is_never_too_early():
+    """Everything is on disk when it is acknowledged."""
+    _, losses, _ = lived(setup(page_cache=False), (red.POWER, 0), (red.EARLY_POWER, 1))
+    assert losses == 0
+
+
+@pytest.mark.parametrize(
+    ("elr", "fall", "lost"),
+    [
+        (False, red.CRASH, True),
+        (False, red.STOP, True),
+        (True, red.CRASH, True),
+        (True, red.STOP, False),
+    ],
+)
+def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
+    """Slot 0 has it, and is let lead only with ELR and if it went down cleanly."""
+    these = setup("4.2" if elr else "3.9", elr=elr)
+    state, losses, outcome = lived(these, (fall, 0), (red.EARLY_POWER, 1))
+    assert losses == 0
+    assert outcome.unflushed
+    assert state.level == (0, 1)
+    for first in (0, 1):
+        after, losses = state, 0
+        for slot in (first, 1 - first):
+            after, outcome = apply(after, red.BACK, (slot,), these)
+            losses |= outcome.losses
+        assert (losses != 0) == lost
+
+
+def test_what_was_spared_and_then_destroyed_begins_no_gap():
+    """Slot 0 alone has the end of the log when power goes, and loses its disk with it."""
+    table = Automaton(setup(), 2)
+    passages = Passages(table, Events())
+    crashed, _ = table.step(0, red.CRASH, (0,))
+    spared, destroyed = (
+        passages._lived_through(crashed, events)
+        for events in (
+            ((red.EARLY_POWER, (1,)),),
+            ((red.EARLY_POWER, (1,)), (red.DESTROY, (0,))),
+        )
+    )
+    assert spared[1] == UNFLUSHED
+    assert destroyed[1] == LOSS
+
+
+@pytest.mark.parametrize("out", [0.0, 1e-7, 0.3, 40.0])
+def test_what_a_cut_takes_is_the_integral_over_its_moment(out):
+    """Unless something else happens before, it takes what is not on disk yet."""
+    rate, hours = 0.01, 0.2
+    chance, lost = charged(np.array([rate]), np.array([out]), np.array([hours]))
+    cut, _ = integrate.quad(lambda t: rate * math.exp(-out * t), 0, hours)
+    assert chance[0] == pytest.approx(cut, rel=1e-9)
+    taken, _ = integrate.quad(lambda t: rate * math.exp(-out * t) * (hours - t), 0, hours)
+    assert lost[0] == pytest.approx(taken, rel=1e-9)
+
+
+def evaluated(config, **broker):
+    card = FailureModel.from_dict({"broker": broker, "flush": {"seconds": 36.0}})
+    brokers = Cluster.uniform(brokers=config.replication_factor, racks=config.replication_factor)
+    return evaluate(brokers, config, card, LOAD)
+
+
+def test_two_cuts_within_the_flush_lose_what_closed_form_says():
+    """RF 2, min ISR 2: the second of two cuts, unless the first broker is back by then."""
+    per_year, hours, flush = 3.0, 2.0, 0.01
+    config = Config(replication_factor=2, min_insync_replicas=2, acks="all")
+    found = evaluated(config, power={"per_year": per_year, "minutes": hours * 60.0})
+    cut, back = per_year / YEAR, 1.0 / hours
+    # Each broker by itself is up or down.
+    both = (back / (back + cut)) ** 2
+    leave = cut + back
+    chance = cut * -math.expm1(-leave * flush) / leave
+    assert found.loss_events_per_year == pytest.approx(2.0 * per_year * both * chance, rel=1e-9)
+    lost = found.acked_records_lost_per_year / LOAD.records_per_hour_per_partition
+    assert lost == pytest.approx(found.loss_events_per_year * flush / 2.0, rel=2e-3)
+    assert found.early_cuts_per_year == found.loss_events_per_year
+    assert "100 % of them are power lost within 36 s" in found.explain()
+    mean = found.mean_years_to_loss * found.loss_events_per_year
+    assert mean == pytest.approx(1.0, rel=2e-3)
+
+
+def test_nothing_is_acknowledged_while_a_laggard_is_waited_for():
+    """By the time the ISR shrinks all is on disk; a shorter wait leaves some of it."""
+    both = {"lag": {"per_year": 12.0, "minutes": 30.0}, "power": {"per_year": 1.0, "minutes": 5.0}}
+    settings = {"replication_factor": 2, "min_insync_replicas": 2, "kafka_version": "3.9"}
+    patient = evaluated(Config(**settings), **both)
+    hasty = evaluated(Config(**settings, replica_lag_time_max_ms=10_000), **both)
+    assert "broker.lag" not in patient.causes["loss_events_per_year"]
+    waited = 1.25 * 10_000 / 3_600_000
+    left = 36.0 / 3600.0 - waited
+    # Only the follower of the two can lag.
+    lags = 12.0 * left * 1.0 / YEAR
+    assert hasty.causes["loss_events_per_year"]["broker.lag"] == pytest.approx(lags, rel=0.02)

@@ -1,0 +1,112 @@
+"""Followers that change places though the order decides who is elected uncleanly."""
+
+import pytest
+
+from advisor import Config, load_model
+from advisor.reliability.chain import ctmc
+from advisor.reliability.measures import replica_set
+from advisor.reliability.statespace import lumping
+from advisor.reliability.workload import Workload
+from merging import all_apart, whole
+
+LOAD = Workload(partitions=12, records_per_second=1000, record_bytes=512)
+
+
+def unclean(replicas, version, acks, min_isr):
+    return Config(
+        kafka_version=version,
+        replication_factor=replicas,
+        min_insync_replicas=min_isr,
+        acks=acks,
+        unclean_leader_election_enable=True,
+    )
+
+
+def asked(pattern, config, model):
+    setup = replica_set.setup_for(config, model, LOAD, len(pattern))
+    return setup, replica_set.setting_for(pattern, model)
+
+
+def only(card, kept):
+    """A card where nothing else fails."""
+    known = load_model(card)
+    return known.with_values(
+        {f"{name}.per_year": 0.0 for name in known.mechanisms if name not in kept}
+    )
+
+
+@pytest.mark.parametrize(
+    ("racks", "last"),
+    [
+        ((0,), 0),
+        ((0, 1), 1),
+        ((0, 0), 1),
+        ((0, 1, 2), 1),
+        ((0, 1, 1), 1),
+        ((0, 0, 0), 1),
+        ((0, 0, 1), 2),
+        ((0, 1, 0), 2),
+        ((0, 1, 2, 3), 2),
+        ((0, 1, 2, 0), 3),
+        ((0, 1, 1, 0), 3),
+        ((0, 0, 1, 1), 2),
+        ((0, 1, 1, 2, 2), 3),
+        ((0, 1, 2, 0, 1), 4),
+    ],
+)
+def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
+    """A follower behind them would tell more of the order, and the preferred replica is its own."""
+    model = load_model("two_az")
+    found = asked(racks, unclean(len(racks), "4.2", "all", 1), model)
+    assert lumping.merged(*found) == (*range(len(racks) - 1), last)
+    stated = lumping._WHO_CAME_FIRST if last < len(racks) - 1 else 0.0
+    assert lumping.moved_by_merging(*found) == stated
+    assert not any(lumping.merged(*asked(racks, Config(replication_factor=len(racks)), model)))
+
+
+@pytest.mark.parametrize("factor", [1.0, 50.0])
+@pytest.mark.parametrize("card", ["three_az_cloud", "bare_metal_racks"])
+@pytest.mark.parametrize(
+    ("version", "acks", "min_isr"),
+    [("4.2", "all", 2), ("3.7", "all", 2), ("4.2", 1, 1), ("0.8.0", "all", 1)],
+)
+@pytest.mark.parametrize("pattern", [(0, 1, 2), (0, 1, 1), (0, 0, 0)])
+def test_merging_moves_no_more_than_is_stated(pattern, version, acks, min_isr, card, factor):
+    """Every measure of the chain of all states, also where all fails fifty times as often."""
+    known = load_model(card)
+    rates = {name: known.get(f"{name}.per_year", 0.0) for name in known.mechanisms}
+    model = known.with_values({f"{name}.per_year": rate * factor for name, rate in rates.items()})
+    config = unclean(3, version, acks, min_isr)
+    merged, errors, few = whole(pattern, config, model, LOAD)
+    with all_apart():
+        apart, _, many = whole(pattern, config, model, LOAD)
+    stated = lumping.moved_by_merging(*asked(pattern, config, model))
+    assert merged == pytest.approx(apart, rel=stated / 4.0 if factor == 1.0 else stated, abs=0.0)
+    assert all(errors[name] >= stated * merged[name] for name in errors)
+    assert few < 0.6 * many
+
+
+@pytest.mark.parametrize("kept", [("broker.lag", "rack.network"), ("broker.destroyed",)])
+@pytest.mark.parametrize("pattern", [(0, 0, 0), (0, 1, 1), (0, 1, 2, 3), (0, 0, 1, 1)])
+def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
+    """Where a loss takes several elections in one outage, the order matters most."""
+    model = only("single_rack", (*kept, "broker.crash", "broker.lag"))
+    config = unclean(len(pattern), "4.2", "all", 1)
+    merged, _, few = whole(pattern, config, model, LOAD)
+    with all_apart():
+        apart, _, many = whole(pattern, config, model, LOAD)
+    stated = lumping.moved_by_merging(*asked(pattern, config, model))
+    assert merged == pytest.approx(apart, rel=stated / 4.0, abs=0.0)
+    assert few < 0.6 * many
+
+
+def test_each_is_taken_half_the_time():
+    """What leaves a state adds up to whole events; some of them are halves."""
+    model = load_model("three_az_cloud")
+    setup, setting = asked((0, 1, 2), unclean(3, "3.7", "all", 2), model)
+    structure = ctmc.whole_structure(setup, setting)
+    assert {0.5, 1.0} <= set(structure.weight.tolist())
+    out = {}
+    for source, weight in zip(structure.source.tolist(), structure.weight.tolist(), strict=True):
+        out[source] = out.get(source, 0.0) + weight
+    assert all(total == round(total) for total in out.values())

@@ -1,0 +1,147 @@
+"""The graph of many states at once against the same moves followed one by one."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.measures import replica_set
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.transition_table import Automaton, automaton
+from advisor.reliability.statespace import state_graph
+from advisor.reliability.statespace.lumping import Symmetry
+from advisor.reliability.workload import Workload
+from merging import all_apart
+
+LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
+
+
+def asked(card, pattern, unclean, acks="all"):
+    model = load_model(card)
+    config = Config(
+        kafka_version="4.2",
+        replication_factor=len(pattern),
+        min_insync_replicas=2,
+        acks=acks,
+        unclean_leader_election_enable=unclean,
+    )
+    setup = replica_set.setup_for(config, model, LOAD, 6)
+    return setup, replica_set.setting_for(pattern, model)
+
+
+def followed(table: Automaton, partition: int, events: fault_processes.Events):
+    """The next partition, what happened as bits, and the gap map, by the automaton alone."""
+    now, losses, total, failed, moved = partition, 0, False, False, False
+    gaps = list(range(table.states[partition].gaps))
+    begun = red.INTO_BASE
+    for event, slots in events:
+        if slots:
+            now, outcome = table.step(now, event, slots)
+            losses |= outcome.losses
+            total |= outcome.total
+            failed |= outcome.leader_failed
+            moved |= outcome.leader_moved
+            gaps = [outcome.gap_map[gap] if gap >= 0 else gap for gap in gaps]
+            begun = outcome.gap_map[begun] if begun >= 0 else begun
+            begun = 0 if outcome.unflushed else begun
+    leads = table.readable(partition) and table.readable(now)
+    certain = bool(losses & ~red.TAIL)
+    flags = (
+        state_graph.LOSS * certain
+        + state_graph.TAIL * (not certain and losses != 0)
+        + state_graph.TOTAL * total
+        + state_graph.FAILOVER * (failed and leads)
+        + state_graph.HANDOVER * (moved and not failed and leads)
+        + state_graph.UNFLUSHED * (begun == 0)
+    )
+    rest = [red.INTO_BASE] * (max(table.replicas - 1, 1) - len(gaps))
+    return now, flags, (*gaps, *rest)
+
+
+def one_by_one(table: Automaton, setting: fault_processes.Setting, machines, partition):
+    """Every move out of a state without merging: name, machines, partition, flags, gaps."""
+    moves = [
+        (change.rate, change.own, change.events)
+        for change in fault_processes.changes(machines, setting)
+    ]
+    moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
+    found = Counter()
+    for name, own, events in moves:
+        now, flags, gaps = followed(table, partition, events)
+        stays = (own, now) == (machines.own, partition)
+        if not stays or flags & (state_graph.LOSS | state_graph.TAIL | state_graph.TOTAL):
+            found[name, own, now, flags, gaps] += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("card", "pattern", "acks"),
+    [
+        ("three_az_cloud", (0, 1, 2), "all"),
+        ("bare_metal_racks", (0, 0, 1), "all"),
+        ("bare_metal_racks", (0, 1), 1),
+    ],
+)
+def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
+    """Without merging, the moves are those of faults and automaton, state by state."""
+    setup, setting = asked(card, pattern, unclean=True, acks=acks)
+    with all_apart():
+        found = state_graph.Graph(setup, setting)
+    states = np.zeros(1, dtype=np.int64)
+    for _ in range(2):
+        _, rows = found.moves(states)
+        states = np.unique(np.concatenate([states, rows[:, state_graph.TARGET]]))
+    owner, rows = found.moves(states)
+    own = found._changes.own
+    assert len(states) > 50
+    for index, state in enumerate(states.tolist()):
+        machines = fault_processes.Machines(
+            tuple(own[found.machines[state]].tolist()), setting.racks
+        )
+        expected = one_by_one(found.table, setting, machines, int(found.partition[state]))
+        mine = Counter()
+        for target, rate, flags, gaps, _, times in rows[owner == index].tolist():
+            after = tuple(own[found.machines[target]].tolist())
+            now = int(found.partition[target])
+            mine[found.rate_names[rate], after, now, flags, found.gap_maps[gaps]] += times
+        assert mine == expected
+
+
+@pytest.mark.parametrize("pattern", [(0, 0, 1, 1, 2), (0, 1, 2, 3), (0, 0, 0), tuple(range(12))])
+def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
+    """Slots and racks may change places; what the machines suffer comes back out of the code."""
+    setup, setting = asked("three_az_cloud", pattern, unclean=False)
+    table = automaton(setup, len(pattern))
+    alike = Symmetry(table, setting)
+    draw = np.random.default_rng(5)
+    own = draw.integers(1, len(fault_processes.SPELLS) + 1, size=(50, len(pattern)))
+    racks = np.tile(pattern, (50, 1))
+    # In a healthy partition the leader is told apart, and everyone else is alike.
+    order = np.stack([np.append(0, 1 + draw.permutation(len(pattern) - 1)) for _ in own])
+    healthy = np.zeros(50, dtype=np.int64)
+    code, _ = alike.representatives(own, racks, healthy)
+    moved, _ = alike.representatives(
+        np.take_along_axis(own, order, axis=1), np.take_along_axis(racks, order, axis=1), healthy
+    )
+    assert code.tolist() == moved.tolist()
+    back, names = alike.machines(code)
+    for before, after, row in zip(own, back, names, strict=True):
+        assert sorted(before.tolist()) == sorted(after.tolist())
+        assert sorted(row.tolist()) == sorted(pattern)
+    other = own.copy()
+    other[:, 0] = other[:, 0] % len(fault_processes.SPELLS) + 1
+    assert all(alike.representatives(other, racks, healthy)[0] != code)
+
+
+def test_racks_of_one_size_may_change_places():
+    """Two racks with two replicas each are alike; which of them is dark decides nothing."""
+    setup, setting = asked("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
+    alike = Symmetry(automaton(setup, 5), setting)
+    dark = fault_processes.RACK_DARK
+    own = np.array([[0, dark, dark, 0, 0], [0, 0, 0, dark, dark]])
+    racks = np.array([[2, 0, 0, 1, 1], [2, 0, 0, 1, 1]])
+    first, second = alike.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()
+    assert first == second

@@ -1,0 +1,340 @@
+"""The reference and the reduction side by side: one fault strikes both, and both are compared.
+
+A twin is a cluster of the reference (logs, offsets, epochs, timers) that has come to rest, the
+reduction's state for it, and the books: how many acknowledged records each gap holds, how many are
+in every log, which are lost.
+
+What stands for what
+--------------------
+CRASH is a kill, ISOLATE and BACK cut and heal the network (or start the process), STOP is a
+controlled stop, POWER a loss of power, DESTROY empties the disk, REPLACED starts on the empty disk,
+LAG and CAUGHT_UP stop and resume fetching. Of several slots that are struck together the controller
+notices the leader first, the others in slot order.
+
+The operator's election is worked out here from the reference's own logs, by the reduction's
+published rule, and put to the controller with the chosen replica as the only eligible one. The
+rebalancing of a whole partition is a preferred election.
+
+Where there is no counterpart
+-----------------------------
+* How long copying takes: with ``copying`` the replaced broker does not fetch until COPIED.
+* A broker that lags and becomes leader lags no more: it resumes fetching.
+* When the disk gets what was written: everything is flushed before power is lost, except what is
+  written after that, if ``page_cache``.
+* A record that an election lost and a later one brought back stays lost here: the reduction counts
+  it when the first election loses it.
+* acks=1 and acks=0: the last record before the leader's fault is acknowledged and not yet copied
+  (``tail``). Where all in-sync replicas fall together the reduction takes it for lost if the old
+  leader may no longer lead by a clean election; the reference loses it when another one leads, and
+  keeps it if an unclean election, Kafka's or the operator's, takes the old one after all. Where
+  the old leader may still lead beside others (ELR), whoever is back first decides; there no such
+  record is written.
+* A leader that is down and only on record (KAFKA-19522, 4.0 with ELR) takes no writes here. In the
+  reference an acks=0 producer would send to it, believe it, and lose at once what it sent.
+* Before 2.0.1, after a loss, the logs of in-sync replicas may differ for ever (KIP-101, KIP-279,
+  KAFKA-7164), and before 0.11 a broker may end itself because its log is longer than its leader's.
+  The reduction knows neither. There the trace ends, and `DivergedError` says so.
+* Lag that befalls a leader: neither notices. A controlled stop strikes one broker at a time.
+* A partition that refuses all writes has no history, so that it can lose none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log.replica_log import Spans
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.isr import NOT_ENOUGH_REPLICAS
+from advisor.protocol.rules.partition_registration import NO_LEADER
+from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE
+from advisor.protocol.simulation.invariants import ALWAYS, check
+from advisor.protocol.simulation.state import State, broker_of
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.reduced_state import Outcome, PartitionState
+from advisor.reliability.partition.transition_table import Automaton
+from agreement_cluster import WRITTEN, Cluster, Move
+
+TOGETHER = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY, red.BACK, red.REPLACED)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Both at rest after the same faults.
+
+    Attributes
+    ----------
+    state : State
+        The reference.
+    number : int
+        The reduction's state in its automaton.
+    gaps : tuple of int
+        Acknowledged records in each gap.
+    gone, doomed : spans
+        Values lost, and values that the reduction has written off while no leader decides yet.
+    destroyed : frozenset of int
+        Slots whose disk is gone and not replaced.
+    trace : tuple of Move
+    """
+
+    state: State
+    number: int
+    gaps: tuple[int, ...] = ()
+    gone: Spans = ()
+    doomed: Spans = ()
+    destroyed: frozenset[int] = frozenset()
+    trace: tuple[Move, ...] = ()
+
+
+class Experiment:
+    """One configuration in both.
+
+    Parameters
+    ----------
+    config : Config
+        Version, controller, replication factor, min ISR, acks, unclean election.
+    copying, page_cache, tail : bool
+        See above.
+    apart : bool
+        The ZooKeeper controller is none of the brokers; otherwise slot 0 is it at first.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        copying: bool = False,
+        page_cache: bool = False,
+        tail: bool = False,
+        apart: bool = False,
+    ) -> None:
+        assert config.acks is not None
+        self.config = config
+        self.cluster = Cluster(config, apart)
+        self.setup = Setup(self.cluster.policy, config.acks, copying, page_cache)
+        self.automaton = Automaton(self.setup, len(self.cluster.slots))
+        self.tail = tail and config.acks != "all"
+        self._new = self.cluster.state
+
+    def start(self) -> Twin:
+        """A new partition, written to if it can be."""
+        self.cluster.state = self._new
+        return self._written(Twin(self._new, 0))
+
+    def moves(self, twin: Twin, together: bool = False) -> list[Move]:
+        """What can happen next, one slot at a time; with ``together`` to several slots too."""
+        self.cluster.state = twin.state
+        reduced = self.automaton.states[twin.number]
+        by_event: dict[int, list[int]] = {}
+        for slot in self.cluster.slots:
+            for event in self._befalls(slot, twin):
+                if red.applies(reduced, event, slot):
+                    by_event.setdefault(event, []).append(slot)
+        found = [Move(event, (slot,)) for event, slots in by_event.items() for slot in slots]
+        if together:
+            found += [
+                Move(event, chosen)
+                for event in TOGETHER
+                for size in range(2, len(self.cluster.slots) + 1)
+                for chosen in combinations(by_event.get(event, ()), size)
+            ]
+        return found
+
+    def _befalls(self, slot: int, twin: Twin) -> tuple[int, ...]:
+        body = broker_of(twin.state, slot)
+        if slot in twin.destroyed:
+            return (red.REPLACED,)
+        if not body.running:
+            return (red.BACK, red.DESTROY)
+        if not body.connected:
+            return (red.BACK, red.POWER, red.DESTROY, red.CRASH)
+        return (
+            red.CRASH, red.ISOLATE, red.STOP, red.POWER, red.DESTROY, red.LAG, red.CAUGHT_UP,
+            red.COPIED,
+        )  # fmt: skip
+
+    def step(self, twin: Twin, move: Move) -> Twin:
+        """Strike both with one event and compare them.
+
+        Raises
+        ------
+        AssertionError
+            If they differ; the message tells the trace.
+        DivergedError
+            Before 2.0.1, see above.
+        """
+        cluster = self.cluster
+        cluster.state = twin.state
+        before = self.automaton.states[twin.number]
+        number, outcome = self.automaton.step(twin.number, *move)
+        after = self.automaton.states[number]
+        last = self._last_words((before, after), outcome, move)
+        following = replace(
+            twin,
+            number=number,
+            destroyed=_destroyed(twin.destroyed, move),
+            trace=(*twin.trace, move),
+        )
+        if self._is_tail(last, outcome):
+            following = replace(following, doomed=logs.merged((*twin.doomed, *last)))
+        predicted, gaps = self._books(following, (before, after), outcome, last, move)
+        cluster.strike(move)
+        for slot in move.slots:
+            held_back = after.condition[slot] in (red.COPYING, red.LAGGING)
+            cluster.set_fetching(slot, not held_back)
+        cluster.settle()
+        by_hand = cluster.elect_what_is_left(self._known(following), following.destroyed)
+        for slot in cluster.slots:
+            if after.condition[slot] == red.UP:
+                cluster.set_fetching(slot, True)
+        cluster.settle()
+        cluster.expect_equal_logs()
+        if outcome.total:
+            predicted = logs.size(self._known(following))
+        cluster.rebalance()
+        following = self._compare_losses(replace(following, gaps=gaps), last, predicted, outcome)
+        following = self._decided(following, by_hand)
+        return self._written(following)
+
+    def _known(self, twin: Twin) -> Spans:
+        """Acknowledged values that may still be read."""
+        written_off = logs.merged((*twin.gone, *twin.doomed))
+        return logs.without(self.cluster.partition.acked, written_off)
+
+    def _last_words(
+        self, around: tuple[PartitionState, PartitionState], outcome: Outcome, move: Move
+    ) -> Spans:
+        """What is written just before the fault: on no disk, or in no log but the leader's."""
+        cluster = self.cluster
+        first = cluster.state.next_value
+        leader = around[0].registration.leader
+        writable = red.is_writable(around[0], self.setup)
+        dark = move.event == red.POWER
+        if dark:
+            cluster.flush()
+        tail = outcome.losses & red.TAIL and not outcome.losses & red.PAGE_CACHE
+        after = around[1].registration
+        electable = {*after.isr, *after.elr}
+        undecided = after.leader == NO_LEADER and leader in electable and len(electable) > 1
+        if dark and writable and self.setup.page_cache and not (tail and self.tail):
+            assert cluster.produce(WRITTEN) is None
+            cluster.settle()
+        elif self.tail and writable and leader in move.slots and (tail or not (dark or undecided)):
+            assert cluster.produce(1) is None
+        end = cluster.state.next_value
+        return ((first, end),) if end > first else ()
+
+    def _books(
+        self,
+        twin: Twin,
+        around: tuple[PartitionState, PartitionState],
+        outcome: Outcome,
+        last: Spans,
+        move: Move,
+    ) -> tuple[int, tuple[int, ...]]:
+        """Records that the reduction says are lost, the last words apart, and the new gaps."""
+        before, after = around
+        survivors = logs.size(last)
+        if outcome.losses & red.PAGE_CACHE or self._is_tail(last, outcome):
+            survivors = 0
+        # In-sync replicas that lose the page cache lack what was not flushed: a gap of its own.
+        dark = move.event == red.POWER and bool(set(before.registration.isr) & set(move.slots))
+        sizes = list(twin.gaps)
+        assert len(sizes) == before.gaps == len(outcome.gap_map)
+        if sizes and not dark:
+            sizes[0] += survivors
+        lost_here = 0
+        new = [0] * after.gaps
+        for size, there in zip(sizes, outcome.gap_map, strict=True):
+            self._same(twin, "a gap's new number is below", max(there + 1, after.gaps), after.gaps)
+            if there == red.LOST:
+                lost_here += size
+            elif there >= 0:
+                new[there] += size
+        if dark and new:
+            new[0] += survivors
+        return lost_here, tuple(new)
+
+    def _compare_losses(self, twin: Twin, last: Spans, predicted: int, outcome: Outcome) -> Twin:
+        cluster = self.cluster
+        fresh = cluster.lost(twin.gone)
+        doomed = twin.doomed
+        if outcome.losses & red.PAGE_CACHE and not outcome.total:
+            predicted += logs.size(last)
+        here = logs.size(logs.without(fresh, doomed))
+        self._same(twin, "loss event", here > 0, bool(outcome.losses & ~red.TAIL))
+        self._same(twin, "records lost", here, predicted)
+        gone = logs.merged((*twin.gone, *fresh))
+        return replace(twin, gone=gone, doomed=logs.without(doomed, gone))
+
+    def _decided(self, twin: Twin, by_hand: bool) -> Twin:
+        """With a leader it is clear what became of what was written off: it stays written off."""
+        leader = self.cluster.leader
+        if leader == NO_LEADER:
+            return twin
+        unclean = by_hand or self.cluster.policy.unclean
+        back = 0 if unclean else self.cluster.held(leader, twin.doomed)
+        self._same(twin, "written off and back", back, 0)
+        return replace(twin, gone=logs.merged((*twin.gone, *twin.doomed)), doomed=())
+
+    def _is_tail(self, last: Spans, outcome: Outcome) -> bool:
+        """Whether the last words were a tail that the reduction writes off."""
+        written_off = outcome.losses & red.TAIL and not outcome.losses & red.PAGE_CACHE
+        return bool(written_off) and self.tail and bool(last)
+
+    def _written(self, twin: Twin) -> Twin:
+        """Write, compare everything, and enter what was written in the books."""
+        cluster = self.cluster
+        reduced = self.automaton.states[twin.number]
+        before = logs.size(cluster.partition.acked)
+        error = cluster.produce(WRITTEN)
+        cluster.settle()
+        if error not in (None, NOT_ENOUGH_REPLICAS, LEADER_NOT_AVAILABLE):
+            # The first write is what makes a leader strike those who lag.
+            error = cluster.produce(WRITTEN)
+            cluster.settle()
+        written = logs.size(cluster.partition.acked) - before
+        gaps = (twin.gaps[0] + written, *twin.gaps[1:]) if twin.gaps else ()
+        twin = replace(twin, gaps=gaps, state=cluster.state)
+        self._compare(twin, reduced, error is None)
+        cluster.expect_equal_logs()
+        known = self._known(twin)
+        for slot, level in enumerate(reduced.level):
+            lacking = logs.size(known) if level == red.EMPTY else sum(gaps[:level])
+            held = logs.size(known) - lacking
+            self._same(twin, f"records held by slot {slot}", cluster.held(slot, known), held)
+        return twin
+
+    def _compare(self, twin: Twin, reduced: PartitionState, writable: bool) -> None:
+        record = self.cluster.record
+        expected = reduced.registration
+        leader = expected.leader if red.is_readable(reduced) else NO_LEADER
+        for what, here, there in (
+            ("leader", self.cluster.leader, leader),
+            ("isr", set(record.isr), set(expected.isr)),
+            ("elr", set(record.elr), set(expected.elr)),
+            ("last known leader", record.last_known_elr, expected.last_known_elr),
+            ("writable", writable, red.is_writable(reduced, self.setup)),
+            ("invariants", check(self.cluster.state, ALWAYS), ()),
+        ):
+            self._same(twin, what, here, there)
+
+    def _same(self, twin: Twin, what: str, reference: object, reduction: object) -> None:
+        if reference != reduction:
+            raise AssertionError(
+                f"{what}: reference {reference}, reduction {reduction}\nafter {twin.trace}\n"
+                f"{self.config!r} copying={self.setup.copying} "
+                f"page_cache={self.setup.page_cache} tail={self.tail}\n"
+                f"reference {self.cluster.record}\n"
+                f"reduction {self.automaton.states[twin.number]}"
+            )
+
+
+def _destroyed(before: frozenset[int], move: Move) -> frozenset[int]:
+    if move.event == red.DESTROY:
+        return before | set(move.slots)
+    if move.event == red.REPLACED:
+        return before - set(move.slots)
+    return before

