@@ -17,7 +17,7 @@ from advisor import Config, FailureModel, Workload, load_model
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.measures import replica_set
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.statespace import lumping, state_graph
 from advisor.reliability.statespace.lumping import merged
@@ -100,7 +100,7 @@ def _config(replicas: int, least: int, elr: bool, acks: str | int, unclean: bool
     )
 
 
-def _merged(setup: Setup, setting: fault_processes.Setting) -> tuple[int, ...]:
+def _merged(setup: ChainConstants, setting: fault_processes.Setting) -> tuple[int, ...]:
     """As `symmetry.merged`, but for unclean elections nothing."""
     return tuple(range(len(setting.racks))) if setup.policy.unclean else merged(setup, setting)
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from broker_acts import Bench, Times
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Clocks, Wish
+from advisor.kafka_lab.nodes.node_properties import Clocks, ClusterSpec
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "data" / "broker_timings.jsonl"
@@ -72,10 +72,10 @@ class Run:
         """What it is called on the command line."""
         return f"{self.version}-{self.mode}-{self.partitions}-{self.session_timeout_ms}"
 
-    def wish(self) -> Wish:
+    def wish(self) -> ClusterSpec:
         """The cluster it needs."""
         heap = "1g" if self.partitions == _LARGE else "512m"
-        return Wish(
+        return ClusterSpec(
             self.version,
             self.mode,
             brokers_configs=_DEFAULTS | self._heartbeat(),

@@ -132,7 +132,7 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
     return f"{len(questions)} questions: cold {cold:.1f} s, warm {once(answer):.2f} s"
 
 
-def _loss_flow() -> generator.Flow:
+def _loss_flow() -> generator.Generator:
     """The chain of three replicas in three racks, up to its first loss."""
     model, config = load_model("three_az_cloud"), Config(replication_factor=3)
     setup, setting = (
@@ -144,13 +144,13 @@ def _loss_flow() -> generator.Flow:
     return replica_set.solution(structure, config, model, LOAD, 3).until_loss
 
 
-def _replaced_yearly() -> generator.Flow:
+def _replaced_yearly() -> generator.Generator:
     """Three brokers destroyed yearly and rebuilt in 12 h: how many are away."""
     rates = np.zeros((3, 3))
     for away in range(2):
         rates[away, away + 1] = (3 - away) / YEAR
         rates[away + 1, away] = (away + 1) / 12.0
-    return generator.Flow(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
+    return generator.Generator(sparse.csr_array(rates), np.array([0.0, 0.0, 1.0 / YEAR]))
 
 
 def peers() -> None:
@@ -170,7 +170,7 @@ def peers() -> None:
         print(f"  Storm, the mean alone: {_storm(flow, ours, mean)}")
 
 
-def _storm(flow: generator.Flow, ours: float, mean: float) -> str:
+def _storm(flow: generator.Generator, ours: float, mean: float) -> str:
     """Ask Storm in a process of its own, which ends when it takes too long."""
     if stormpy is None:
         return "not installed (pip install stormpy, in an environment of its own)"
@@ -187,7 +187,7 @@ def _storm(flow: generator.Flow, ours: float, mean: float) -> str:
     return f"{taken * 1e3:.1f} ms, ratio {ours / taken:.2g}; off by {off:.1g}"
 
 
-def _ask_storm(flow: generator.Flow, answers: Any) -> None:
+def _ask_storm(flow: generator.Generator, answers: Any) -> None:
     model = _storm_model(flow)
     goal = stormpy.parse_properties('T=? [F "loss"]')[0]
     start = time.process_time()
@@ -195,7 +195,7 @@ def _ask_storm(flow: generator.Flow, answers: Any) -> None:
     answers.put((time.process_time() - start, float(found.get_value_vector()[0])))
 
 
-def _storm_model(flow: generator.Flow) -> Any:
+def _storm_model(flow: generator.Generator) -> Any:
     lost = len(flow.absorbed)
     builder = stormpy.datastructures.SparseMatrixBuilder(lost + 1, lost + 1)
     for state in range(lost):

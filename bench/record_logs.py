@@ -27,14 +27,14 @@ from controller_history import BrokerChange, ControllerChange, History, Partitio
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import CONTROLLER, Clocks, Wish
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER, Clocks, ClusterSpec
 
 LOGS = Path(__file__).resolve().parent.parent / "data" / "logs"
 CLOCKS = Clocks(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)
 WISHES = {
-    "kraft-3.9": Wish("3.9", clocks=CLOCKS, log_files=True),
-    "zookeeper-3.9": Wish("3.9", mode="zookeeper", clocks=CLOCKS, log_files=True),
-    "kraft-4.3-elr": Wish("4.3", clocks=CLOCKS, log_files=True),
+    "kraft-3.9": ClusterSpec("3.9", clocks=CLOCKS, log_files=True),
+    "zookeeper-3.9": ClusterSpec("3.9", mode="zookeeper", clocks=CLOCKS, log_files=True),
+    "kraft-4.3-elr": ClusterSpec("4.3", clocks=CLOCKS, log_files=True),
 }
 TOPICS = {
     "orders": ("1:2:3,2:3:1,3:1:2,1:3:2,2:1:3,3:2:1", 2),
@@ -173,7 +173,7 @@ def _write(bootstrap: str, done: Event) -> None:
     producer.close(timeout=5)
 
 
-def record(name: str, wish: Wish) -> None:
+def record(name: str, wish: ClusterSpec) -> None:
     """Run the story on a cluster and keep its logs and counts."""
     folder = Path(tempfile.mkdtemp(prefix="record-logs-"))
     try:
@@ -202,7 +202,7 @@ def record(name: str, wish: Wish) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _keep_logs(folder: Path, target: Path, wish: Wish) -> None:
+def _keep_logs(folder: Path, target: Path, wish: ClusterSpec) -> None:
     for node in (*sorted(wish.racks), CONTROLLER):
         called = f"broker-{node}" if node != CONTROLLER else "controller"
         if node == CONTROLLER and wish.mode == "zookeeper":

@@ -14,7 +14,7 @@ from advisor.kafka_lab.machine_load import TooBusyError
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, release_of
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.kafka_lab.real_simulation import RealSimulation
 from advisor.kafka_lab.time_scaling import timing_of
 from advisor.protocol.rules.partition_registration import NO_LEADER
@@ -112,7 +112,7 @@ class RealRunner(Runner):
         return [f"read 0 {told}" if isinstance(told, str) else f"read {len(told)}"]
 
 
-def wish_of(scenario: Scenario, version: str | None = None) -> Wish:
+def wish_of(scenario: Scenario, version: str | None = None) -> ClusterSpec:
     """The cluster that a scenario needs.
 
     Parameters
@@ -143,7 +143,7 @@ def wish_of(scenario: Scenario, version: str | None = None) -> Wish:
     if timing.sweep_ms is not None:
         brokers_configs["unclean.leader.election.interval.ms"] = str(timing.sweep_ms)
     racks = {broker.id: broker.rack for broker in model.state.brokers}
-    return Wish(chosen, str(config.mode), racks, with_elr, brokers_configs, timing.clocks)
+    return ClusterSpec(chosen, str(config.mode), racks, with_elr, brokers_configs, timing.clocks)
 
 
 def _check_possible(scenario: Scenario, model: Simulation) -> None:

@@ -19,7 +19,7 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.zookeeper_controller import lead
 from advisor.kafka_lab.observation.controller_state import controller_of
 from advisor.kafka_lab.observation.flushed_offsets import Flushed
-from advisor.kafka_lab.observation.quiescence import Links, owed, wait_until_quiet
+from advisor.kafka_lab.observation.quiescence import Links, pending_work, wait_until_quiet
 from advisor.kafka_lab.observation.snapshot import CopyName, Reading, copy_on_disk, state_of
 from advisor.kafka_lab.producer_retries import Sending
 from advisor.kafka_lab.time_scaling import Timing
@@ -179,7 +179,7 @@ class RealSimulation(Simulation):
         return sending.run()
 
     def _settled(self) -> bool:
-        return not owed(self.read(), self._links)
+        return not pending_work(self.read(), self._links)
 
     def _acknowledged(self, topic: str, index: int, span: Span, by_all: bool) -> None:
         """An acks=all success says that the records were below the high watermark."""

@@ -5,11 +5,11 @@
 - The machines below it: `faults`, `rates`.
 - All that can happen: `graph`, `happenings`, `early_cuts`, `returns`, `numbering`,
   `symmetry`.
-- The part of it that matters, and what the rest could add: `selection`, `leftout`, `peril`,
+- The part of it that matters, and what the rest could add: `selection`, `leftout`, `election_risk`,
   `limits`, `bounds`; as arrays `chain`.
 - Its solution: `solve`, by `elimination`, `squaring` or `uniformisation` where paths are long;
   `staying`, `stalls`, `retention`, `solution`; for one set `measures`.
-- All sets: `anyloss`, and what they have in common, `meetings` and `together`; `copysets`.
+- All sets: `anyloss`, and what they have in common, `coincident_sets` and `together`; `copysets`.
 - The answer: `evaluate`, `assumptions`, `result`, `ranges`, `tornado`, `cost`, `tolerances`,
   `internal_topics`, `empty_leader`, `wording`, `drawing`, `frames`.
 - Other schemes: `quorums`, `scheme_chain`, `scheme_solution`, `schemes`.

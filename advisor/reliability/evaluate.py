@@ -94,7 +94,7 @@ def _evaluate(
         for name in model.mechanisms
     )
     lost = tuple((pattern, found.losses) for pattern, found in solved.items())
-    first, latest = _first_losses(where, ordered, config.acks != "all", strikes, lost)
+    first, first_loss_upper = _first_losses(where, ordered, config.acks != "all", strikes, lost)
     causes = _causes(solved, counts)
     _split_probability(causes, first.probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
@@ -113,10 +113,16 @@ def _evaluate(
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
         bounds=first.bounds,
-        latest=latest,
-        error_bounds=MappingProxyType(_error_bounds(solved, counts, lists, first, latest)),
-        early_cuts_per_year=sum(solved[p].early_cuts_per_year * n for p, n in counts.items()),
-        neglected_per_year=sum(solved[p].neglected_per_year * n for p, n in counts.items()),
+        first_loss_upper=first_loss_upper,
+        error_bounds=MappingProxyType(
+            _error_bounds(solved, counts, lists, first, first_loss_upper)
+        ),
+        flush_window_losses_per_year=sum(
+            solved[p].flush_window_losses_per_year * n for p, n in counts.items()
+        ),
+        truncated_entries_per_year=sum(
+            solved[p].truncated_entries_per_year * n for p, n in counts.items()
+        ),
         states=sum(found.states for found in solved.values()),
         method=_method(solved, sets),
         assumptions=assumptions(cluster, config, model),
@@ -125,7 +131,7 @@ def _evaluate(
         load=load,
         cluster=cluster,
         cost=cost_of(config, load, where, cluster),
-        again=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
+        reevaluate=lambda other: _evaluate(cluster, config, other, load, where, ROUGH, model),
     )
 
 
@@ -150,7 +156,7 @@ def _first_losses(
     strikes_per_year : tuple of (mechanism, float)
     lost : tuple of (pattern, (SetLosses, SetLosses))
     """
-    alike, met = where.alike(ordered, apart=False), where.meetings(ordered)
+    alike, met = where.alike(ordered, apart=False), where.coincident_sets(ordered)
     led = (KAFKA_TAILS, where.alike(ordered, True, KAFKA_TAILS.leaders)) if tails else None
     strikes = dict(strikes_per_year)
 
@@ -184,7 +190,7 @@ def _error_bounds(
     counts: dict[tuple[int, ...], int],
     lists: int,
     first: AnyLoss,
-    latest: AnyLoss,
+    first_loss_upper: AnyLoss,
 ) -> dict[str, float]:
     """How far each measure may be off."""
     partitions = sum(counts.values())
@@ -197,13 +203,13 @@ def _error_bounds(
     }
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
     events = bounds["loss_events_per_year"] * (1 if lists == 1 else 3)
-    later = first.probability - latest.probability
+    later = first.probability - first_loss_upper.probability
     bounds["loss_probability_per_year"] = min(events + later, 1.0)
     # What is missing adds to the rate, whose inverse the mean is.
     share = first.mean_years * events if events else 0.0
     sooner = first.mean_years / (1.0 + 1.0 / share) if share else 0.0
-    apart = latest.mean_years > first.mean_years
-    later_years = latest.mean_years - first.mean_years if apart else 0.0
+    apart = first_loss_upper.mean_years > first.mean_years
+    later_years = first_loss_upper.mean_years - first.mean_years if apart else 0.0
     bounds["mean_years_to_loss"] = max(sooner, later_years)
     return bounds
 

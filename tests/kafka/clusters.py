@@ -7,7 +7,7 @@ import pytest
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 
 
 def left_out(reason: str) -> NoReturn:
@@ -17,7 +17,7 @@ def left_out(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def started(wish: Wish) -> RealCluster:
+def started(wish: ClusterSpec) -> RealCluster:
     """Start the cluster of a wish; who calls closes it.
 
     Without Java or Maven the test is left out, and the reason said; under CI that is a failure.

@@ -17,14 +17,14 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from advisor.errors import AdvisorError
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.kafka_lab.player import printed_by, wish_of
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play, played
 from random_scripts import KINDS, Kind, scripts
 
 
-def wish_for(kind: Kind) -> Wish:
+def wish_for(kind: Kind) -> ClusterSpec:
     """The cluster that the scripts of a kind are run on."""
     return wish_of(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from clusters import started
 
 
@@ -18,13 +18,13 @@ def _clusters() -> Iterator[dict[str, RealCluster]]:
 
 
 @pytest.fixture(scope="session")
-def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[Wish], RealCluster]:
+def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[ClusterSpec], RealCluster]:
     """Give the running cluster of a wish; whoever breaks it mends it again.
 
     Only the cluster asked for last is kept running: two cores carry no more.
     """
 
-    def cluster_of(wish: Wish) -> RealCluster:
+    def cluster_of(wish: ClusterSpec) -> RealCluster:
         key = repr(wish)
         if key not in _clusters:
             for name in list(_clusters):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from conformance import difference, wish_for
 from random_scripts import KINDS, scripts
 
@@ -15,7 +15,7 @@ SCRIPTS_OF_EACH_KIND = 2
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_random_scripts_print_the_same_on_real_brokers(
-    name: str, real_cluster: Callable[[Wish], RealCluster]
+    name: str, real_cluster: Callable[[ClusterSpec], RealCluster]
 ) -> None:
     """Leader, epochs, ISR, ELR, high watermark, logs and errors agree after every fault."""
     kind = KINDS[name]

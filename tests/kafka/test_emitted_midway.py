@@ -9,7 +9,7 @@ import advisor
 from advisor.advice.migration.plan import make_plan
 from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from emitted_scripts import Shell, create_topics
 
@@ -21,10 +21,13 @@ RECORDS, RECORD_BYTES = 4_000, 10_000
 
 @pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
 def test_copying_is_called_off(
-    real_cluster: Callable[[Wish], RealCluster], tmp_path: Path, release: str, kafka_version: str
+    real_cluster: Callable[[ClusterSpec], RealCluster],
+    tmp_path: Path,
+    release: str,
+    kafka_version: str,
 ) -> None:
     """While a throttled copy runs it can be read and called off, and nothing of it is left."""
-    cluster = real_cluster(Wish(release, racks=RACKS))
+    cluster = real_cluster(ClusterSpec(release, racks=RACKS))
     shell = Shell(cluster, tmp_path / "shell")
     create_topics(cluster, {"full": [[1]]}, {"full": {"min.insync.replicas": "1"}})
     shell.describe_until(lambda text: "Topic: full\tPartition: 0\tLeader: 1\t" in text)

@@ -14,7 +14,7 @@ import advisor
 from advisor.advice.migration.plan import Plan, make_plan
 from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from clusters import left_out
 from emitted_scripts import Shell, create_topics
@@ -34,7 +34,7 @@ CLASSES = {
     "kafka-leader-election.sh": "kafka.admin.LeaderElectionCommand",
 }
 RACKS = {1: "a", 2: "b", 3: "c"}
-WISH = Wish("3.9", "zookeeper", RACKS)
+WISH = ClusterSpec("3.9", "zookeeper", RACKS)
 POM = Path(__file__).parent / "old_tools.xml"
 
 
@@ -59,7 +59,7 @@ def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("release", "scala", "kafka_version"), RELEASES)
 def test_old_tools_take_the_lines_for_their_version(
-    real_cluster: Callable[[Wish], RealCluster],
+    real_cluster: Callable[[ClusterSpec], RealCluster],
     tmp_path: Path,
     release: str,
     scala: str,

@@ -13,7 +13,7 @@ from advisor.advice.migration.properties import broker_properties
 from advisor.advice.recommendation import Recommendation
 from advisor.cluster import Cluster, Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
 from emitted_scripts import Ran, Shell, create_topics
@@ -39,7 +39,7 @@ CONFIGS = {
 }
 # The release that runs, its controller, and the version that the advisor is told.
 CLUSTERS = [("3.9", "kraft", "3.9"), ("3.9", "zookeeper", "3.9"), ("4.3", "kraft", "4.2")]
-Start = Callable[[Wish], RealCluster]
+Start = Callable[[ClusterSpec], RealCluster]
 
 
 def settings(kafka_version: str, mode: str) -> Config:
@@ -55,11 +55,11 @@ def lines_of(described: str) -> list[str]:
     return sorted(ascending.splitlines())
 
 
-def wish(release: str, mode: str, kafka_version: str) -> Wish:
+def wish(release: str, mode: str, kafka_version: str) -> ClusterSpec:
     """A cluster whose brokers have the emitted server.properties."""
     text = broker_properties(settings(kafka_version, mode))
     lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
-    return Wish(release, mode, RACKS, brokers_configs=dict(lines))
+    return ClusterSpec(release, mode, RACKS, brokers_configs=dict(lines))
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ from advisor.cluster.live import client
 from advisor.cluster.observed import Setting
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 STATIC = {"min.insync.replicas": "2", "auto.create.topics.enable": "true"}
 WISHES = {
-    "kraft 3.9": Wish("3.9", racks=RACKS, brokers_configs=STATIC),
-    "zookeeper 3.9": Wish("3.9", mode="zookeeper", racks=RACKS, brokers_configs=STATIC),
+    "kraft 3.9": ClusterSpec("3.9", racks=RACKS, brokers_configs=STATIC),
+    "zookeeper 3.9": ClusterSpec("3.9", mode="zookeeper", racks=RACKS, brokers_configs=STATIC),
     # With KIP-966 min.insync.replicas cannot stand in a broker's own file.
-    "kraft 4.3": Wish(
+    "kraft 4.3": ClusterSpec(
         "4.3",
         racks=RACKS,
         eligible_leader_replicas=True,
@@ -31,7 +31,7 @@ WISHES = {
 }
 NOTICED_WITHIN_S = 30.0
 
-Clusters = Callable[[Wish], RealCluster]
+Clusters = Callable[[ClusterSpec], RealCluster]
 
 
 def tool(running: RealCluster, script: str, *arguments: str) -> str:
@@ -73,13 +73,13 @@ def read_when(running: RealCluster, noticed: Callable[[Cluster], bool]) -> Clust
 
 
 @pytest.fixture(scope="module", params=WISHES)
-def wish(request: pytest.FixtureRequest) -> Wish:
+def wish(request: pytest.FixtureRequest) -> ClusterSpec:
     """Each kind of cluster in its turn, so that all tests of a kind share one."""
     return WISHES[request.param]
 
 
 @pytest.fixture
-def running(wish: Wish, real_cluster: Clusters) -> RealCluster:
+def running(wish: ClusterSpec, real_cluster: Clusters) -> RealCluster:
     """A cluster of that kind, whole and with two topics."""
     cluster = real_cluster(wish)
     create(cluster, "orders", "1:2:3,2:3:1", "min.insync.replicas=3", "retention.ms=86400000")

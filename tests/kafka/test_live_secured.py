@@ -16,7 +16,7 @@ from advisor.cluster import Cluster
 from advisor.errors import InputError
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import run_tool
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
 from advisor.reliability.workload import Workload
 from certificates import authority
@@ -80,9 +80,9 @@ def client(folder: Path, name: str, mechanism: str, login: str, identified: str 
 
 
 @pytest.fixture(scope="module")
-def running(folder: Path, real_cluster: Callable[[Wish], RealCluster]) -> RealCluster:
+def running(folder: Path, real_cluster: Callable[[ClusterSpec], RealCluster]) -> RealCluster:
     """The newest Kafka, with three topics: bob may read one's settings and see another."""
-    cluster = real_cluster(Wish("4.3", brokers_configs=settings(folder)))
+    cluster = real_cluster(ClusterSpec("4.3", brokers_configs=settings(folder)))
     for topic in ("open", "seen", "hidden"):
         arguments = ["--create", "--topic", topic, "--replica-assignment", "1:2:3"]
         run(cluster, folder, "kafka-topics.sh", *arguments, "--config", "min.insync.replicas=2")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.kafka_lab.nodes.node_properties import Wish
+from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.kafka_lab.player import printed_by, wish_of
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play, played
@@ -37,7 +37,7 @@ AT_ONCE = 2
 STORIES_A_CLUSTER = 9
 
 
-def shares(names: Iterable[str]) -> Iterator[tuple[Wish, list[str]]]:
+def shares(names: Iterable[str]) -> Iterator[tuple[ClusterSpec, list[str]]]:
     """Yield clusters and the stories that each plays, one after the other."""
     wishes = {name: wish_of(parse(RUN[name])) for name in names}
     for key in dict.fromkeys(map(repr, wishes.values())):
@@ -46,7 +46,7 @@ def shares(names: Iterable[str]) -> Iterator[tuple[Wish, list[str]]]:
             yield wishes[found[at]], found[at : at + STORIES_A_CLUSTER]
 
 
-def told_by_brokers(share: tuple[Wish, list[str]]) -> dict[str, str | BaseException]:
+def told_by_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | BaseException]:
     """Play stories on a cluster of their own; their transcripts, or what came between."""
     wish, names = share
     found: dict[str, str | BaseException] = {}

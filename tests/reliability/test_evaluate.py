@@ -81,7 +81,7 @@ def test_many_replicas_with_every_mechanism_are_computed(replicas):
     # What is left out, and which of the followers leads.
     share = 1e-4 + lumping._NEXT_LEADER
     assert more.error_bounds["write_unavailability"] < share * more.write_unavailability
-    assert more.neglected_per_year > 0
+    assert more.truncated_entries_per_year > 0
     assert "are left out" in more.explain()
     assert "are left out" in repr(more)
     _, high = more.interval("loss_probability_per_year")
@@ -96,7 +96,7 @@ def test_errors_are_stated_for_every_measure():
     found = evaluate(at, Config(replication_factor=3), load_model("three_az_cloud"), ONE)
     assert set(found.error_bounds) == set(MEASURES)
     assert found.to_dict()["error_bounds"] == dict(found.error_bounds)
-    rough = found.again(found.model)
+    rough = found.reevaluate(found.model)
     assert set(rough.error_bounds) == set(MEASURES)
     for name in ("loss_events_per_year", "acked_records_lost_per_year", "write_unavailability"):
         assert rough.error_bounds[name] > found.error_bounds[name] > 0.0

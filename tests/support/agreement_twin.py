@@ -52,7 +52,7 @@ from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE
 from advisor.protocol.simulation.invariants import ALWAYS, check
 from advisor.protocol.simulation.state import State, broker_of
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import Outcome, PartitionState
 from advisor.reliability.partition.transition_table import Automaton
 from agreement_cluster import WRITTEN, Cluster, Move
@@ -113,7 +113,7 @@ class Experiment:
         assert config.acks is not None
         self.config = config
         self.cluster = Cluster(config, apart)
-        self.setup = Setup(self.cluster.policy, config.acks, copying, page_cache)
+        self.setup = ChainConstants(self.cluster.policy, config.acks, copying, page_cache)
         self.automaton = Automaton(self.setup, len(self.cluster.slots))
         self.tail = tail and config.acks != "all"
         self._new = self.cluster.state

@@ -10,7 +10,7 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.measures import replica_set
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.statespace import lumping, state_graph
 from advisor.reliability.workload import Workload
 
@@ -22,7 +22,7 @@ def forget() -> None:
     replica_set.measure.cache_clear()
 
 
-def _no_two(_: Setup, setting: Setting) -> tuple[int, ...]:
+def _no_two(_: ChainConstants, setting: Setting) -> tuple[int, ...]:
     return tuple(range(len(setting.racks)))
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.catalog import data_dir
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.solver.generator import Flow
+from advisor.reliability.solver.generator import Generator
 
 
 @functools.cache
@@ -35,7 +35,7 @@ def rounding(name: str) -> float:
 
 def machines(
     units: int, per_hour: float, repair_hours: float, kept: int, one_at_a_time: bool = False
-) -> Flow:
+) -> Generator:
     """Return the chain of how many of some alike units are down; absorbed beyond `kept` of them."""
     down = np.arange(kept + 1)
     failing = (units - down) * per_hour
@@ -43,7 +43,7 @@ def machines(
     rates = np.diag(failing[:-1], 1) + np.diag(repair[1:], -1)
     absorbed = np.zeros(kept + 1)
     absorbed[-1] = failing[-1]
-    return Flow(sparse.csr_array(rates), absorbed)
+    return Generator(sparse.csr_array(rates), absorbed)
 
 
 def destroyed(per_year: float, hours: float) -> FailureModel:

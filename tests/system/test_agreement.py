@@ -135,6 +135,6 @@ def _always_clean(work):
 )
 def test_a_broken_rule_is_found(rule, instead, of, monkeypatch):
     """With one of its rules broken, the reduction differs from the reference somewhere."""
-    monkeypatch.setattr(red._Work, rule, instead)
+    monkeypatch.setattr(red._Transition, rule, instead)
     with pytest.raises(AssertionError, match=r": reference .*, reduction "):
         exhaust(Experiment(configuration(*of), page_cache=True), 4)

@@ -19,7 +19,7 @@ from advisor.kafka_lab.nodes.network import (
     Network,
     network_for,
 )
-from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, Wish
+from advisor.kafka_lab.nodes.node_properties import CLUSTER_ID, CONTROLLER, ClusterSpec
 from advisor.kafka_lab.nodes.processes import JavaProcess
 
 _STARTED_WITHIN_S = 300.0  # Ten thousand partitions after a kill, on a busy machine.
@@ -45,7 +45,7 @@ class RealCluster:
         Something was done to it that no deletion of topics undoes; see `renew`.
     """
 
-    def __init__(self, wish: Wish, folder: Path | None = None) -> None:
+    def __init__(self, wish: ClusterSpec, folder: Path | None = None) -> None:
         self.wish = wish
         self.jars: Jars = jars_of(wish.version)
         if wish.mode == "zookeeper" and self.jars.major >= 4:

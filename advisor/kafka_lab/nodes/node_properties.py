@@ -32,7 +32,7 @@ class Clocks:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ClusterSpec:
     """What cluster is wanted.
 
     Attributes
@@ -70,7 +70,7 @@ def text_of(properties: Mapping[str, str]) -> str:
 
 
 def broker(
-    wish: Wish, node: int, peer: tuple[str, int], client: tuple[str, int], quorum: str
+    wish: ClusterSpec, node: int, peer: tuple[str, int], client: tuple[str, int], quorum: str
 ) -> dict[str, str]:
     """The properties of a broker.
 
@@ -108,7 +108,7 @@ def broker(
     return found | dict(wish.brokers_configs)
 
 
-def controller(wish: Wish, address: tuple[str, int], quorum: str) -> dict[str, str]:
+def controller(wish: ClusterSpec, address: tuple[str, int], quorum: str) -> dict[str, str]:
     """The properties of the KRaft controller: a process of its own."""
     return {
         "process.roles": "controller",
@@ -121,7 +121,7 @@ def controller(wish: Wish, address: tuple[str, int], quorum: str) -> dict[str, s
     }
 
 
-def zookeeper(wish: Wish, address: tuple[str, int]) -> dict[str, str]:
+def zookeeper(wish: ClusterSpec, address: tuple[str, int]) -> dict[str, str]:
     """The configuration of a single ZooKeeper server."""
     return {
         "dataDir": "data",
@@ -134,7 +134,7 @@ def zookeeper(wish: Wish, address: tuple[str, int]) -> dict[str, str]:
     }
 
 
-def _common(wish: Wish) -> dict[str, str]:
+def _common(wish: ClusterSpec) -> dict[str, str]:
     return {
         "auto.create.topics.enable": "false",
         "auto.leader.rebalance.enable": "false",
@@ -163,7 +163,7 @@ def _replication(clocks: Clocks) -> dict[str, str]:
     }
 
 
-def _kraft(wish: Wish, quorum: str) -> dict[str, str]:
+def _kraft(wish: ClusterSpec, quorum: str) -> dict[str, str]:
     return {
         "controller.quorum.voters": quorum,
         "controller.listener.names": "CONTROLLER",

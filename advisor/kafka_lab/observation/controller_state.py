@@ -32,7 +32,7 @@ _ANSWER_WITHIN_S = 15.0
 
 
 @dataclass(frozen=True)
-class Truth:
+class ControllerState:
     """A reading of the controller.
 
     Attributes
@@ -49,7 +49,7 @@ class Truth:
 class Controller(Protocol):
     """Reads a cluster's controller again and again."""
 
-    def read(self) -> Truth:
+    def read(self) -> ControllerState:
         """What it holds true now."""
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class MetadataLog:
         self._serving: set[int] = set()
         self.history: list[tuple[int, Record]] = []
 
-    def read(self) -> Truth:
+    def read(self) -> ControllerState:
         """See `Controller`."""
         for segment in segments(self._folder):
             for batch in batches(segment, self._next_byte.get(segment, 0)):
@@ -98,7 +98,7 @@ class MetadataLog:
                     if record is not None:
                         self.history.append((batch.timestamp_ms, record))
                         self._apply(record)
-        return Truth(dict(self._partitions), frozenset(self._serving))
+        return ControllerState(dict(self._partitions), frozenset(self._serving))
 
     def close(self) -> None:
         """See `Controller`."""
@@ -148,12 +148,12 @@ class _ZooKeeper:
         self._client: Any = KazooClient(hosts=address, timeout=_ANSWER_WITHIN_S, read_only=True)
         self._client.start(timeout=_ANSWER_WITHIN_S)
 
-    def read(self) -> Truth:
+    def read(self) -> ControllerState:
         """See `Controller`."""
         found = {}
         for topic in self._children("/brokers/topics"):
             found.update(self._topic(topic))
-        return Truth(found, frozenset(int(b) for b in self._children("/brokers/ids")))
+        return ControllerState(found, frozenset(int(b) for b in self._children("/brokers/ids")))
 
     def close(self) -> None:
         """See `Controller`."""

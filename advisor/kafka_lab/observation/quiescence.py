@@ -42,7 +42,7 @@ class Links:
     lagging: frozenset[int] = frozenset()
 
 
-def owed(reading: Reading, links: Links) -> list[str]:
+def pending_work(reading: Reading, links: Links) -> list[str]:
     """What must still happen by itself, a sentence each; empty if nothing must.
 
     Nothing is owed where every live broker serves, every other one is fenced, and every live copy
@@ -134,7 +134,7 @@ def wait_until_quiet(
         at = time.monotonic()
         if now != last:
             last, since = now, at
-        pending = owed(now, links)
+        pending = pending_work(now, links)
         still_for_s = at - since
         patience = _PATIENCE if any(what.endswith(_UNSURE) for what in pending) else 1
         needed_s = _SETTLED_FOR_S + (patience * clocks.notices_within_ms / 1000 if pending else 0)

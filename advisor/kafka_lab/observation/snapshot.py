@@ -13,7 +13,7 @@ from pathlib import Path
 
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.formats.record_batches import batches, segments
-from advisor.kafka_lab.observation.controller_state import PartitionName, Truth
+from advisor.kafka_lab.observation.controller_state import ControllerState, PartitionName
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
@@ -47,7 +47,7 @@ class Reading:
     running : frozenset of int
     """
 
-    truth: Truth
+    truth: ControllerState
     logs: Mapping[CopyName, Log]
     high_watermarks: Mapping[PartitionName, int | None]
     running: frozenset[int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from advisor.protocol.exploration.state_equivalence import period_of, same_moment
+from advisor.protocol.exploration.state_equivalence import canonical_state, period_of
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import REST_MS
 from advisor.protocol.simulation.scheduler import MOST_STEPS, next_event, restless, run_for
@@ -35,7 +35,7 @@ class _Known:
         self.rest: Rest | None = None
 
 
-class Rests:
+class QuiescenceCache:
     """What states come to.
 
     Attributes
@@ -98,6 +98,6 @@ class Rests:
         late_ms = -rested.now_ms % self._period_ms
         if late_ms:
             rested, _ = step(rested, ev.Advance(late_ms), self._settings)
-        merged = same_moment(rested, self._settings)
+        merged = canonical_state(rested, self._settings)
         self.seen.setdefault(merged, _Known(quiet=True))
         return Rest(merged, late_ms, False)

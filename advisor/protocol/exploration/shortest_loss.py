@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from advisor.errors import InputError
 from advisor.protocol.exploration.fault_actions import CAN_FAIL, CAN_MEND, EVENTS
-from advisor.protocol.exploration.quiescence_cache import Rests
+from advisor.protocol.exploration.quiescence_cache import QuiescenceCache
 from advisor.protocol.exploration.search import Found, explore, retrace
-from advisor.protocol.exploration.state_equivalence import same_moment
+from advisor.protocol.exploration.state_equivalence import canonical_state
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.commands import Runner
 from advisor.protocol.scenario.language import parse
@@ -203,7 +203,7 @@ def shortest_loss(
 
 
 def _is_enough(
-    rests: Rests,
+    rests: QuiescenceCache,
     faults: int,
     max_states: int | None,
     watched: Callable[[int, int], object] | None,
@@ -225,7 +225,7 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self.rests = Rests(self.settings)
+        self.rests = QuiescenceCache(self.settings)
         self.initial, self.first_late_ms, _ = self.rests.of(runner.cluster.state)
 
     def successors(self, moment: Moment) -> Iterator[Moment]:
@@ -341,7 +341,7 @@ class _Search:
         return apply
 
     def _same(self, state: State) -> State:
-        return same_moment(state, self.settings)
+        return canonical_state(state, self.settings)
 
 
 def _counted(number: int, thing: str) -> str:

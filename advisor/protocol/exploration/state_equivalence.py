@@ -3,7 +3,7 @@
 What follows depends on times only as differences and on the phase of the periodic work; on broker
 and partition epochs only as they compare; not at all on how long ago a follower fetched while it is
 still fetching, on the order in which the ISR was written down, or on the books kept for checks.
-``same_moment`` maps states that differ in nothing else to one: whatever happens next, they stay so.
+``canonical_state`` maps states that differ in nothing else to one: whatever happens next, they stay so.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def period_of(settings: Settings) -> int:
     return lcm(CHECKPOINT_MS, period_ms(settings))
 
 
-def same_moment(state: State, settings: Settings) -> State:
+def canonical_state(state: State, settings: Settings) -> State:
     """The representative of a state.
 
     Parameters

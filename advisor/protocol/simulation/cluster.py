@@ -162,7 +162,7 @@ class _Producer:
             return NETWORK_EXCEPTION
         if not reachable:
             # acks=0 has no answer: the producer believes what it sent.
-            cluster.apply(ev.SentForNothing(self.topic, self.index, self.span))
+            cluster.apply(ev.RequestDropped(self.topic, self.index, self.span))
             return None
         answer = self._answer(cluster.apply(request))
         return self._await() if answer is _NOTHING else answer

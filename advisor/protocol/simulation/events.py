@@ -99,7 +99,7 @@ class GiveUp(NamedTuple):
     span: Span
 
 
-class SentForNothing(NamedTuple):
+class RequestDropped(NamedTuple):
     """An acks=0 request that reached nobody, of which its producer knows nothing."""
 
     topic: str
@@ -191,7 +191,7 @@ class Expire(NamedTuple):
     broker: int
 
 
-class Leave(NamedTuple):
+class CompleteShutdown(NamedTuple):
     """A broker in controlled shutdown leads nothing any more and ends."""
 
     broker: int
@@ -209,7 +209,7 @@ class Unfence(NamedTuple):
     broker: int
 
 
-class Learn(NamedTuple):
+class ApplyMetadata(NamedTuple):
     """A broker hears of the controller's record of a partition."""
 
     position: int

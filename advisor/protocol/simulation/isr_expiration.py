@@ -24,7 +24,9 @@ def period_ms(settings: Settings) -> int:
     return max(1, settings.lag_ms // 2)
 
 
-def laggards(state: State, partition: Partition, leader: Replica, settings: Settings) -> Replicas:
+def out_of_sync_replicas(
+    state: State, partition: Partition, leader: Replica, settings: Settings
+) -> Replicas:
     """ISR members that the leader would strike now; none while an ISR change is under way."""
     if leader.proposal is not None:
         return ()

@@ -93,7 +93,7 @@ def _of_learning(state: State) -> Iterator[Any]:
             hearing = [b.id for b in state.brokers if _hears(b)]
             for broker in news:
                 if broker in hearing:
-                    yield ev.Learn(position, broker)
+                    yield ev.ApplyMetadata(position, broker)
 
 
 def _unaware(partition: Partition) -> list[int]:
@@ -131,7 +131,7 @@ def _of_leaving(state: State, settings: Settings) -> Iterator[Any]:
         if body.session == STOPPING and body.running:
             leads = any(p.registration.leader == body.id for p in state.partitions)
             if not leads or not settings.kraft:
-                yield ev.Leave(body.id)
+                yield ev.CompleteShutdown(body.id)
 
 
 def _of_replication(state: State, settings: Settings) -> Iterator[Any]:
@@ -159,7 +159,7 @@ def _leaders(state: State) -> Iterator[tuple[int, Partition, Replica]]:
 def _of_clock(state: State, settings: Settings) -> Iterator[Any]:
     looks = state.now_ms % isr_expiration.period_ms(settings) == 0
     for position, partition, leader in _leaders(state):
-        if looks and isr_expiration.laggards(state, partition, leader, settings):
+        if looks and isr_expiration.out_of_sync_replicas(state, partition, leader, settings):
             yield ev.ShrinkIsr(position, leader.broker)
         late = any(w.deadline_ms <= state.now_ms for w in leader.waiting)
         if late or _could_rise(state, partition, leader, settings):

@@ -14,7 +14,7 @@ from advisor.protocol.simulation import replica as copies
 from advisor.protocol.simulation.broker_lifecycle import Outcome
 from advisor.protocol.simulation.events import Effects
 from advisor.protocol.simulation.fetch import fetch, propose, touch, unable_to_join
-from advisor.protocol.simulation.isr_expiration import laggards
+from advisor.protocol.simulation.isr_expiration import out_of_sync_replicas
 from advisor.protocol.simulation.state import (
     FENCED,
     LEADER,
@@ -220,7 +220,7 @@ def _give_up(state: State, event: ev.GiveUp, _settings: Settings) -> Outcome:
     return with_partition(state, position, partition), ()
 
 
-def _sent_for_nothing(state: State, event: ev.SentForNothing, _settings: Settings) -> Outcome:
+def _sent_for_nothing(state: State, event: ev.RequestDropped, _settings: Settings) -> Outcome:
     state = state._replace(next_value=max(state.next_value, event.span[1]))
     position = position_of(state, event.topic, event.partition)
     partition = state.partitions[position]
@@ -229,7 +229,7 @@ def _sent_for_nothing(state: State, event: ev.SentForNothing, _settings: Setting
     return with_partition(state, position, partition._replace(acked=acked)), effects
 
 
-def _learn(state: State, event: ev.Learn, settings: Settings) -> Outcome:
+def _learn(state: State, event: ev.ApplyMetadata, settings: Settings) -> Outcome:
     partition, effects = copies.learn(
         state.partitions[event.position],
         event.broker,
@@ -287,14 +287,14 @@ def _submit_isr(state: State, event: ev.SubmitIsr, settings: Settings) -> Outcom
             leader._replace(proposal=proposal._replace(refused=True)),
         )
         return with_partition(state, event.position, partition), effects
-    state, answered = _learn(state, ev.Learn(event.position, event.broker), settings)
+    state, answered = _learn(state, ev.ApplyMetadata(event.position, event.broker), settings)
     return state, (*effects, *answered)
 
 
 def _shrink_isr(state: State, event: ev.ShrinkIsr, settings: Settings) -> Outcome:
     partition = state.partitions[event.position]
     leader = _leader(state, event.position, event.broker)
-    late = laggards(state, partition, leader, settings)
+    late = out_of_sync_replicas(state, partition, leader, settings)
     if not late:
         return state, ()
     isr = isr_rules.shrunk(leader.isr, late, settings.rules)
@@ -328,7 +328,7 @@ _HANDLERS: dict[type, Callable[[State, Any, Settings], Outcome]] = {
     ev.Advance: _advance,
     ev.Produce: _produce,
     ev.GiveUp: _give_up,
-    ev.SentForNothing: _sent_for_nothing,
+    ev.RequestDropped: _sent_for_nothing,
     ev.CreateTopic: lambda s, e, _k: admin_requests.create_topic(s, e),
     ev.GrowTopic: lambda s, e, _k: admin_requests.grow_topic(s, e),
     ev.DeleteTopic: lambda s, e, _k: admin_requests.delete_topic(s, e),
@@ -339,10 +339,10 @@ _HANDLERS: dict[type, Callable[[State, Any, Settings], Outcome]] = {
     ev.ReportLastLife: lambda s, e, k: broker_lifecycle.report_last_life(s, e.broker, e.clean, k),
     ev.TakeOver: lambda s, _e, k: broker_lifecycle.take_over(s, k),
     ev.Expire: lambda s, e, k: broker_lifecycle.expire(s, e.broker, k),
-    ev.Leave: lambda s, e, k: broker_lifecycle.leave(s, e.broker, k),
+    ev.CompleteShutdown: lambda s, e, k: broker_lifecycle.leave(s, e.broker, k),
     ev.Register: lambda s, e, k: broker_lifecycle.register(s, e.broker, k),
     ev.Unfence: lambda s, e, k: broker_lifecycle.unfence(s, e.broker, k),
-    ev.Learn: _learn,
+    ev.ApplyMetadata: _learn,
     ev.Fetch: _fetch,
     ev.SubmitIsr: _submit_isr,
     ev.ShrinkIsr: _shrink_isr,

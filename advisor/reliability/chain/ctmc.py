@@ -13,13 +13,19 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.state_selection import Guide, Part, chosen, left_states, part_of
-from advisor.reliability.common_cause.outage_class import Weaknesses, weaknesses
+from advisor.reliability.chain.state_selection import (
+    NominalRates,
+    Part,
+    left_states,
+    part_of,
+    select_states,
+)
+from advisor.reliability.common_cause.outage_class import OutageClasses, weaknesses
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
 from advisor.reliability.statespace import state_graph as moves
-from advisor.reliability.statespace.flush_window import Cuts
+from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, served_by
 from advisor.reliability.statespace.state_index import met_in_order
 
@@ -90,20 +96,20 @@ class Structure:
     gaps: IntArray
     in_sync: IntArray
     blame: dict[str, NDArray[np.float64]]
-    setup: Setup
+    setup: ChainConstants
     setting: fault_processes.Setting
     beyond: IntArray
     stops: NDArray[np.bool_]
-    cuts: Cuts
+    cuts: FlushWindowLosses
     own: IntArray
     racks: IntArray
     waits: IntArray
-    looks: IntArray
-    spells: IntArray
-    perils: NDArray[np.float64]
+    symmetry_class: IntArray
+    outage_profile: IntArray
+    election_risks: NDArray[np.float64]
 
     @cached_property
-    def weaknesses(self) -> tuple[Weaknesses, Weaknesses]:
+    def weaknesses(self) -> tuple[OutageClasses, OutageClasses]:
         """How weak states are; second, if spells that began together end together."""
         return weaknesses(self.own, self.racks, False), weaknesses(self.own, self.racks, True)
 
@@ -131,20 +137,22 @@ class Structure:
 
 
 @lru_cache(maxsize=256)
-def structure(setup: Setup, setting: fault_processes.Setting, guide: Guide) -> Structure:
+def structure(
+    setup: ChainConstants, setting: fault_processes.Setting, guide: NominalRates
+) -> Structure:
     """The chain of the states that matter where rates are about as the guide says."""
     whole = graph(served_by(setup), setting)
     collecting = gc.isenabled()
     # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
     gc.disable()
     try:
-        return _arrays(whole, chosen(whole, guide, setup), setup)
+        return _arrays(whole, select_states(whole, guide, setup), setup)
     finally:
         if collecting:
             gc.enable()
 
 
-def whole_structure(setup: Setup, setting: fault_processes.Setting) -> Structure:
+def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> Structure:
     """The chain of all states; only for small settings."""
     whole = graph(served_by(setup), setting)
     kept = fresh = np.zeros(1, dtype=np.int64)
@@ -155,7 +163,7 @@ def whole_structure(setup: Setup, setting: fault_processes.Setting) -> Structure
     return _arrays(whole, kept, setup)
 
 
-def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
+def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
     part = part_of(whole, kept, setup)
     left, place = left_states(part)
     beyond = part.target < 0
@@ -186,7 +194,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         growing=writable & (gaps > 0),
         gaps=gaps,
         in_sync=kept_facts[IN_SYNC],
-        blame=_blame(waits[: len(kept)]),
+        blame=outage_attribution(waits[: len(kept)]),
         setup=setup,
         setting=whole.setting,
         beyond=place,
@@ -195,15 +203,15 @@ def _arrays(whole: Graph, kept: IntArray, setup: Setup) -> Structure:
         own=own,
         racks=racks,
         waits=waits,
-        looks=whole.looks(every),
-        spells=whole.spells(every),
-        perils=whole.perils(every),
+        symmetry_class=whole.symmetry_class(every),
+        outage_profile=whole.outage_profile(every),
+        election_risks=whole.election_risks(every),
     )
 
 
 def _early_cuts(
     whole: Graph, kept: IntArray, part: Part, names: list[str], writable: NDArray[np.bool_]
-) -> Cuts:
+) -> FlushWindowLosses:
     """Of the kept states in which writing stops; names of rates that are not met yet are added."""
     stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
     stopped = np.unique(part.target[stops])
@@ -214,12 +222,14 @@ def _early_cuts(
     place = {name: number for number, name in enumerate(names)}
     odds, renamed = whole.outages.odds(ends, place)
     cuts = np.array([place[name] for name in power], dtype=np.int64)
-    return Cuts(stopped[owner], cuts, renamed, odds)
+    return FlushWindowLosses(stopped[owner], cuts, renamed, odds)
 
 
-def _blame(waits: IntArray) -> dict[str, NDArray[np.float64]]:
+def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
     """Who keeps replicas away, in equal shares for each replica and spell."""
-    causes = {mechanism: waits[:, own] for own, mechanism in fault_processes.SPELLS.items()}
+    causes = {
+        mechanism: waits[:, own] for own, mechanism in fault_processes.OUTAGE_MECHANISM.items()
+    }
     causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPYING]
     count = waits.sum(axis=1)
     shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}

@@ -5,7 +5,7 @@ hours without service, to be expected from there until all is well again. That w
 in two ways, of which the smaller counts.
 
 *By drift*, for every state: give each broker's spell the weight ``a / repair rate``, and copies
-ahead (:func:`advisor.reliability.partition.election_risk.copies_ahead`) the weight ``a / copy rate`` for each time of
+ahead (:func:`advisor.reliability.partition.election_risk.pending_copies_bound`) the weight ``a / copy rate`` for each time of
 one, with ``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While
 anything is away, repairs and copies take off at least a, and failures bring in ``a r = a - 1`` at
 most, so the sum of the weights bounds the mean time until all is well (Foster's criterion). Each
@@ -32,13 +32,15 @@ from scipy import sparse
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition.election_risk import most_copies
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace.state_graph import WAITS, IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 
 Vector = NDArray[np.float64]
 
-_CONDITION = {mechanism: condition for condition, mechanism in fault_processes.SPELLS.items()}
+_CONDITION = {
+    mechanism: condition for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items()
+}
 # Outages whose lengths differ by no more than this factor count as one kind.
 _ALIKE = 2.5
 _LIKE_NO_OTHER = (fault_processes.GONE, fault_processes.LAGGING, fault_processes.RESTARTING)
@@ -82,7 +84,7 @@ class Drift:
         ----------
         waits : array of int, shape (states, WAITS)
         copies : array, shape (states,)
-            :func:`advisor.reliability.partition.election_risk.copies_ahead`.
+            :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
         with np.errstate(invalid="ignore"):
             hours = np.where(waits > 0, waits * self.hours, 0.0).sum(axis=1)
@@ -113,7 +115,7 @@ def drift(
         guess, for the choice of states alone.
     """
     hours, ends, replicas = np.zeros(WAITS), np.zeros(WAITS), len(racks)
-    for condition, mechanism in fault_processes.SPELLS.items():
+    for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items():
         if f"repair {mechanism}" in rates:
             hours[condition], ends[condition] = 1.0 / rates[f"repair {mechanism}"], 1.0
     copy = 1.0 / rates["copy"] if "copy" in rates else 0.0
@@ -183,7 +185,7 @@ def alike(rates: Mapping[str, float]) -> IntArray:
     first = np.arange(WAITS)
     lengths = sorted(
         (1.0 / rates[f"repair {mechanism}"], condition)
-        for condition, mechanism in fault_processes.SPELLS.items()
+        for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items()
         if condition not in _LIKE_NO_OTHER and f"repair {mechanism}" in rates
     )
     shortest, kind = 0.0, 0
@@ -195,7 +197,7 @@ def alike(rates: Mapping[str, float]) -> IntArray:
     return first
 
 
-def groups(looks: IntArray, spells: IntArray, first: IntArray) -> IntArray:
+def groups(symmetry_class: IntArray, outage_profile: IntArray, first: IntArray) -> IntArray:
     """Number the states so that like ones have one number.
 
     It matters who suffers what: a partition that waits for the one replica that may lead waits
@@ -205,17 +207,17 @@ def groups(looks: IntArray, spells: IntArray, first: IntArray) -> IntArray:
     ----------
     looks : array of int, shape (states,)
     spells : array of int, shape (states, replicas)
-        See :meth:`advisor.reliability.statespace.state_graph.Graph.spells`.
+        See :meth:`advisor.reliability.statespace.state_graph.Graph.outage_profile`.
     first : array of int, shape (WAITS,)
         See :func:`alike`.
     """
-    role, own = np.divmod(spells, WAITS)
+    role, own = np.divmod(outage_profile, WAITS)
     merged = np.sort(role * WAITS + first[own], axis=1)
-    return np.unique(codes_of_rows([looks, *merged.T]), return_inverse=True)[1].ravel()
+    return np.unique(codes_of_rows([symmetry_class, *merged.T]), return_inverse=True)[1].ravel()
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class TruncatedStates:
     """Flow into left-out states, and how those look.
 
     Attributes
@@ -256,8 +258,13 @@ class LeftOut:
         return sparse.csr_array((self.rate, self.state, begin), shape=(states, len(self.group)))
 
 
-def settled_worth(
-    hours: Excursions, gain: Vector, group: IntArray, left: LeftOut, entered: Vector, rounds: int
+def reward_bound(
+    hours: RegenerativeCycles,
+    gain: Vector,
+    group: IntArray,
+    left: TruncatedStates,
+    entered: Vector,
+    rounds: int,
 ) -> Vector:
     """What each left-out state is worth, from above: each round starts from the last one's.
 

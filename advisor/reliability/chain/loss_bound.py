@@ -32,15 +32,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.partition.controller_policy import Setup
-from advisor.reliability.partition.election_risk import ARMED, BRINK, COPIES, LEADERLESS, PERIL
+from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.election_risk import (
+    ELECTION_RISK,
+    EMPTY_ELECTABLE,
+    OFFLINE,
+    OFFLINE_EMPTY_ELECTABLE,
+    PENDING_COPIES,
+)
 
 Vector = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Harm:
+class LossRates:
     """Rates of what a loss needs, per hour.
 
     Attributes
@@ -60,7 +66,7 @@ class Harm:
     falls: float
     longest_hours: float
 
-    def elections(self, perils: Vector, hours: Vector) -> Vector:
+    def elections(self, election_risks: Vector, hours: Vector) -> Vector:
         """Mean number of elections that lose until all is well, at most.
 
         Parameters
@@ -76,8 +82,10 @@ class Harm:
         """
         # A destruction leads to the brink, or arms the partition for the falls to come.
         later = self.destructions and self.destructions * (1.0 + self.falls * self.longest_hours)
-        armed = (perils == ARMED) | (perils == BRINK)
-        most: Vector = times(later + np.where(armed, self.falls, 0.0), hours) + (perils == BRINK)
+        armed = (election_risks == EMPTY_ELECTABLE) | (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        most: Vector = times(later + np.where(armed, self.falls, 0.0), hours) + (
+            election_risks == OFFLINE_EMPTY_ELECTABLE
+        )
         return most
 
 
@@ -88,9 +96,12 @@ def times(rate: Vector | float, hours: Vector) -> Vector:
     return product
 
 
-def harm(
-    rates: Mapping[str, float], racks: tuple[int, ...], setup: Setup, drift: drift_bound.Drift
-) -> Harm:
+def loss_rates(
+    rates: Mapping[str, float],
+    racks: tuple[int, ...],
+    setup: ChainConstants,
+    drift: drift_bound.Drift,
+) -> LossRates:
     """Sum up what a loss needs.
 
     Parameters
@@ -113,7 +124,7 @@ def harm(
             destructions += rate * sites
         elif ".power" in name and setup.page_cache and struck >= setup.policy.min_isr:
             outages_of_power += rate * sites
-    return Harm(destructions, outages_of_power, falls, drift.longest_hours)
+    return LossRates(destructions, outages_of_power, falls, drift.longest_hours)
 
 
 def strikes_per_hour(
@@ -130,7 +141,7 @@ def strikes_per_hour(
     )
 
 
-class Worth(NamedTuple):
+class ExcursionBound(NamedTuple):
     """What left-out states may bring until all is well, on average, at most.
 
     Attributes
@@ -163,15 +174,15 @@ class Limits:
         self,
         rates: Mapping[str, float],
         racks: tuple[int, ...],
-        setup: Setup,
+        setup: ChainConstants,
         most_slack: float = math.inf,
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
-        self._harm = harm(rates, racks, setup, self._drift)
+        self._harm = loss_rates(rates, racks, setup, self._drift)
         self._clean = not setup.policy.unclean
         self._acks_all = setup.acks == "all"
 
-    def until_well(self, waits: IntArray, perils: Vector) -> Worth:
+    def until_well(self, waits: IntArray, election_risks: Vector) -> ExcursionBound:
         """What states are worth at most.
 
         Parameters
@@ -180,9 +191,9 @@ class Limits:
         perils : array, shape (states, 2)
             See :class:`advisor.reliability.statespace.state_graph.Graph`.
         """
-        near = perils[:, PERIL]
-        hours, events = self._drift.until_well(waits, perils[:, COPIES])
-        leaderless = (near == LEADERLESS) | (near == BRINK)
+        near = election_risks[:, ELECTION_RISK]
+        hours, events = self._drift.until_well(waits, election_risks[:, PENDING_COPIES])
+        leaderless = (near == OFFLINE) | (near == OFFLINE_EMPTY_ELECTABLE)
         fallen = times(self._harm.falls, hours)
         destroyed = times(self._harm.destructions, hours)
         # A change of leader may cost two tails.
@@ -194,4 +205,4 @@ class Limits:
             totals = np.minimum(totals, gone)
             if self._acks_all:
                 losses = np.minimum(losses, gone + times(self._harm.outages_of_power, hours))
-        return Worth(losses, totals, events, hours)
+        return ExcursionBound(losses, totals, events, hours)

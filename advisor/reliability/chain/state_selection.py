@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.drift_bound import LeftOut, alike, groups, settled_worth
+from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, times
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import READABLE, WRITABLE
-from advisor.reliability.solver.generator import Flow, sums
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.generator import Generator, sums
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace import state_graph as moves
 from advisor.reliability.statespace.state_graph import Graph, IntArray
 from advisor.reliability.statespace.state_index import met_in_order
@@ -52,7 +52,7 @@ _SLACK = 10.0
 _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 
 
-class Guide(NamedTuple):
+class NominalRates(NamedTuple):
     """What the choice of states goes by, in powers of two, so that like cards share it.
 
     Attributes
@@ -91,7 +91,7 @@ class Part:
     times: Vector
 
 
-def part_of(graph: Graph, kept: IntArray, setup: Setup) -> Part:
+def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
     """Put the moves of some states in order, by the place of the states in ``kept``.
 
     Without tails where nothing is acknowledged by a leader alone.
@@ -123,7 +123,7 @@ def left_states(part: Part) -> tuple[IntArray, IntArray]:
     return met_in_order(into, int(into.max(initial=-1)) + 1)
 
 
-def chosen(graph: Graph, guide: Guide, setup: Setup) -> IntArray:
+def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> IntArray:
     """States to keep, the healthy one first.
 
     Parameters
@@ -139,7 +139,7 @@ def chosen(graph: Graph, guide: Guide, setup: Setup) -> IntArray:
 class _Search:
     """Adds states round by round."""
 
-    def __init__(self, graph: Graph, guide: Guide, setup: Setup) -> None:
+    def __init__(self, graph: Graph, guide: NominalRates, setup: ChainConstants) -> None:
         self._graph, self._guide, self._setup = graph, guide, setup
         self._rates = dict(guide.rates)
         self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK)
@@ -164,37 +164,42 @@ class _Search:
             wanted = np.arange(len(states))
             if len(kept) > 1 and len(kept) + len(states) > _SMALL:
                 every = np.concatenate([kept, states])
-                looks, spells = self._graph.looks(every), self._graph.spells(every)
-                group = groups(looks, spells, self._alike)
-                limit = self._limit(self._graph.waits(states), self._graph.perils(states))
+                symmetry_class, outage_profile = (
+                    self._graph.symmetry_class(every),
+                    self._graph.outage_profile(every),
+                )
+                group = groups(symmetry_class, outage_profile, self._alike)
+                limit = self._limit(self._graph.waits(states), self._graph.election_risks(states))
                 out = part.target < 0
-                left = LeftOut(part.source[out], place, rate[out], group[len(kept) :], limit)
+                left = TruncatedStates(
+                    part.source[out], place, rate[out], group[len(kept) :], limit
+                )
                 missing = self._missing(kept, part, rate, group[: len(kept)], left)
                 wanted = _worth_adding(missing, left, group[: len(kept)])
                 if not len(wanted):
                     return kept
             kept = np.concatenate([kept, states[wanted]])
 
-    def _limit(self, waits: IntArray, perils: Vector) -> Vector:
-        most = self._limits.until_well(waits, perils)
+    def _limit(self, waits: IntArray, election_risks: Vector) -> Vector:
+        most = self._limits.until_well(waits, election_risks)
         away = most.hours + times(self._guide.failover_hours, most.events)
         # Other losses cost little beside a whole log, and have a column of their own.
         return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
 
     def _missing(
-        self, kept: IntArray, part: Part, rate: Vector, group: IntArray, left: LeftOut
+        self, kept: IntArray, part: Part, rate: Vector, group: IntArray, left: TruncatedStates
     ) -> Vector:
         """What each left-out state could add, at most, in shares of what may be missing."""
         size = len(kept)
         inner = (part.target >= 0) & (part.target != part.source)
         absorbed = np.bincount(left.source, left.rate, size).astype(np.float64)
-        flow = Flow.of(part.source[inner], part.target[inner], rate[inner], absorbed)
-        hours = Excursions(flow, _PRECISION)
+        flow = Generator.of(part.source[inner], part.target[inner], rate[inner], absorbed)
+        hours = RegenerativeCycles(flow, _PRECISION)
         visits = hours.forward(hours.start)
         visits[0] = 1.0
         gain = self._gain(kept, part, rate)
         entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
-        worth = settled_worth(hours, gain, group, left, entered, rounds=2)
+        worth = reward_bound(hours, gain, group, left, entered, rounds=2)
         allowed = self._share * np.maximum(visits @ gain, self._floor)
         shares: Vector = entered[:, None] * worth / allowed
         return shares
@@ -218,7 +223,7 @@ class _Search:
         )
 
 
-def _worth_adding(missing: Vector, left: LeftOut, group: IntArray) -> IntArray:
+def _worth_adding(missing: Vector, left: TruncatedStates, group: IntArray) -> IntArray:
     """The left-out states that carry nearly all of what is missing; none if it may be missing."""
     if np.all(missing.sum(axis=0) <= 1.0):
         return np.zeros(0, dtype=np.int64)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain.ctmc import BEYOND, Structure
-from advisor.reliability.chain.drift_bound import LeftOut, alike, groups, settled_worth
+from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, strikes_per_hour, times
-from advisor.reliability.solver.generator import Flow, sums
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.generator import Generator, sums
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace.state_graph import IntArray
 
 Vector = NDArray[np.float64]
@@ -20,7 +20,7 @@ _PRECISION = 1e-2
 _ROUNDS = 4
 
 
-def missing(
+def truncation_error(
     chain: Structure,
     rates: Mapping[str, float],
     rate: Vector,
@@ -55,14 +55,14 @@ def missing(
         return np.zeros(gain.shape[1])
     left_out = slice(chain.states, None)
     limits = Limits(rates, chain.setting.racks, chain.setup)
-    most = limits.until_well(chain.waits[left_out], chain.perils[left_out])
+    most = limits.until_well(chain.waits[left_out], chain.election_risks[left_out])
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
     early = unflushed_hours * strikes_per_hour(rates, chain.setting.racks, power=True)
     stops = times(strikes_per_hour(rates, chain.setting.racks), most.hours)
     losses = most.losses + times(early, stops)
-    group = groups(chain.looks, chain.spells, alike(rates))
-    left = LeftOut(
+    group = groups(chain.symmetry_class, chain.outage_profile, alike(rates))
+    left = TruncatedStates(
         source=chain.source[beyond],
         state=chain.beyond,
         rate=rate[beyond],
@@ -71,13 +71,13 @@ def missing(
     )
     inner = ~beyond & (chain.source != chain.target)
     out = sums(left.source, left.rate, chain.states)
-    flow = Flow.of(chain.source[inner], chain.target[inner], rate[inner], out)
-    excursions = Excursions(flow, _PRECISION)
+    flow = Generator.of(chain.source[inner], chain.target[inner], rate[inner], out)
+    excursions = RegenerativeCycles(flow, _PRECISION)
     # A sum that stopped may lack that much.
     visits = excursions.forward(excursions.start) / (1.0 - _PRECISION)
     visits[0] = 1.0
     entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
-    worth = settled_worth(excursions, gain, group[: chain.states], left, entered, _ROUNDS)
+    worth = reward_bound(excursions, gain, group[: chain.states], left, entered, _ROUNDS)
     added: Vector = entered @ worth
     # Where writing stops with the very move into a left-out state.
     stopping = np.bincount(
@@ -140,5 +140,5 @@ def _early(
     if not len(stopped):
         return limit[:, 0]
     nothing = np.zeros(0, dtype=np.int64)
-    left = LeftOut(nothing, nothing, np.zeros(0), group[chain.states :], limit)
+    left = TruncatedStates(nothing, nothing, np.zeros(0), group[chain.states :], limit)
     return left.worth(group[stopped], chance[stopped, None])[:, 0]

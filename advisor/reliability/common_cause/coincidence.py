@@ -10,7 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.common_cause.outage_class import BROKER_BACK, RACK_BACK, Rack, Weakness
+from advisor.reliability.common_cause.outage_class import (
+    BROKER_BACK,
+    RACK_BACK,
+    OutageClass,
+    RackOutage,
+)
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 
@@ -42,7 +47,7 @@ class Case(NamedTuple):
     lagging: tuple[int, ...] = ()
 
 
-def cases(sizes: tuple[int, ...], weakness: Weakness, scope: str) -> list[Case]:
+def cases(sizes: tuple[int, ...], weakness: OutageClass, scope: str) -> list[Case]:
     """All of them, for a set whose slots are sorted by rack, the fullest first.
 
     Parameters
@@ -75,7 +80,9 @@ def cases(sizes: tuple[int, ...], weakness: Weakness, scope: str) -> list[Case]:
     return found
 
 
-def _alone(slots: Sequence[int], rack: Rack) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _alone(
+    slots: Sequence[int], rack: RackOutage
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Who of a rack may be away by themselves, and who of them may lag."""
     for alone in combinations(slots, rack.alone):
         for lagging in combinations(alone, rack.lagging):
@@ -125,7 +132,7 @@ class _Members(NamedTuple):
     once: IntArray
 
 
-class Meetings:
+class CoincidentSets:
     """Which sets of a placement are as weak at once, and struck at once; each event once.
 
     Parameters
@@ -151,7 +158,7 @@ class Meetings:
         self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         nobody = np.zeros(0, dtype=np.int64)
         self._sites: dict[str, IntArray] = defaultdict(lambda: nobody)
-        self._known: dict[tuple[tuple[int, ...], str, Weakness], tuple[IntArray, Vector]] = {}
+        self._known: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
 
     def _sorted(self, members: Sequence[tuple[int, ...]]) -> _Members:
         brokers, racks, leads = [], [], []
@@ -176,7 +183,7 @@ class Meetings:
         return known
 
     def met(
-        self, pattern: tuple[int, ...], scope: str, weakness: Weakness
+        self, pattern: tuple[int, ...], scope: str, weakness: OutageClass
     ) -> tuple[IntArray, Vector]:
         """The numbers of the events in which sets meet this, and the part of a set's in each.
 
@@ -193,7 +200,7 @@ class Meetings:
         return self._known[asked]
 
     def _meet(
-        self, pattern: tuple[int, ...], scope: str, weakness: Weakness
+        self, pattern: tuple[int, ...], scope: str, weakness: OutageClass
     ) -> tuple[IntArray, Vector]:
         members = self._sets[pattern]
         # Who leads matters only to those who lag.

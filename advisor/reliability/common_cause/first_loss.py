@@ -27,9 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.common_cause.coincidence import Meetings
+from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER, Losses, scope_of
-from advisor.reliability.common_cause.placement import Alike
+from advisor.reliability.common_cause.placement import ReplicaSetClass
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.solver.first_passage import FirstLoss
@@ -103,9 +103,9 @@ class AnyLoss(NamedTuple):
 def any_loss(
     losses: Mapping[tuple[int, ...], SetLosses],
     strikes_per_year: Callable[[str], float],
-    sets: Mapping[tuple[int, ...], Alike],
-    meetings: Meetings | None = None,
-    tails: tuple[Tails, Mapping[tuple[int, ...], Alike]] | None = None,
+    sets: Mapping[tuple[int, ...], ReplicaSetClass],
+    coincident_sets: CoincidentSets | None = None,
+    tails: tuple[Tails, Mapping[tuple[int, ...], ReplicaSetClass]] | None = None,
     ordered: bool = False,
 ) -> AnyLoss:
     """Chance in a year and mean years until at least one partition loses something.
@@ -139,17 +139,17 @@ def any_loss(
     rate = 0.0
     if tails:
         each, led = tails
-        nobody = _Nobody(strikes_per_year, each.each_change)
-        _met_apart({pattern: losses[pattern].tails for pattern in led}, led, nobody)
+        nobody = _JointSurvival(strikes_per_year, each.each_change)
+        _combine_independent({pattern: losses[pattern].tails for pattern in led}, led, nobody)
         rate = nobody.rate_of_somebody
     fluxes = {
         pattern: _of_first_losses(losses[pattern], known[pattern], bool(tails)) for pattern in sets
     }
-    nobody = _Nobody(strikes_per_year, 1)
+    nobody = _JointSurvival(strikes_per_year, 1)
     apart = {pattern: found.per_year for pattern, found in fluxes.items()}
-    if meetings:
-        apart = _met_together(fluxes, meetings, nobody)
-    _met_apart(apart, sets, nobody)
+    if coincident_sets:
+        apart = _combine_common_cause(fluxes, coincident_sets, nobody)
+    _combine_independent(apart, sets, nobody)
     rate = min(max(rate + nobody.rate_of_somebody, *known.values()), most_often)
     least = max(first.probability for first in firsts.values())
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
@@ -159,7 +159,7 @@ def any_loss(
 
 def _counted(
     losses: Mapping[tuple[int, ...], SetLosses],
-    sets: Mapping[tuple[int, ...], Alike],
+    sets: Mapping[tuple[int, ...], ReplicaSetClass],
     tails: bool,
     ordered: bool,
 ) -> dict[tuple[int, ...], int]:
@@ -192,7 +192,7 @@ def _of_first_losses(found: SetLosses, known_per_year: float, tails: bool) -> Se
     )
 
 
-class _Nobody:
+class _JointSurvival:
     """How likely it is, at each stroke, that nobody loses.
 
     Where somebody loses more often than a mechanism strikes the site, what exceeds that was set
@@ -216,7 +216,7 @@ class _Nobody:
         """Whether it strikes; otherwise it ends a spell that something else began."""
         return self._strikes(mechanism) > 0
 
-    def lose_alone(self, per_year: float) -> None:
+    def add_independent(self, per_year: float) -> None:
         """Losses that nothing else has part in."""
         self._alone += per_year
 
@@ -251,8 +251,10 @@ class _Nobody:
         )
 
 
-def _met_together(
-    fluxes: Mapping[tuple[int, ...], SetLosses], meetings: Meetings, nobody: _Nobody
+def _combine_common_cause(
+    fluxes: Mapping[tuple[int, ...], SetLosses],
+    coincident_sets: CoincidentSets,
+    nobody: _JointSurvival,
 ) -> dict[tuple[int, ...], Mapping[str, float]]:
     """Count what several sets lose at once; return the rest of the losses."""
     shared: dict[tuple[str, str], list[Vector]] = defaultdict(list)
@@ -263,7 +265,9 @@ def _met_together(
         for (mechanism, scope, weakness), flux in found.together.items():
             if nobody.strikes(mechanism):
                 per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                here[mechanism, scope].append((flux, *meetings.met(pattern, scope, weakness)))
+                here[mechanism, scope].append(
+                    (flux, *coincident_sets.met(pattern, scope, weakness))
+                )
         for (mechanism, scope), parts in here.items():
             shared[mechanism, scope].append(_summed(parts))
         rest[pattern] = per_year
@@ -272,7 +276,7 @@ def _met_together(
         often = np.zeros(max(map(len, by_pattern)))
         for amounts in by_pattern:
             often[: len(amounts)] = np.maximum(often[: len(amounts)], amounts)
-        sites = meetings.sites(scope)[: len(often)]
+        sites = coincident_sets.sites(scope)[: len(often)]
         if scope_of(mechanism) == "cluster":
             # Whoever is back, one by one, the same failure took them all.
             scope, sites = "cluster", np.full_like(sites, CLUSTER)
@@ -287,16 +291,16 @@ def _summed(found: Sequence[tuple[float, IntArray, Vector]]) -> Vector:
     return sums(np.concatenate(events), amounts, 0)
 
 
-def _met_apart(
+def _combine_independent(
     fluxes: Mapping[tuple[int, ...], Mapping[str, float]],
-    sets: Mapping[tuple[int, ...], Alike],
-    nobody: _Nobody,
+    sets: Mapping[tuple[int, ...], ReplicaSetClass],
+    nobody: _JointSurvival,
 ) -> None:
     """Count what each set loses by itself, where it is struck."""
     for pattern, alike in sets.items():
         for mechanism, flux in fluxes[pattern].items():
             if not nobody.strikes(mechanism):
-                nobody.lose_alone(flux * alike.sets)
+                nobody.add_independent(flux * alike.sets)
                 continue
             scope = scope_of(mechanism)
             for (struck, sites), partitions in alike.struck.items():

@@ -12,7 +12,7 @@ from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values
 
 
-class Rack(NamedTuple):
+class RackOutage(NamedTuple):
     """What one rack's replicas of a set suffer when the set loses.
 
     Attributes
@@ -34,11 +34,11 @@ class Rack(NamedTuple):
 
 
 # The racks of a set, sorted.
-Weakness = tuple[Rack, ...]
+OutageClass = tuple[RackOutage, ...]
 
 # By the mechanism behind a loss, the scope of what happens then (a failure of a broker, a rack or
 # the cluster, or the return of one), and what the set was like.
-Losses = Mapping[tuple[str, str, Weakness], float]
+Losses = Mapping[tuple[str, str, OutageClass], float]
 
 SCOPES = ("broker", "rack", "cluster")
 
@@ -60,7 +60,7 @@ def scope_of(name: str) -> str:
 # Spells of a whole rack. Who was destroyed, or lost power with the site, comes back by himself.
 _OF_A_RACK = (fault_processes.ISOLATED, fault_processes.RACK_DARK)
 
-_CONDITIONS = range(len(fault_processes.SPELLS) + 1)
+_CONDITIONS = range(len(fault_processes.OUTAGE_MECHANISM) + 1)
 
 _BEGAN_TOGETHER = (fault_processes.GONE, fault_processes.DARK_ALL)
 
@@ -68,10 +68,10 @@ BEGIN_TOGETHER = ("rack.destroyed", "cluster.power")
 """What begins spells of several brokers that end one by one."""
 
 # Distinct ones, and the index of each state's among them.
-Weaknesses = tuple[list[Weakness | None], IntArray]
+OutageClasses = tuple[list[OutageClass | None], IntArray]
 
 
-def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weaknesses:
+def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> OutageClasses:
     """How weak sets are in some states; None where nobody is away.
 
     Parameters
@@ -106,11 +106,11 @@ def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> Weakness
     return [_weakness(row, base) for row in numbers[first].tolist()], number.ravel()
 
 
-def _weakness(numbers: Sequence[int], base: int) -> Weakness | None:
+def _weakness(numbers: Sequence[int], base: int) -> OutageClass | None:
     found = []
     for number in filter(None, numbers):
         rest, away = divmod(number, 2)
         rest, lagging = divmod(rest, base)
         replicas, alone = divmod(rest, base)
-        found.append(Rack(replicas, alone, bool(away), lagging))
+        found.append(RackOutage(replicas, alone, bool(away), lagging))
     return tuple(found) if any(rack.alone or rack.away for rack in found) else None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.coincidence import Meetings
+from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER
 
 Replicas = tuple[int, ...]
@@ -25,7 +25,7 @@ class Brokers(Protocol):
         """Broker id to rack, None where it is not known."""
 
 
-class Alike(NamedTuple):
+class ReplicaSetClass(NamedTuple):
     """Replica sets of one rack pattern, which lose alike, and where they meet others.
 
     Attributes
@@ -93,7 +93,7 @@ class Placement:
 
     def alike(
         self, ordered: bool, apart: bool, leaders: int | None = None, led: bool = True
-    ) -> Mapping[tuple[int, ...], Alike]:
+    ) -> Mapping[tuple[int, ...], ReplicaSetClass]:
         """Put the sets of each rack pattern together; the same question is answered once.
 
         Parameters
@@ -111,10 +111,10 @@ class Placement:
         key = (ordered, apart, leaders, led)
         if key not in self._known:
             self._known[key] = self._put_together(*key)
-        known: Mapping[tuple[int, ...], Alike] = self._known[key]
+        known: Mapping[tuple[int, ...], ReplicaSetClass] = self._known[key]
         return known
 
-    def meetings(self, ordered: bool, led: bool = True) -> Meetings:
+    def coincident_sets(self, ordered: bool, led: bool = True) -> CoincidentSets:
         """Which of its sets are weak and struck together; the same question is answered once.
 
         Parameters
@@ -129,13 +129,13 @@ class Placement:
                 pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
                 there[pattern].add(_told_apart(replicas, False, led))
             members = {pattern: sorted(sets) for pattern, sets in there.items()}
-            self._known[key] = Meetings(members, self.rack_of, led)
-        known: Meetings = self._known[key]
+            self._known[key] = CoincidentSets(members, self.rack_of, led)
+        known: CoincidentSets = self._known[key]
         return known
 
     def _put_together(
         self, ordered: bool, apart: bool, leaders: int | None, led: bool
-    ) -> dict[tuple[int, ...], Alike]:
+    ) -> dict[tuple[int, ...], ReplicaSetClass]:
         partitions: Counter[tuple[int, ...]] = Counter()
         lists: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
         there: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
@@ -151,7 +151,7 @@ class Placement:
             members[most][replicas] = patterns.total()
         # Where there is one set only, its pattern comes first.
         return {
-            pattern: Alike(
+            pattern: ReplicaSetClass(
                 partitions[pattern],
                 len(members[pattern]),
                 len(lists[pattern]),

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from advisor.reliability.common_cause.outage_class import (
     SCOPES,
     Losses,
-    Weakness,
-    Weaknesses,
+    OutageClass,
+    OutageClasses,
     scope_of,
 )
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.solver.generator import IntArray
-from advisor.reliability.statespace.flush_window import Cuts
+from advisor.reliability.statespace.flush_window import FlushWindowLosses
 
 Vector = NDArray[np.float64]
 
@@ -37,10 +37,10 @@ _BY_CHANCE = re.compile(r"copy$|cluster\.power [^0]")
 
 
 def _add(
-    found: dict[tuple[str, str, Weakness], float],
+    found: dict[tuple[str, str, OutageClass], float],
     mechanisms: Sequence[Mapping[str, float]],
     scopes: Sequence[str],
-    distinct: Sequence[Weakness | None],
+    distinct: Sequence[OutageClass | None],
     name: IntArray,
     weakness: IntArray,
     amounts: Vector,
@@ -75,13 +75,13 @@ class Chain(Protocol):
         """Names of rates."""
 
     @property
-    def cuts(self) -> Cuts:
+    def cuts(self) -> FlushWindowLosses:
         """What power loses that goes too early."""
 
 
-def of_chain(
+def shared_loss_rates(
     chain: Chain,
-    weak: Weaknesses,
+    weak: OutageClasses,
     model: FailureModel,
     rates_per_hour: Vector,
     certain: Vector,
@@ -111,7 +111,7 @@ def of_chain(
     strike = [scope_of(name) for name in names]
     lost = np.flatnonzero((certain > 0) & ~by_chance[chain.rate])
     source = number[chain.source[lost]]
-    found: dict[tuple[str, str, Weakness], float] = defaultdict(float)
+    found: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
     _add(found, mechanisms, strike, distinct, chain.rate[lost], source, certain[lost])
     soon = np.flatnonzero(early)
     name, target = chain.rate[soon], chain.target[soon]

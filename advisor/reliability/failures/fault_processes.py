@@ -45,7 +45,7 @@ from advisor.reliability.partition import reduced_state as red
 ) = range(9)
 
 # condition -> the mechanism that caused it and whose duration ends it
-SPELLS = {
+OUTAGE_MECHANISM = {
     CRASHED: "broker.crash",
     DARK: "broker.power",
     DARK_ALL: "cluster.power",
@@ -115,18 +115,18 @@ class Setting:
     mechanisms: frozenset[str]
 
 
-def all_well(setting: Setting) -> Machines:
+def initial_state(setting: Setting) -> Machines:
     """Nothing has happened."""
     return Machines((WELL,) * len(setting.racks), setting.racks)
 
 
 def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
     """Everything that can happen next, with the name of its rate."""
-    yield from wherever_they_stand(machines.own, setting.mechanisms)
+    yield from broker_and_cluster_transitions(machines.own, setting.mechanisms)
     yield from of_racks(machines, setting)
 
 
-def wherever_they_stand(own: Own, mechanisms: frozenset[str]) -> Iterator[Change]:
+def broker_and_cluster_transitions(own: Own, mechanisms: frozenset[str]) -> Iterator[Change]:
     """What can happen next to single brokers, or to all of them at once."""
     for slot in range(len(own)):
         yield from _broker_strikes(own, mechanisms, slot)
@@ -184,7 +184,7 @@ def _broker_ends(own: Own, slot: int) -> Iterator[Change]:
         return
     event = {GONE: red.REPLACED, LAGGING: red.CAUGHT_UP}.get(spell, red.BACK)
     after = _suffering(own, (slot,), WELL)
-    yield Change(f"repair {SPELLS[spell]}", after, ((event, (slot,)),))
+    yield Change(f"repair {OUTAGE_MECHANISM[spell]}", after, ((event, (slot,)),))
 
 
 def _rack_changes(
@@ -213,7 +213,7 @@ def _rack_ends(own: Own, members: tuple[int, ...]) -> Iterator[Change]:
         back = tuple([s for s in members if own[s] == spell])
         if back:
             after = _suffering(own, back, WELL)
-            yield Change(f"repair {SPELLS[spell]}", after, ((red.BACK, back),))
+            yield Change(f"repair {OUTAGE_MECHANISM[spell]}", after, ((red.BACK, back),))
 
 
 def _cluster_power(own: Own, some_stay_gone: bool) -> Iterator[Change]:

@@ -22,7 +22,7 @@ def is_large(states: int) -> bool:
     return states > _LARGE
 
 
-def drawn(model: FailureModel, states: int) -> Iterator[FailureModel]:
+def parameter_draws(model: FailureModel, states: int) -> Iterator[FailureModel]:
     """Cards drawn from a card's ranges for chains of so many states; always the same ones.
 
     Measures computed under these cards can be compared draw by draw.
@@ -30,7 +30,7 @@ def drawn(model: FailureModel, states: int) -> Iterator[FailureModel]:
     return model.draws(_DRAWS_OF_A_LARGE_CHAIN if is_large(states) else _DRAWS, seed=0)
 
 
-def spread(sample: Sequence[float]) -> Interval:
+def lognormal_interval(sample: Sequence[float]) -> Interval:
     """Central 95 % of a log-normal fitted to the sample; its ends where it has no logarithm."""
     if not all(0 < value < math.inf for value in sample):
         return min(sample), max(sample)

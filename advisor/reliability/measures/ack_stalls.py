@@ -21,7 +21,7 @@ from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.solver.generator import Vector
-from advisor.reliability.solver.sojourn_time import Stays
+from advisor.reliability.solver.sojourn_time import SojournTime
 
 _MS_PER_HOUR = 3_600_000.0
 # Gauss's rule of so many points integrates exp(-x) over 0 to _SMOOTH to all digits.
@@ -31,7 +31,7 @@ _SMOOTH = 8.0
 _LONGEST = 1.5
 
 
-class Patience(NamedTuple):
+class ProducerTimeouts(NamedTuple):
     """How long a producer waits before it gives a record up; each may be infinite.
 
     Attributes
@@ -49,7 +49,7 @@ class Patience(NamedTuple):
     delivery_hours: float
 
     @classmethod
-    def of(cls, config: Config) -> Patience:
+    def of(cls, config: Config) -> ProducerTimeouts:
         """The patience of a configuration's producers."""
         whole = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
         return cls(
@@ -59,7 +59,7 @@ class Patience(NamedTuple):
         )
 
 
-class Waits(NamedTuple):
+class IsrStalls(NamedTuple):
     """For how long acks=all waits for a follower that stops fetching; 0 with other acks.
 
     Attributes
@@ -74,7 +74,7 @@ class Waits(NamedTuple):
     lag_hours: float
 
     @classmethod
-    def of(cls, config: Config, model: FailureModel) -> Waits:
+    def of(cls, config: Config, model: FailureModel) -> IsrStalls:
         """The waits of a configuration's leaders; see `rates.stall_hours`."""
         dead, hung = transition_rates.stall_hours(config, model)
         return cls(dead, hung / transition_rates.MEAN_LAG_TIMES)
@@ -96,7 +96,7 @@ class Waits(NamedTuple):
         left = max(_LONGEST * lag - waiting_hours, 0.0)
         return left * left / lag if left > 0.0 else 0.0
 
-    def beyond_into(self, outage: Stays, patience: Patience) -> Vector:
+    def beyond_into(self, outage: SojournTime, patience: ProducerTimeouts) -> Vector:
         """The same where an outage follows at once, for each state that it may begin in.
 
         A record that is written v before the follower leaves is given up if v is beyond the
@@ -111,7 +111,7 @@ class Waits(NamedTuple):
         """
         longest = _LONGEST * self.lag_hours
         waits = min(patience.waiting_hours, longest)
-        surely = outage.mean_after(np.zeros(1), np.array([self.beyond_hung(waits)]))
+        surely = outage.weighted_survival(np.zeros(1), np.array([self.beyond_hung(waits)]))
         if math.isinf(patience.outage_hours):
             return surely
         # Written v before the outage, a record may have `outage_hours` left for it, or less.
@@ -126,7 +126,7 @@ class Waits(NamedTuple):
             weights.append(share * np.minimum(waiting, 1.0))
         if not hours:
             return surely
-        return surely + outage.mean_after(np.concatenate(hours), np.concatenate(weights))
+        return surely + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
 
 
 def _graded(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
@@ -176,9 +176,9 @@ def lagging(structure: Structure) -> NDArray[np.bool_]:
 def refused_hours(
     structure: Structure,
     stalled: NDArray[np.bool_],
-    outage: Stays,
-    waits: Waits,
-    patience: Patience,
+    outage: SojournTime,
+    waits: IsrStalls,
+    patience: ProducerTimeouts,
 ) -> Vector:
     """Hours of writing that producers give up in each transition's wait, shape (transitions,).
 
@@ -200,7 +200,9 @@ def refused_hours(
     return np.where(stalled, hours, 0.0)
 
 
-def most_refused_hours(named: frozenset[str], waits: Waits, patience: Patience) -> float:
+def most_refused_hours(
+    named: frozenset[str], waits: IsrStalls, patience: ProducerTimeouts
+) -> float:
     """Of one wait at most, on average, whatever follows it.
 
     Parameters
@@ -216,8 +218,8 @@ def most_refused_hours(named: frozenset[str], waits: Waits, patience: Patience) 
 
 
 __all__ = [
-    "Patience",
-    "Waits",
+    "ProducerTimeouts",
+    "IsrStalls",
     "lagging",
     "most_refused_hours",
     "refused_hours",

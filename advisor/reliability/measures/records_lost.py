@@ -39,7 +39,7 @@ _SETTLED, _ROUGHLY_SETTLED = 1e-11, 1e-4
 
 
 @dataclass(frozen=True)
-class Gaps:
+class LogGaps:
     """What becomes of the gaps in a chain of any scheme.
 
     A gap begins with what those who lost power had not flushed. It grows while the partition is
@@ -75,7 +75,7 @@ class Gaps:
     begun: Vector
 
     @classmethod
-    def of(cls, chain: Structure, rate: Vector, begun: Vector) -> Gaps:
+    def of(cls, chain: Structure, rate: Vector, begun: Vector) -> LogGaps:
         """The gaps of Kafka's chain.
 
         Parameters

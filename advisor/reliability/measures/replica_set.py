@@ -9,11 +9,11 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.controller import Policy
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.state_selection import Guide
+from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measures.solved_chain import SetMeasures, Solution
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver import generator
 from advisor.reliability.workload import Workload
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> Setup:
+def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int) -> ChainConstants:
     """The reduction's constants for a configuration and card."""
     # Nobody else asks for the min ISR, so that these configurations have one chain.
     asks_for_it = config.acks == "all" or config.rules.eligible_leader_replicas
@@ -37,7 +37,7 @@ def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int)
         rules=config.rules,
     )
     assert config.acks is not None
-    return Setup(
+    return ChainConstants(
         policy=policy,
         acks=config.acks,
         copying=transition_rates.copy_hours(config, model, load, brokers) > 0,
@@ -54,7 +54,7 @@ def setting_for(pattern: tuple[int, ...], model: FailureModel) -> fault_processe
 
 
 def rates_for(
-    setup: Setup,
+    setup: ChainConstants,
     setting: fault_processes.Setting,
     config: Config,
     model: FailureModel,
@@ -69,14 +69,14 @@ def rates_for(
 
 
 def guide_for(
-    setup: Setup,
+    setup: ChainConstants,
     setting: fault_processes.Setting,
     config: Config,
     model: FailureModel,
     load: Workload,
     brokers: int,
     brokers_per_rack: float = 1.0,
-) -> Guide:
+) -> NominalRates:
     """What the choice of states goes by: failures rounded up, ends of outages down."""
     found = rates_for(setup, setting, config, model, load, brokers)
     rounded = {
@@ -84,7 +84,7 @@ def guide_for(
         for name, rate in found.items()
     }
     slowest = max(transition_rates.failovers(model, load, brokers, brokers_per_rack))
-    return Guide(tuple(rounded.items()), _power_of_two(slowest, False))
+    return NominalRates(tuple(rounded.items()), _power_of_two(slowest, False))
 
 
 def _power_of_two(value: float, up: bool) -> float:
@@ -152,9 +152,9 @@ def solved(
 
 @lru_cache(maxsize=64)
 def _solved(
-    setup: Setup,
+    setup: ChainConstants,
     setting: fault_processes.Setting,
-    guide: Guide,
+    guide: NominalRates,
     found: tuple[tuple[str, float], ...],
     model: FailureModel,
     load: Workload,

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.truncation_error import missing, third_failures
+from advisor.reliability.chain.truncation_error import third_failures, truncation_error
 from advisor.reliability.common_cause.first_loss import SetLosses
-from advisor.reliability.common_cause.outage_class import BEGIN_TOGETHER, Losses, Weaknesses
-from advisor.reliability.common_cause.shared_losses import of_chain
+from advisor.reliability.common_cause.outage_class import BEGIN_TOGETHER, Losses, OutageClasses
+from advisor.reliability.common_cause.shared_losses import shared_loss_rates
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.solver import first_passage, generator, regenerative
-from advisor.reliability.solver.sojourn_time import Stays
-from advisor.reliability.statespace.flush_window import charged
-from advisor.reliability.statespace.lumping import moved_by_merging
+from advisor.reliability.solver.sojourn_time import SojournTime
+from advisor.reliability.statespace.flush_window import flush_window_loss
+from advisor.reliability.statespace.lumping import lumping_error
 from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
@@ -60,8 +60,8 @@ class SetMeasures:
 
     losses: tuple[SetLosses, SetLosses]
     causes: dict[str, Causes]
-    early_cuts_per_year: float
-    neglected_per_year: float
+    flush_window_losses_per_year: float
+    truncated_entries_per_year: float
     states: int
     errors: dict[str, float]
 
@@ -111,7 +111,7 @@ class Solution:
         # After each transition.
         self.unflushed = structure.unflushed(self.unflushed_hours, hung_hours)
         out = self.flow.out[structure.target]
-        self.early, self.early_lost_hours = charged(cuts, out, self.unflushed)
+        self.early, self.early_lost_hours = flush_window_loss(cuts, out, self.unflushed)
         self.tails: Vector = np.where(tail, 2.0 * some, 0.0)
         self.events: Vector = certain + self.tails + self.early
         losing = certain - math.expm1(-2.0 * self.tail_records) * tail
@@ -120,13 +120,13 @@ class Solution:
         self.flux: Vector = self.pi[structure.source] * self.rate
         rough = precision > generator.EXACT
         begun = self.flux * self.unflushed_hours * structure.flags[:, ctmc.UNFLUSHED]
-        gaps = records_lost.Gaps.of(structure, self.rate, begun)
+        gaps = records_lost.LogGaps.of(structure, self.rate, begun)
         self.gaps = gaps.mean_hours(self.pi, load.retention_hours, rough)
 
-    def _flow(self, rate: Vector, absorbed: Vector) -> generator.Flow:
+    def _flow(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
-        return generator.Flow.of(source, target, rate[moves], absorbed)
+        return generator.Generator.of(source, target, rate[moves], absorbed)
 
     def measures(self, config: Config) -> SetMeasures:
         """Every measure, split by cause.
@@ -136,8 +136,8 @@ class Solution:
         config : Config
             How long its producers retry and its leaders wait; the rest went into the chain.
         """
-        patience = ack_stalls.Patience.of(config)
-        waits = ack_stalls.Waits.of(config, self.model)
+        patience = ack_stalls.ProducerTimeouts.of(config)
+        waits = ack_stalls.IsrStalls.of(config, self.model)
         causes = {
             **self._causes,
             "records_refused_per_year": self._refused(waits, patience),
@@ -151,8 +151,8 @@ class Solution:
         return SetMeasures(
             losses=self._losses,
             causes=causes,
-            early_cuts_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
-            neglected_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
+            flush_window_losses_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
+            truncated_entries_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
             states=self.chain.states,
             errors=errors,
         )
@@ -169,9 +169,9 @@ class Solution:
 
     @cached_property
     def _missed(self) -> list[float]:
-        """What is left out, as a share of all time; see `bounds.missing`."""
+        """What is left out, as a share of all time; see `bounds.truncation_error`."""
         asked = self._gain(), self.longest_hours, self.unflushed_hours
-        found = missing(self.chain, self.rates, self.rate, *asked)
+        found = truncation_error(self.chain, self.rates, self.rate, *asked)
         share: list[float] = (found * self.pi[0]).tolist()
         share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         return share
@@ -190,7 +190,10 @@ class Solution:
         return min(float(gaps.max(initial=0.0)) + self.unflushed_hours, self.load.retention_hours)
 
     def _errors(
-        self, causes: dict[str, Causes], waits: ack_stalls.Waits, patience: ack_stalls.Patience
+        self,
+        causes: dict[str, Causes],
+        waits: ack_stalls.IsrStalls,
+        patience: ack_stalls.ProducerTimeouts,
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
         events, totals, unwritable, unreadable, hours, stalled = self._missed
@@ -214,7 +217,7 @@ class Solution:
             "records_refused_per_year": given_up * records * year,
             "write_stalled": longest and (stalled + sum(self._flux_beyond)) * longest,
         }
-        merged = moved_by_merging(self.chain.setup, self.chain.setting)
+        merged = lumping_error(self.chain.setup, self.chain.setting)
         rough = self.precision > generator.EXACT
         share = hours + merged + (_ROUGHLY * self.precision if rough else _ROUNDING)
         digits = _ROUGHLY_INVERTED if rough else records_lost.ACCURACY
@@ -227,7 +230,7 @@ class Solution:
         }
 
     def _gain(self) -> Vector:
-        """Columns of `bounds.missing`, per hour in each state."""
+        """Columns of `bounds.truncation_error`, per hour in each state."""
         flags, source, states = self.chain.flags, self.chain.source, self.chain.states
         outages = flags[:, [ctmc.FAILOVER, ctmc.HANDOVER]] * self.outage_hours[self.chain.rate]
         changes = self.rate * outages.sum(axis=1)
@@ -254,14 +257,14 @@ class Solution:
         began = any(self.model.rate_per_hour(name) > 0 for name in BEGIN_TOGETHER)
         return found, replace(found, together=self._together(at_once)) if began else found
 
-    def _together(self, weak: Weaknesses) -> Losses:
+    def _together(self, weak: OutageClasses) -> Losses:
         """Losses a year that other sets may have part in."""
         certain, early = self.flux * self.chain.flags[:, ctmc.LOSS], self.flux * self.early
         per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
-        return of_chain(self.chain, weak, self.model, self.table, *per_year)
+        return shared_loss_rates(self.chain, weak, self.model, self.table, *per_year)
 
     @property
-    def until_loss(self) -> generator.Flow:
+    def until_loss(self) -> generator.Generator:
         """The chain up to its first loss."""
         absorbed = np.bincount(self.chain.source, self.rate * self.losing, self.chain.states)
         return self._flow(self.rate * (1.0 - self.losing), absorbed.astype(np.float64))
@@ -312,7 +315,7 @@ class Solution:
             self._by_mechanism((self._leader_changes(available) * self.outage_hours).sum(axis=1)),
         )
 
-    def _stalled(self, waits: ack_stalls.Waits) -> Causes:
+    def _stalled(self, waits: ack_stalls.IsrStalls) -> Causes:
         """Time in which acks=all waits for followers that have not left the ISR yet."""
         dead, hung = waits.dead_hours, waits.hung_hours
         hours = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
@@ -335,10 +338,12 @@ class Solution:
         return np.stack([self._by_name(served * flags[:, change]) for change in both], axis=1)
 
     @cached_property
-    def _unwritable(self) -> Stays:
-        return Stays(self.flow, ~self.chain.writable)
+    def _unwritable(self) -> SojournTime:
+        return SojournTime(self.flow, ~self.chain.writable)
 
-    def _refused(self, waits: ack_stalls.Waits, patience: ack_stalls.Patience) -> Causes:
+    def _refused(
+        self, waits: ack_stalls.IsrStalls, patience: ack_stalls.ProducerTimeouts
+    ) -> Causes:
         """Records whose producer gives up: created with more ahead of them than it waits."""
         per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
         budget_hours = patience.outage_hours
@@ -348,8 +353,10 @@ class Solution:
         beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
         moments = (self._write_changes * beyond).sum(axis=1)
         if max(waits) > 0.0:
-            lasting = self._stalling, self._unwritable, waits, patience
-            moments += self._by_name(self.flux * ack_stalls.refused_hours(self.chain, *lasting))
+            weighted_cycle_gain = self._stalling, self._unwritable, waits, patience
+            moments += self._by_name(
+                self.flux * ack_stalls.refused_hours(self.chain, *weighted_cycle_gain)
+            )
         return _added(self._by_blame(away * per_year), self._by_mechanism(moments * per_year))
 
     @cached_property

@@ -19,7 +19,7 @@ Now = Registration
 _REMEMBERED = 2**16
 
 
-class Decided:
+class ControllerDecisions:
     """What the controller decides for topics of one policy."""
 
     def __init__(self, policy: Policy) -> None:
@@ -41,13 +41,13 @@ class Decided:
 
         @lru_cache(maxsize=_REMEMBERED)
         def quiet(now: Now) -> Registration:
-            return without_what_is_over(now, policy.rules.elect_in_isr_order)
+            return normalised_registration(now, policy.rules.elect_in_isr_order)
 
         self.broker_back, self.broker_stopping = broker_back, broker_stopping
         self.broker_gone, self.isr_proposed, self.quiet = broker_gone, isr_proposed, quiet
 
 
-def without_what_is_over(registration: Registration, ordered: bool) -> Registration:
+def normalised_registration(registration: Registration, ordered: bool) -> Registration:
     """The registration of a quiet partition; the order of its ISR only where that decides."""
     return Registration(
         replicas=registration.replicas,
@@ -59,13 +59,13 @@ def without_what_is_over(registration: Registration, ordered: bool) -> Registrat
 
 
 @lru_cache(maxsize=256)
-def under(policy: Policy) -> Decided:
+def under(policy: Policy) -> ControllerDecisions:
     """The one memory of a policy's decisions in this process."""
-    return Decided(policy)
+    return ControllerDecisions(policy)
 
 
 @dataclass(frozen=True)
-class Setup:
+class ChainConstants:
     """What stays the same along a trace.
 
     Attributes
@@ -84,12 +84,12 @@ class Setup:
     copying: bool
     page_cache: bool
 
-    def __reduce__(self) -> tuple[type[Setup], tuple[Policy, str | int, bool, bool]]:
+    def __reduce__(self) -> tuple[type[ChainConstants], tuple[Policy, str | int, bool, bool]]:
         """What is remembered stays here."""
-        return Setup, (self.policy, self.acks, self.copying, self.page_cache)
+        return ChainConstants, (self.policy, self.acks, self.copying, self.page_cache)
 
     @cached_property
-    def decided(self) -> Decided:
+    def decisions(self) -> ControllerDecisions:
         """What the controller decides."""
         return under(self.policy)
 

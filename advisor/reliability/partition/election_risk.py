@@ -17,22 +17,22 @@ from advisor.reliability.partition.reduced_state import (
     is_readable,
 )
 
-CALM, ARMED, LEADERLESS, BRINK = range(4)
-# Columns of `Graph.perils`.
-PERIL, COPIES = range(2)
+SAFE, EMPTY_ELECTABLE, OFFLINE, OFFLINE_EMPTY_ELECTABLE = range(4)
+# Columns of `Graph.election_risks`.
+ELECTION_RISK, PENDING_COPIES = range(2)
 
 
-def peril(state: PartitionState) -> int:
+def election_risk(state: PartitionState) -> int:
     """How near a partition is to an election that loses: one of the four above."""
     registration = state.registration
     electable = (*registration.isr, *registration.last_known_elr)
     armed = any(state.level[slot] == EMPTY for slot in electable)
     if is_readable(state):
-        return ARMED if armed else CALM
-    return BRINK if armed else LEADERLESS
+        return EMPTY_ELECTABLE if armed else SAFE
+    return OFFLINE_EMPTY_ELECTABLE if armed else OFFLINE
 
 
-def copies_ahead(state: PartitionState) -> float:
+def pending_copies_bound(state: PartitionState) -> float:
     """A bound on the mean time until every replica has copied, in times that one copy takes.
 
     Copies that run together take as long as the longest of them: 1 + 1/2 + ... + 1/k of one. Who
@@ -52,7 +52,7 @@ def copies_ahead(state: PartitionState) -> float:
 
 
 def most_copies(replicas: int) -> float:
-    """The largest that :func:`copies_ahead` can be."""
+    """The largest that :func:`pending_copies_bound` can be."""
     return replicas + _longest_of(replicas)
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from advisor.protocol.rules import controller, election
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.reliability.partition import log_levels
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.log_levels import gaps_between, newest, ranked
 
 UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
@@ -143,12 +143,12 @@ def is_readable(state: PartitionState) -> bool:
     return leader != NO_LEADER and state.condition[leader] in RUNNING
 
 
-def is_writable(state: PartitionState, setup: Setup) -> bool:
+def is_writable(state: PartitionState, setup: ChainConstants) -> bool:
     """A produce with the configured acks would be acknowledged."""
     return is_readable(state) and not _refused(state.registration, setup)
 
 
-def _refused(registration: Registration, setup: Setup) -> bool:
+def _refused(registration: Registration, setup: ChainConstants) -> bool:
     """The leader refuses to write for want of in-sync replicas."""
     return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
 
@@ -168,7 +168,7 @@ def _struck(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[
 
 
 def apply(
-    state: PartitionState, event: int, slots: tuple[int, ...], setup: Setup
+    state: PartitionState, event: int, slots: tuple[int, ...], setup: ChainConstants
 ) -> tuple[PartitionState, Outcome]:
     """Strike the slots with one event and let the partition become quiet again.
 
@@ -177,7 +177,7 @@ def apply(
     struck = _struck(state, event, slots)
     if not struck:
         return state, nothing_happens(state)
-    work = _Work(state, setup)
+    work = _Transition(state, setup)
     work.strike(event, struck)
     if event in _HEARD:
         work.decide(event, struck)
@@ -190,7 +190,7 @@ def _active(condition: tuple[int, ...]) -> frozenset[int]:
     return frozenset(s for s, c in enumerate(condition) if c in RUNNING)
 
 
-class _Work:
+class _Transition:
     """The partition while one event is being worked through."""
 
     pushed: log_levels.Slots | None = None
@@ -199,10 +199,10 @@ class _Work:
     losses = 0
     total = failed = moved = False
 
-    def __init__(self, state: PartitionState, setup: Setup) -> None:
+    def __init__(self, state: PartitionState, setup: ChainConstants) -> None:
         self.before = state
         self.setup = setup
-        self.decided = setup.decided
+        self.decisions = setup.decisions
         self.registration = registration = state.registration
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
@@ -268,14 +268,14 @@ class _Work:
                 self.losses |= TAIL
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
-        registration, decided = self.registration, self.decided
+        registration, decisions = self.registration, self.decisions
         if event in RETURNS:
             unclean = slot in self.returned_unclean
-            return decided.broker_back(registration, slot, active, unclean)
+            return decisions.broker_back(registration, slot, active, unclean)
         if event == STOP:
             # It ends as others do if nobody could take over.
-            registration = decided.broker_stopping(registration, slot, active)
-        return decided.broker_gone(registration, slot, active)
+            registration = decisions.broker_stopping(registration, slot, active)
+        return decisions.broker_gone(registration, slot, active)
 
     def settle(self) -> None:
         """Elect by hand where nobody electable is left, then let everyone catch up and write."""
@@ -308,7 +308,7 @@ class _Work:
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's new ISR."""
-        self.registration = self.decided.isr_proposed(self.registration, isr, self.active)
+        self.registration = self.decisions.isr_proposed(self.registration, isr, self.active)
 
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the histories anew and follow every old gap to its new place."""
@@ -317,7 +317,7 @@ class _Work:
             self.pushed = registration.isr
         ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
         if registration is not before.registration:
-            registration = self.decided.quiet(registration)
+            registration = self.decisions.quiet(registration)
         state = PartitionState(registration, self._remembered_conditions(), ranks)
         unflushed = bool(self.spared) and state.gaps > 0 and self.spared == newest(ranks)
         return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved, unflushed)

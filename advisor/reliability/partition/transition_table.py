@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import (
     COPYING,
     EMPTY,
@@ -37,7 +37,7 @@ class Automaton:
     replicas : int
     """
 
-    def __init__(self, setup: Setup, replicas: int) -> None:
+    def __init__(self, setup: ChainConstants, replicas: int) -> None:
         self.setup = setup
         self.replicas = replicas
         self.states: list[PartitionState] = []
@@ -134,6 +134,6 @@ def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
 
 
 @lru_cache(maxsize=256)
-def automaton(setup: Setup, replicas: int) -> Automaton:
+def automaton(setup: ChainConstants, replicas: int) -> Automaton:
     """The one automaton of a setup in this process."""
     return Automaton(setup, replicas)

@@ -94,7 +94,7 @@ def _events(exact: Reliability, measure: str, years: int) -> float:
         longest = max(stall_hours(exact.config, exact.model))
         return exact.write_stalled * HOURS_PER_YEAR * years / longest if longest else 0.0
     at_once = {path: 0.0 for path in _CHANGE_OF_LEADER if path in exact.model.quantities}
-    long = exact.again(exact.model.with_values(at_once)) if at_once else exact
+    long = exact.reevaluate(exact.model.with_values(at_once)) if at_once else exact
     amount, load = float(getattr(long, measure)), exact.load
     longest = max(
         (_hours(exact, mechanism) for mechanism in exact.causes[measure]), default=math.inf

@@ -127,10 +127,10 @@ class Reliability:
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
     bounds: Interval
-    latest: AnyLoss
+    first_loss_upper: AnyLoss
     error_bounds: Mapping[str, float]
-    early_cuts_per_year: float
-    neglected_per_year: float
+    flush_window_losses_per_year: float
+    truncated_entries_per_year: float
     states: int
     method: str
     assumptions: tuple[str, ...]
@@ -139,7 +139,7 @@ class Reliability:
     load: Workload
     cluster: Any
     cost: Cost
-    again: Callable[[FailureModel], Reliability] = field(compare=False)
+    reevaluate: Callable[[FailureModel], Reliability] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
 
@@ -165,22 +165,26 @@ class Reliability:
     def _intervals(self) -> dict[str, Interval]:
         if not self.model.uncertain:
             return {name: (getattr(self, name),) * 2 for name in MEASURES}
-        drawn = [self.again(model) for model in uncertainty.drawn(self.model, self.states)]
+        drawn = [
+            self.reevaluate(model) for model in uncertainty.parameter_draws(self.model, self.states)
+        ]
         found = {}
         for name in MEASURES:
             value, sample = getattr(self, name), [getattr(result, name) for result in drawn]
-            low, high = uncertainty.spread(sample)
+            low, high = uncertainty.lognormal_interval(sample)
             if name in _OF_ALL_SETS:
-                ends = uncertainty.spread([getattr(r.latest, _OF_ALL_SETS[name]) for r in drawn])
+                ends = uncertainty.lognormal_interval(
+                    [getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn]
+                )
                 low, high = min(low, ends[0]), max(high, ends[1])
             most = 1.0 if name in _FRACTIONS else math.inf
             # Where failures outrun repairs no bound can be given, and the draws count as they are.
             # Rounding adds nothing, not even a rough solution's: two digits do not show it.
             worst = [result._at_worst(name) for result in drawn]
-            if self.neglected_per_year and all(
+            if self.truncated_entries_per_year and all(
                 math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
             ):
-                ends = uncertainty.spread(worst)
+                ends = uncertainty.lognormal_interval(worst)
                 low, high = min(low, ends[0]), max(high, ends[1])
             found[name] = (min(low, value), min(max(high, value), most))
         return found
@@ -197,7 +201,7 @@ class Reliability:
     @property
     def _off_sooner(self) -> float:
         """By how much the probability may be too low: replica sets only depend more, not less."""
-        too_high = self.loss_probability_per_year - self.latest.probability
+        too_high = self.loss_probability_per_year - self.first_loss_upper.probability
         return self.error_bounds["loss_probability_per_year"] - too_high
 
     def _has_no_digit(self, name: str) -> bool:
@@ -215,7 +219,7 @@ class Reliability:
 
         Two evaluations for each uncertain number, the first time: some seconds, more for four and
         five replicas. They are solved roughly, to a thousandth of their value, on the states that
-        matter for the card as it is; the ``error_bounds`` of :attr:`again` say what that misses.
+        matter for the card as it is; the ``error_bounds`` of :attr:`reevaluate` say what that misses.
 
         Raises
         ------
@@ -225,7 +229,7 @@ class Reliability:
         _check_measure(measure)
         if not self.swings:
             values = {name: getattr(self, name) for name in MEASURES}
-            self.swings.update(tornadoes(self.again, self.model, values, UNITS))
+            self.swings.update(tornadoes(self.reevaluate, self.model, values, UNITS))
         return self.swings[measure]
 
     @property
@@ -295,8 +299,8 @@ class Reliability:
             rest = ", ".join([*off, "and any other value by a millionth of itself at most"])
             rest = rest.replace(" by ", " may be off by ", 1)
         left = "no state is left out"
-        if self.neglected_per_year:
-            entered = formatting.significant(self.neglected_per_year)
+        if self.truncated_entries_per_year:
+            entered = formatting.significant(self.truncated_entries_per_year)
             left = f"rare states, entered {entered} times a year, are left out"
         vague = [name for name in MEASURES if self._has_no_digit(name)]
         magnitudes = f" Orders of magnitude, without a certain digit: {', '.join(vague)}."
@@ -342,7 +346,7 @@ class Reliability:
 
     def _early_words(self) -> list[str]:
         """How many of the losses take two failures, one soon after the other."""
-        early, whole = self.early_cuts_per_year, self.loss_events_per_year
+        early, whole = self.flush_window_losses_per_year, self.loss_events_per_year
         if not whole or early < _WORTH_A_LINE * whole or not early:
             return []
         seconds = formatting.significant(self.model["flush.seconds"])
@@ -361,7 +365,7 @@ class Reliability:
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "loss_probability_bounds": list(self.bounds),
             "error_bounds": dict(self.error_bounds),
-            "neglected_per_year": self.neglected_per_year,
+            "neglected_per_year": self.truncated_entries_per_year,
             "method": self.method,
             "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),

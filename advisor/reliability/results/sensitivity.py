@@ -146,7 +146,10 @@ _COLUMNS = tuple(Swing.__dataclass_fields__)
 
 
 def tornadoes(
-    again: Evaluated, model: FailureModel, values: Mapping[str, float], units: Mapping[str, str]
+    reevaluate: Evaluated,
+    model: FailureModel,
+    values: Mapping[str, float],
+    units: Mapping[str, str],
 ) -> dict[str, Tornado]:
     """Move each uncertain number of a card to its low and its high, and see every measure.
 
@@ -164,8 +167,8 @@ def tornadoes(
     dict of measure to Tornado
     """
     # The middle is computed as the ends are, so that a number that does nothing shows factor 1.
-    middle = again(model)
-    ends = {path: _at_ends(again, model, path) for path in model.uncertain}
+    middle = reevaluate(model)
+    ends = {path: _at_ends(reevaluate, model, path) for path in model.uncertain}
     return {
         measure: Tornado(
             measure,
@@ -180,11 +183,11 @@ def tornadoes(
     }
 
 
-def _at_ends(again: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:
+def _at_ends(reevaluate: Evaluated, model: FailureModel, path: str) -> tuple[Any, Any]:
     quantity = model.quantities[path]
     return (
-        again(model.with_values({path: quantity.low})),
-        again(model.with_values({path: quantity.high})),
+        reevaluate(model.with_values({path: quantity.low})),
+        reevaluate(model.with_values({path: quantity.high})),
     )
 
 

@@ -37,7 +37,7 @@ from advisor.reliability.sampler.memory_layout import (
     SET,
     SPELL,
     STRIKE,
-    Board,
+    KernelState,
 )
 from advisor.reliability.sampler.plan import Block, Mechanism, Plan
 from advisor.reliability.sampler.transition_tables import tables
@@ -69,7 +69,7 @@ class Row(NamedTuple):
         Steps.
     causes : tuple of float
         Loss events, records lost, unwritable and unreadable hours, records refused and stalled
-        hours, summed over partitions: for each of them the columns of `Board.book`.
+        hours, summed over partitions: for each of them the columns of `KernelState.book`.
     """
 
     block: int
@@ -125,7 +125,7 @@ def _generator(block: Block) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def _live_years(plan: Plan, board: Board, rng: np.random.Generator) -> None:
+def _live_years(plan: Plan, board: KernelState, rng: np.random.Generator) -> None:
     """Run the kernel, and fill the tables in whenever it comes back for an entry."""
     # Imported here: numba takes a second, and only those who sample shall wait for it.
     from advisor.reliability.sampler.kernel import run
@@ -141,7 +141,7 @@ def _live_years(plan: Plan, board: Board, rng: np.random.Generator) -> None:
         growing.fill(int(desk["miss_state"]), int(desk["miss_event"]), int(desk["miss_mask"]))
 
 
-def _new_board(plan: Plan) -> Board:
+def _new_board(plan: Plan) -> KernelState:
     """Everything well, every log as long as its retention, nothing counted."""
     brokers, racks, sets = len(plan.racks), plan.rack_count, len(plan.sets)
     clocks = brokers + 2 * racks
@@ -156,7 +156,7 @@ def _new_board(plan: Plan) -> Board:
         ]
         for b in range(brokers)
     ]
-    board = Board(
+    board = KernelState(
         desk=np.zeros(1, dtype=DESK),
         strikes=_strikes(plan),
         spells=_spells(plan),
@@ -200,7 +200,7 @@ def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
     return [broker for _, broker in numbers], copy_of
 
 
-def _set_desk(plan: Plan, board: Board) -> None:
+def _set_desk(plan: Plan, board: KernelState) -> None:
     """Write the plan's constants down."""
     desk = board.desk[0]
     tail = plan.tail_hours * plan.records_per_hour
@@ -239,8 +239,8 @@ def _strikes(plan: Plan) -> NDArray[Any]:
 
 
 def _spells(plan: Plan) -> NDArray[Any]:
-    spells = np.zeros(len(fault_processes.SPELLS) + 1, dtype=SPELL)
-    for own, name in fault_processes.SPELLS.items():
+    spells = np.zeros(len(fault_processes.OUTAGE_MECHANISM) + 1, dtype=SPELL)
+    for own, name in fault_processes.OUTAGE_MECHANISM.items():
         mechanism = plan.mechanisms.get(name, Mechanism())
         spells[own] = (MECHANISMS.index(name), mechanism.hours, mechanism.shape)
     return spells

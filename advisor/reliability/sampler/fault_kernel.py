@@ -16,7 +16,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import MECHANISMS
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import CAUSES, Board
+from advisor.reliability.sampler.memory_layout import CAUSES, KernelState
 from advisor.reliability.sampler.transition_tables import Table
 
 (
@@ -48,7 +48,7 @@ _E_BACK, _E_REPLACED, _E_COPIED, _E_LAG, _E_CAUGHT_UP = (
 
 
 @inlined
-def happen(rng: Generator, table: Table, board: Board, until: float) -> bool:
+def next_event(rng: Generator, table: Table, board: KernelState, until: float) -> bool:
     """Find what happens next, change the machines, and mark the sets that notice."""
     desk = board.desk[0]
     if desk.next_strike < 0.0:
@@ -85,7 +85,7 @@ def _wait(rng: Generator, per_hour: float) -> float:
 
 
 @inlined
-def _strike(rng: Generator, board: Board) -> None:
+def _strike(rng: Generator, board: KernelState) -> None:
     desk = board.desk[0]
     x = rng.random() * desk.strikes
     cause = 0
@@ -109,7 +109,7 @@ def _strike(rng: Generator, board: Board) -> None:
 
 
 @inlined
-def _strike_broker(rng: Generator, board: Board, cause: int, b: int) -> None:
+def _strike_broker(rng: Generator, board: KernelState, cause: int, b: int) -> None:
     desk, own = board.desk[0], board.brokers[b].own
     running = own in (_WELL, _LAGGING)
     if cause == _DESTROYED:
@@ -125,11 +125,11 @@ def _strike_broker(rng: Generator, board: Board, cause: int, b: int) -> None:
         strikes, event, after = own == _WELL and desk.restarting < 0, _E_STOP, _RESTARTED
     if strikes:
         desk.event = event
-        _suffer(rng, board, b, after, True)
+        set_condition(rng, board, b, after, True)
 
 
 @called
-def _strike_rack(rng: Generator, board: Board, cause: int, rack: int) -> None:
+def _strike_rack(rng: Generator, board: KernelState, cause: int, rack: int) -> None:
     desk = board.desk[0]
     if cause == _RACK_NETWORK:
         desk.event = _E_ISOLATE
@@ -140,14 +140,14 @@ def _strike_rack(rng: Generator, board: Board, cause: int, rack: int) -> None:
         own = board.brokers[b].own
         if cause == _RACK_DESTROYED:
             if own != _GONE:
-                _suffer(rng, board, b, _GONE, True)
+                set_condition(rng, board, b, _GONE, True)
         elif own in (_WELL, _LAGGING) or (cause == _RACK_POWER and own == _ISOLATED):
             after = _ISOLATED if cause == _RACK_NETWORK else _RACK_DARK
-            _suffer(rng, board, b, after, True)
+            set_condition(rng, board, b, after, True)
 
 
 @called
-def _cluster_power(rng: Generator, board: Board) -> None:
+def _cluster_power(rng: Generator, board: KernelState) -> None:
     """Everything that runs goes dark; of everything that stands, some never returns."""
     desk = board.desk[0]
     desk.event = _E_POWER
@@ -160,13 +160,13 @@ def _cluster_power(rng: Generator, board: Board) -> None:
             _mark(board, b, False)
         if rng.random() < desk.not_returning:
             _mark(board, b, True)
-            _suffer(rng, board, b, _GONE, False)
+            set_condition(rng, board, b, _GONE, False)
         elif running:
-            _suffer(rng, board, b, _DARK_ALL, False)
+            set_condition(rng, board, b, _DARK_ALL, False)
 
 
 @inlined
-def _suffer(rng: Generator, board: Board, b: int, condition: int, mark: bool) -> None:
+def set_condition(rng: Generator, board: KernelState, b: int, condition: int, mark: bool) -> None:
     """Give a broker a new condition, and its repair a clock."""
     desk = board.desk[0]
     _leave(board, b)
@@ -190,7 +190,7 @@ def _suffer(rng: Generator, board: Board, b: int, condition: int, mark: bool) ->
 
 
 @inlined
-def _duration(rng: Generator, board: Board, condition: int) -> float:
+def _duration(rng: Generator, board: KernelState, condition: int) -> float:
     mean, shape = board.spells[condition].hours, board.spells[condition].shape
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
@@ -198,7 +198,7 @@ def _duration(rng: Generator, board: Board, condition: int) -> float:
 
 
 @inlined
-def _leave(board: Board, b: int) -> None:
+def _leave(board: KernelState, b: int) -> None:
     """End what a broker suffers; it is well afterwards."""
     desk = board.desk[0]
     own = board.brokers[b].own
@@ -218,7 +218,7 @@ def _leave(board: Board, b: int) -> None:
 
 
 @called
-def _stop_clock(board: Board, clock: int) -> None:
+def _stop_clock(board: KernelState, clock: int) -> None:
     desk = board.desk[0]
     desk.running -= 1
     last = board.running[desk.running]
@@ -228,7 +228,7 @@ def _stop_clock(board: Board, clock: int) -> None:
 
 
 @inlined
-def _repair(board: Board, clock: int) -> None:
+def _repair(board: KernelState, clock: int) -> None:
     desk = board.desk[0]
     brokers = len(board.brokers)
     if clock < brokers:
@@ -254,7 +254,7 @@ def _repair(board: Board, clock: int) -> None:
 
 
 @called
-def _copy_ends(rng: Generator, table: Table, board: Board) -> None:
+def _copy_ends(rng: Generator, table: Table, board: KernelState) -> None:
     """One of all copies is done, each as likely, in all sets that it fills."""
     desk = board.desk[0]
     left = min(int(rng.random() * desk.copying), desk.copying - 1)
@@ -270,7 +270,7 @@ def _copy_ends(rng: Generator, table: Table, board: Board) -> None:
 
 
 @called
-def _fill(table: Table, board: Board, done: int) -> None:
+def _fill(table: Table, board: KernelState, done: int) -> None:
     """Mark the slots that a copy fills."""
     desk, b = board.desk[0], board.copies[done].broker
     for i in range(board.brokers[b].start, board.brokers[b].end):
@@ -283,7 +283,7 @@ def _fill(table: Table, board: Board, done: int) -> None:
 
 
 @inlined
-def _mark(board: Board, b: int, afterwards: bool) -> None:
+def _mark(board: KernelState, b: int, afterwards: bool) -> None:
     """Note that a broker's slot is struck in every set that it serves."""
     desk = board.desk[0]
     for i in range(board.brokers[b].start, board.brokers[b].end):

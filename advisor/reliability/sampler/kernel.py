@@ -22,16 +22,16 @@ from advisor.reliability.sampler import (
     partition_kernel,
     transition_tables,
 )
-from advisor.reliability.sampler.fault_kernel import happen
+from advisor.reliability.sampler.fault_kernel import next_event
 from advisor.reliability.sampler.jit import called, entry, inlined
 from advisor.reliability.sampler.memory_layout import (
     FINISHED,
     MISSING,
     NEVER_WELL,
     WELL_AGAIN,
-    Board,
+    KernelState,
 )
-from advisor.reliability.sampler.partition_kernel import account, all_known, live_through
+from advisor.reliability.sampler.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.transition_tables import Table
 
 _YEAR = HOURS_PER_YEAR
@@ -40,12 +40,12 @@ _LONGEST_WAIT = 10.0 * _YEAR
 
 
 @inlined
-def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) -> int:
+def _live(rng: Generator, table: Table, board: KernelState, until: float, well: bool) -> int:
     """Let time pass until an hour, or with ``well`` until all is well again."""
     desk = board.desk[0]
     while not (well and desk.pending == 0 and _is_well(board)):
         if desk.pending == 0:
-            if not happen(rng, table, board, until):
+            if not next_event(rng, table, board, until):
                 return FINISHED
             desk.pending = 1
         if not all_known(table, board):
@@ -53,7 +53,7 @@ def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) 
         desk.pending = 0
         desk.new_losses = 0
         for i in range(desk.touched):
-            live_through(rng, table, board, board.touched[i])
+            apply_event(rng, table, board, board.touched[i])
         desk.touched = 0
         desk.events += 1
         if desk.new_losses > 0:
@@ -65,12 +65,12 @@ def _live(rng: Generator, table: Table, board: Board, until: float, well: bool) 
 
 
 @inlined
-def _is_well(board: Board) -> bool:
+def _is_well(board: KernelState) -> bool:
     return bool(board.desk[0].unwell == 0 and board.desk[0].broken == 0)
 
 
 @called
-def _count_moment(board: Board) -> None:
+def _count_moment(board: KernelState) -> None:
     """Count a moment at which one or more partitions lost something."""
     desk = board.desk[0]
     desk.loss_moments += 1
@@ -82,7 +82,7 @@ def _count_moment(board: Board) -> None:
 
 
 @inlined
-def _years(rng: Generator, table: Table, board: Board) -> int:
+def _years(rng: Generator, table: Table, board: KernelState) -> int:
     """Live years that each begin when all is well, and the time between them."""
     desk = board.desk[0]
     while desk.years_left > 0:
@@ -117,7 +117,7 @@ def _way_in(sources: str) -> Callable[..., int]:
     is called from here stands in other files, so their contents are closed over.
     """
 
-    def run(rng: Generator, table: Table, board: Board) -> int:
+    def run(rng: Generator, table: Table, board: KernelState) -> int:
         return int(_years(rng, table, board)) if len(sources) > 0 else FINISHED
 
     return entry(run)

@@ -15,7 +15,7 @@ from advisor.reliability.failures.failure_model import MECHANISMS
 # How the kernel comes back.
 FINISHED, MISSING, WELL_AGAIN, NEVER_WELL = range(4)
 
-# Rows of `Board.book`; its columns are the mechanisms, then these two.
+# Rows of `KernelState.book`; its columns are the mechanisms, then these two.
 LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED = range(6)
 ENTRIES = 6
 CAUSES = len(MECHANISMS)
@@ -48,7 +48,7 @@ CLOCK = _fields("place held", "due")
 SET = _fields("state mask mask_after waited", "weight since down flushed base")
 
 
-class Board(NamedTuple):
+class KernelState(NamedTuple):
     """A cluster in the middle of its life.
 
     Attributes

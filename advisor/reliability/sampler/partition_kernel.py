@@ -23,7 +23,7 @@ from advisor.reliability.sampler.memory_layout import (
     STALLED,
     UNREADABLE,
     UNWRITABLE,
-    Board,
+    KernelState,
 )
 from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 
@@ -34,7 +34,7 @@ _PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
 
 
 @inlined
-def all_known(table: Table, board: Board) -> bool:
+def all_known(table: Table, board: KernelState) -> bool:
     """Whether the table holds what the sets are about to become; else name what it lacks."""
     desk = board.desk[0]
     for i in range(desk.touched):
@@ -57,7 +57,7 @@ def all_known(table: Table, board: Board) -> bool:
 
 
 @inlined
-def _event(table: Table, board: Board, s: int) -> int:
+def _event(table: Table, board: KernelState, s: int) -> int:
     """What strikes a set; power may go so soon after the last write that not all is on disk."""
     desk, one = board.desk[0], board.sets[s]
     early = desk.event == _POWER and desk.now < one.flushed
@@ -65,7 +65,7 @@ def _event(table: Table, board: Board, s: int) -> int:
 
 
 @inlined
-def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
+def apply_event(rng: Generator, table: Table, board: KernelState, s: int) -> None:
     """Take one set through the event, and the one after it if there is one."""
     desk, one = board.desk[0], board.sets[s]
     mask, mask_after = one.mask, one.mask_after
@@ -76,7 +76,7 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
     if mask_after == 0 and table.steps[row].quiet:
         if not table.states[one.state].writable:
             account(table, board, s)
-            _lay_blame(table, board, s)
+            attribute_outage(table, board, s)
         return
     account(table, board, s)
     before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
@@ -108,13 +108,13 @@ def live_through(rng: Generator, table: Table, board: Board, s: int) -> None:
         _count_stall(board, s)
     if not new.writable:
         _stand_still(board, s, old.writable, losses)
-        _lay_blame(table, board, s)
+        attribute_outage(table, board, s)
     else:
         one.waited = 0
 
 
 @called
-def _note_copies(board: Board, s: int, before: int, after: int) -> None:
+def _note_copies(board: KernelState, s: int, before: int, after: int) -> None:
     """Join copies, or leave them; one that fills nothing any more is over."""
     desk = board.desk[0]
     for slot in range(board.copy_of.shape[1]):
@@ -127,7 +127,7 @@ def _note_copies(board: Board, s: int, before: int, after: int) -> None:
 
 
 @inlined
-def _stand_still(board: Board, s: int, was_writable: bool, losses: int) -> None:
+def _stand_still(board: KernelState, s: int, was_writable: bool, losses: int) -> None:
     """Note when writing stopped, and when all that is left of it is on disk."""
     desk, one = board.desk[0], board.sets[s]
     if was_writable:
@@ -141,7 +141,7 @@ def _stand_still(board: Board, s: int, was_writable: bool, losses: int) -> None:
 
 
 @called
-def account(table: Table, board: Board, s: int) -> None:
+def account(table: Table, board: KernelState, s: int) -> None:
     """Add the time since a set was last looked at to the books."""
     desk, one = board.desk[0], board.sets[s]
     state, passed = table.states[one.state], desk.now - one.since
@@ -169,7 +169,7 @@ def account(table: Table, board: Board, s: int) -> None:
 
 
 @called
-def _given_up_before(board: Board, outage_hours: float) -> float:
+def _given_up_before(board: KernelState, outage_hours: float) -> float:
     """Hours of a hung follower's wait that are given up, when an outage after it lasts so long."""
     desk = board.desk[0]
     if outage_hours > desk.budget_hours:
@@ -178,7 +178,7 @@ def _given_up_before(board: Board, outage_hours: float) -> float:
 
 
 @inlined
-def _given_up_hung(board: Board, hours: float) -> float:
+def _given_up_hung(board: KernelState, hours: float) -> float:
     """Mean hours of a hung follower's wait that are given up after so many, or sooner."""
     desk = board.desk[0]
     patience, lag = min(desk.waiting_budget_hours, hours), desk.lag_hours
@@ -199,7 +199,7 @@ def _bits(mask: int) -> int:
 
 
 @inlined
-def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
+def _shift_gaps(table: Table, board: KernelState, s: int, row: int) -> float:
     """Move every gap to its new place; return the records that were lost with them."""
     desk, one = board.desk[0], board.sets[s]
     lost = 0.0
@@ -225,7 +225,7 @@ def _shift_gaps(table: Table, board: Board, s: int, row: int) -> float:
 
 
 @called
-def strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: bool) -> float:
+def strike_page_cache(table: Table, board: KernelState, s: int, early: bool, spared: bool) -> float:
     """Take the records that were not on disk out of the logs of those who lost power.
 
     Where others are ``spared`` and have them, they become gap 0; else their number is returned,
@@ -249,7 +249,7 @@ def strike_page_cache(table: Table, board: Board, s: int, early: bool, spared: b
 
 
 @called
-def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) -> None:
+def _count_loss(rng: Generator, board: KernelState, s: int, losses: int, lost: float) -> None:
     """Count the loss events of a set's partitions, and the records."""
     desk, weight = board.desk[0], board.sets[s].weight
     events, records = weight, lost
@@ -266,7 +266,7 @@ def _count_loss(rng: Generator, board: Board, s: int, losses: int, lost: float) 
 
 
 @called
-def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> None:
+def _count_leader_change(board: KernelState, s: int, hours: float, writable: bool) -> None:
     """Count the moments until a new leader serves, which is quicker than any repair."""
     desk, weight = board.desk[0], board.sets[s].weight
     board.book[UNREADABLE, desk.cause] += weight * hours
@@ -277,7 +277,7 @@ def _count_leader_change(board: Board, s: int, hours: float, writable: bool) -> 
 
 
 @called
-def _count_stall(board: Board, s: int) -> None:
+def _count_stall(board: KernelState, s: int) -> None:
     """Count the wait for a follower that leaves the ISR; one that is shut down leaves at once.
 
     If an outage follows, more of what was written meanwhile is given up; see `account`.
@@ -295,7 +295,7 @@ def _count_stall(board: Board, s: int) -> None:
 
 
 @called
-def _lay_blame(table: Table, board: Board, s: int) -> None:
+def attribute_outage(table: Table, board: KernelState, s: int) -> None:
     """Share a set's outage equally among the spells and copies that keep replicas away."""
     copies, total = _bits(table.states[board.sets[s].state].absent), 0
     for cause in range(COLUMNS):

@@ -16,7 +16,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, MECHANISMS, FailureModel
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
 
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
@@ -84,7 +84,7 @@ class Plan:
         The shortest wait for one that hangs; the longest is half as long again.
     """
 
-    setup: Setup
+    setup: ChainConstants
     racks: tuple[int, ...]
     sets: tuple[tuple[int, ...], ...]
     partitions: tuple[int, ...]
@@ -158,7 +158,7 @@ def plan_for(
         If Kafka could not place the topic.
     """
     # Workers read plans and make none; they shall not wait for scipy.
-    from advisor.reliability.measures.ack_stalls import Patience, Waits
+    from advisor.reliability.measures.ack_stalls import IsrStalls, ProducerTimeouts
     from advisor.reliability.measures.replica_set import setup_for
 
     where = place(cluster, config, load.partitions, placement)
@@ -167,7 +167,7 @@ def plan_for(
     brokers = list(where.rack_of)
     racks = list(dict.fromkeys(where.rack_of.values()))
     copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
-    patience, waits = Patience.of(config), Waits.of(config, model)
+    patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
     return Plan(
         setup=setup_for(config, model, load, where.brokers),
         racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import Automaton, automaton
 
 EVENTS = 11
@@ -61,7 +61,7 @@ class Tables:
     replicas : int
     """
 
-    def __init__(self, setup: Setup, replicas: int) -> None:
+    def __init__(self, setup: ChainConstants, replicas: int) -> None:
         self.automaton: Automaton = automaton(setup, replicas)
         self.replicas = replicas
         self._known = 0
@@ -138,6 +138,6 @@ def _empty(states: int, rows: int, replicas: int) -> Table:
 
 
 @lru_cache(maxsize=16)
-def tables(setup: Setup, replicas: int) -> Tables:
+def tables(setup: ChainConstants, replicas: int) -> Tables:
     """The one growing table of a setup in this process."""
     return Tables(setup, replicas)

@@ -162,12 +162,12 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
         return {measure: (getattr(row, measure),) * 2 for measure in MEASURES}
     drawn = [
         scheme_row(row.name, result.cluster, result.config, model, result.load, ROUGH)
-        for model in uncertainty.drawn(result.model, result.states)
+        for model in uncertainty.parameter_draws(result.model, result.states)
     ]
     found = {}
     for measure in MEASURES:
         value = getattr(row, measure)
-        low, high = uncertainty.spread([getattr(one, measure) for one in drawn])
+        low, high = uncertainty.lognormal_interval([getattr(one, measure) for one in drawn])
         most = 1.0 if UNITS[measure] in _SHARES else math.inf
         found[measure] = (min(low, value), min(max(high, value), most))
     return found
@@ -215,7 +215,7 @@ def scheme_row(
             * HOURS_PER_YEAR
         ),
         alike,
-        where.meetings(ordered=False, led=False),
+        where.coincident_sets(ordered=False, led=False),
         (tails, led) if tails else None,
     )
 

@@ -18,7 +18,7 @@ from advisor.protocol.clients.retry_budget import retry_budget_ms
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import SetLosses
 from advisor.reliability.common_cause.outage_class import weaknesses
-from advisor.reliability.common_cause.shared_losses import of_chain
+from advisor.reliability.common_cause.shared_losses import shared_loss_rates
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import records_lost
@@ -28,8 +28,8 @@ from advisor.reliability.schemes.quorum_rules import Quorums
 from advisor.reliability.schemes.state_space import SchemeChain, explored
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
-from advisor.reliability.solver.sojourn_time import Stays
-from advisor.reliability.statespace.flush_window import charged
+from advisor.reliability.solver.sojourn_time import SojournTime
+from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.workload import Workload
 
 
@@ -84,12 +84,16 @@ class Filled:
         flux: Vector = self.share[self.chain.source] * self.rate
         return flux
 
-    def flow(self, kept: Vector | float = 1.0, absorbed: Vector | None = None) -> generator.Flow:
+    def flow(
+        self, kept: Vector | float = 1.0, absorbed: Vector | None = None
+    ) -> generator.Generator:
         """The moves between states, or the part of them that is kept."""
         chain, rate = self.chain, self.rate * kept
         moving = (chain.source != chain.target) & (rate > 0)
         ends = np.zeros(len(chain.keys)) if absorbed is None else absorbed
-        return generator.Flow.of(chain.source[moving], chain.target[moving], rate[moving], ends)
+        return generator.Generator.of(
+            chain.source[moving], chain.target[moving], rate[moving], ends
+        )
 
 
 def measures(
@@ -143,7 +147,7 @@ def measures(
     }
     events = _by_mechanism(chain, flux * losing * HOURS_PER_YEAR, model)
     own = np.array([key[0] for key in chain.keys])
-    shared = of_chain(
+    shared = shared_loss_rates(
         chain,
         weaknesses(own, np.broadcast_to(pattern, own.shape), began_together=False),
         model,
@@ -186,7 +190,7 @@ def _filled(
     stops = chain.writable[chain.source] & ~chain.writes
     unflushed: Vector = np.where(stops, unflushed_hours, 0.0)
     cuts = chain.cuts.per_hour(per_hour, len(chain.keys))[chain.target]
-    early, lost_hours = charged(cuts, flow.out[chain.target], unflushed)
+    early, lost_hours = flush_window_loss(cuts, flow.out[chain.target], unflushed)
     share = regenerative.stationary(flow, precision)
     return replace(bare, share=share, early=early, early_lost_hours=lost_hours)
 
@@ -232,7 +236,7 @@ def _refused_share(filled: Filled, config: Config, outage: Vector) -> float:
     budget_hours = retry_budget_ms(answered) / 3_600_000.0
     if math.isinf(budget_hours):
         return 0.0
-    waits = Stays(filled.flow(), ~filled.chain.writable).after(budget_hours)
+    waits = SojournTime(filled.flow(), ~filled.chain.writable).after(budget_hours)
     beyond = np.maximum(outage - budget_hours, 0.0)
     return float(filled.share @ waits) + _reactions(filled, beyond, writing=True)
 
@@ -253,14 +257,14 @@ def _lost_hours(filled: Filled, most: float) -> float:
     return float(in_gaps.sum()) + whole + unflushed + float(flux @ filled.early_lost_hours)
 
 
-def _gaps(filled: Filled) -> records_lost.Gaps:
+def _gaps(filled: Filled) -> records_lost.LogGaps:
     """What becomes of gaps. A gap grows while the partition is written.
 
     One that power leaves, taking some members' page caches, begins with what was in them; that
     they may have been part of an older gap is neglected.
     """
     chain = filled.chain
-    return records_lost.Gaps(
+    return records_lost.LogGaps(
         source=chain.source,
         target=chain.target,
         rate=filled.rate,

@@ -25,7 +25,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.log_levels import INTO_BASE, LOST, gaps_between, newest, ranked
 from advisor.reliability.statespace.recovery_order import LOST as LOST_EARLY
-from advisor.reliability.statespace.recovery_order import SPARED, End, Outages
+from advisor.reliability.statespace.recovery_order import NO_LOSS, End, Outages
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -273,12 +273,12 @@ def early_end(
     """
     late = follow(scheme, before, change, copying, page_cache=True)
     if late.losses:
-        return SPARED
+        return NO_LOSS
     soon = follow(scheme, before, change, copying, page_cache=True, early=True)
     if soon.losses:
         return LOST_EARLY
     if soon.unflushed != 0 or soon.view.readable:
-        return SPARED
+        return NO_LOSS
 
     def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         for end in fault_processes.ends(key[2]):
@@ -293,9 +293,9 @@ def _after(scheme: Quorums, before: Outage, own: fault_processes.Own, copying: b
     late, soon = (settle(scheme, own, levels, copying) for levels in before[:2])
     if soon.gap_map[0] == LOST:
         # What is lost in any case is counted when it happens.
-        return SPARED if late.lost else LOST_EARLY
+        return NO_LOSS if late.lost else LOST_EARLY
     if soon.gap_map[0] != 0 or soon.readable:
-        return SPARED
+        return NO_LOSS
     return ((late.levels, soon.levels, fault_processes.Machines(own, before[2].racks)),)
 
 

@@ -27,8 +27,8 @@ from advisor.reliability.schemes.quorum_rules import (
     follow,
     settle,
 )
-from advisor.reliability.statespace.flush_window import Cuts
-from advisor.reliability.statespace.recovery_order import SPARED, Outages
+from advisor.reliability.statespace.flush_window import FlushWindowLosses
+from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 
 Key = tuple[tuple[int, ...], Levels]
 """What each slot's broker suffers, and how complete its log is."""
@@ -84,7 +84,7 @@ class SchemeChain:
     writes: NDArray[np.bool_]
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
-    cuts: Cuts
+    cuts: FlushWindowLosses
 
 
 class _Move(NamedTuple):
@@ -111,7 +111,7 @@ def explored(
     page_cache : bool
         Records are acknowledged before they are on disk.
     """
-    well = fault_processes.all_well(setting).own
+    well = fault_processes.initial_state(setting).own
     first = settle(scheme, well, (0,) * len(well), copying)
     numbers: dict[Key, int] = {(well, first.levels): 0}
     views, found = [first], []
@@ -150,7 +150,7 @@ def _early_cuts(
     for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
         if any(event == red.POWER for event, _ in change.events):
             end = early_end(scheme, view, change, setting.racks, copying, outages)
-            if end != SPARED:
+            if end != NO_LOSS:
                 yield change.rate, end
 
 
@@ -187,7 +187,7 @@ def _arrays(
         writes=np.array([move.step.view.writable for move in found], dtype=np.bool_),
         reads=np.array([move.step.view.readable for move in found], dtype=np.bool_),
         rate_names=names,
-        cuts=Cuts(
+        cuts=FlushWindowLosses(
             np.array([state for state, _, _ in early], dtype=np.int64),
             np.array([place[rate] for _, rate, _ in early], dtype=np.int64),
             renamed,

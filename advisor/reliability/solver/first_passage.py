@@ -23,8 +23,8 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from advisor.reliability.solver import matrix_squaring, uniformisation
-from advisor.reliability.solver.generator import EXACT, Flow, Vector
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.generator import EXACT, Generator, Vector
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 
 # By this factor less than the precision asked for, when the start is taken as forgotten.
 _FORGOTTEN = math.exp(3.0)
@@ -54,7 +54,7 @@ class FirstLoss:
     method: str
 
 
-def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
+def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) -> FirstLoss:
     """Mean time to absorption, and its probability within a horizon.
 
     Parameters
@@ -71,7 +71,7 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
         rate = float(flow.absorbed[0])
         return FirstLoss(1.0 / rate, -math.expm1(-rate * horizon_hours), "closed form")
     flow = _before_absorption(flow)
-    hours = Excursions(flow, precision)
+    hours = RegenerativeCycles(flow, precision)
     per_healthy_hour = hours.forward(hours.start)
     per_healthy_hour[0] = 1.0
     loss_per_healthy_hour = float(per_healthy_hour @ flow.absorbed)
@@ -95,7 +95,7 @@ def first_loss(flow: Flow, horizon_hours: float, precision: float = EXACT) -> Fi
 
 
 def _left_of_the_start(
-    hours: Excursions, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
+    hours: RegenerativeCycles, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
 ) -> float:
     """A bound on what the extrapolation to the horizon is off, having begun healthy.
 
@@ -103,11 +103,11 @@ def _left_of_the_start(
     ``1 = v + k * v`` with a kernel k >= 0 made of excursions that go on. Where K, the integral of
     ``k exp(x t)``, is below 1, v is within ``K / (1 - K) exp(-x t)`` of its limit. Losses follow
     from v through what excursions lose at each age; their integral from the horizon on gives the
-    bound, with ``x + h`` for the growth that :meth:`Excursions.lasting` weighs ages by.
+    bound, with ``x + h`` for the growth that :meth:`RegenerativeCycles.weighted_cycle_gain` weighs ages by.
     """
     growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
     gains = np.stack([np.ones(len(hours.out)), hours.flow.absorbed], axis=1)
-    found = hours.lasting(gains, growth)
+    found = hours.weighted_cycle_gain(gains, growth)
     # The hazard is less than the losses of a healthy hour.
     if found is None or growth <= loss_per_healthy_hour:
         return math.inf
@@ -119,16 +119,18 @@ def _left_of_the_start(
     return math.exp(-growth * horizon_hours) / growth * (at_once + losses)
 
 
-def _before_absorption(flow: Flow) -> Flow:
+def _before_absorption(flow: Generator) -> Generator:
     """The part of the chain that can be reached without being absorbed."""
     order = csgraph.breadth_first_order(flow.rates, 0, return_predecessors=False)
     kept = np.sort(order)
     if len(kept) == len(flow.absorbed):
         return flow
-    return Flow(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
+    return Generator(sparse.csr_array(flow.rates[kept][:, kept]), flow.absorbed[kept])
 
 
-def _extrapolated(hours: Excursions, visits: Vector, ahead: Vector, horizon_hours: float) -> float:
+def _extrapolated(
+    hours: RegenerativeCycles, visits: Vector, ahead: Vector, horizon_hours: float
+) -> float:
     """``1 - c exp(-h t)`` from the quasi-stationary distribution and its rate of loss."""
     flow = hours.flow
     loss_per_healthy_hour = float(visits @ flow.absorbed)

@@ -26,7 +26,7 @@ def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
 
 
 @dataclass(frozen=True)
-class Flow:
+class Generator:
     """Rates per hour between states; the healthy state is 0.
 
     Attributes
@@ -57,7 +57,7 @@ class Flow:
         target: NDArray[np.int64],
         rate: Vector,
         absorbed: Vector,
-    ) -> Flow:
+    ) -> Generator:
         """The flow of some transitions.
 
         Parameters

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from advisor.reliability.solver.generator import Flow
+    from advisor.reliability.solver.generator import Generator
 
 Vector = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ _LAST = 6
 _NOTHING = 1e-20
 
 
-def absorbed_within(flow: Flow, horizon_hours: float) -> float:
+def absorbed_within(flow: Generator, horizon_hours: float) -> float:
     """Probability that a chain that starts in state 0 is absorbed.
 
     Parameters
@@ -66,14 +66,14 @@ def absorbed_within(flow: Flow, horizon_hours: float) -> float:
     return float(row[-1])
 
 
-def is_quicker(flow: Flow, horizon_hours: float, entries_of_a_series: float) -> bool:
+def is_quicker(flow: Generator, horizon_hours: float, entries_of_a_series: float) -> bool:
     """Whether squaring beats a series that goes through so many entries."""
     size = len(flow.absorbed) + 1
     squares, _ = _squares(flow, horizon_hours)
     return size <= _LARGEST and squares * size**3 < _QUICKER * entries_of_a_series
 
 
-def _squares(flow: Flow, horizon_hours: float) -> tuple[int, float]:
+def _squares(flow: Generator, horizon_hours: float) -> tuple[int, float]:
     """How many squares there are to the horizon, and the mean number of moves before the first."""
     moves = float(flow.out.max()) * 1.000001 * horizon_hours
     squares = max(math.ceil(math.log2(moves)), 0)

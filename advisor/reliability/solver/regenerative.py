@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from advisor.errors import AdvisorError, NotComputedError
-from advisor.reliability.solver.generator import EXACT, ROUGH, Flow, Vector, sums
+from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, Vector, sums
 from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
 
 # A sum over paths takes half a minute at most: so many sweeps, and entries gone through in all.
@@ -21,7 +21,7 @@ _SWEEPS = 2000
 _SWEEPS_BETWEEN_LOOKS = 4
 
 
-class Excursions:
+class RegenerativeCycles:
     """Paths that leave the healthy state and end when they are back there or absorbed.
 
     Attributes
@@ -30,7 +30,7 @@ class Excursions:
         Rates out of each state, from the healthy state, and to it.
     """
 
-    def __init__(self, flow: Flow, precision: float = EXACT) -> None:
+    def __init__(self, flow: Generator, precision: float = EXACT) -> None:
         self.flow = flow
         self.precision = precision
         self.out = flow.out
@@ -74,7 +74,7 @@ class Excursions:
             value = self._eliminated(gain[1:], False)
         return np.concatenate([np.zeros_like(gain[:1]), value])
 
-    def lasting(self, gain: Vector, per_hour: float) -> Vector | None:
+    def weighted_cycle_gain(self, gain: Vector, per_hour: float) -> Vector | None:
         """What excursions collect where an hour's gain grows by ``exp(per_hour * age)``.
 
         Parameters
@@ -163,9 +163,9 @@ def most_sweeps(entries: int) -> int:
     return int(min(_MOST_SWEEPS, max(_MOST_ENTRIES / max(entries, 1), _SWEEPS)))
 
 
-def stationary(flow: Flow, precision: float = EXACT) -> Vector:
+def stationary(flow: Generator, precision: float = EXACT) -> Vector:
     """Long-run fraction of time in each state of a chain without absorption."""
-    hours = Excursions(flow, precision)
+    hours = RegenerativeCycles(flow, precision)
     if hours.out[0] == 0:
         return np.concatenate([[1.0], np.zeros(len(hours.out) - 1)])
     time = hours.forward(hours.start)

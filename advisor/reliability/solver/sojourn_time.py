@@ -11,7 +11,7 @@ from scipy import sparse, special
 
 from advisor.errors import AdvisorError
 from advisor.reliability.solver import gth_elimination
-from advisor.reliability.solver.generator import Flow, Vector
+from advisor.reliability.solver.generator import Generator, Vector
 
 # Below the rounding of what it is added to.
 _ROUNDING = 1e-17
@@ -25,7 +25,7 @@ _MOST_EVENTS = 5_000_000
 _NEVER = 1e-30
 
 
-class Stays:
+class SojournTime:
     """How long a chain stays in a set of states, for any number of hours.
 
     The terms of Jensen's series do not depend on the hours, so they are kept for the next question.
@@ -36,7 +36,7 @@ class Stays:
     members : array of bool, shape (states,)
     """
 
-    def __init__(self, flow: Flow, members: NDArray[np.bool_]) -> None:
+    def __init__(self, flow: Generator, members: NDArray[np.bool_]) -> None:
         self._size = len(members)
         self._index = np.flatnonzero(members)
         rows = sparse.csr_array(flow.rates[self._index])
@@ -61,9 +61,9 @@ class Stays:
         array, shape (states,)
             0 outside the set.
         """
-        return self.mean_after(np.array([hours_in]), np.ones(1))
+        return self.weighted_survival(np.array([hours_in]), np.ones(1))
 
-    def mean_after(self, hours_in: Vector, weights: Vector) -> Vector:
+    def weighted_survival(self, hours_in: Vector, weights: Vector) -> Vector:
         """Sum those probabilities over several numbers of hours, each with its weight.
 
         Parameters

@@ -18,7 +18,7 @@ from scipy import sparse, special
 from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from advisor.reliability.solver.generator import Flow
+    from advisor.reliability.solver.generator import Generator
 
 Vector = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _MOST_ENTRIES = 3e10
 _EPSILON = float(np.finfo(float).eps)
 
 
-def absorbed_within(flow: Flow, horizon_hours: float, precision: float) -> float:
+def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> float:
     """Probability that a chain that starts in state 0 is absorbed.
 
     Parameters
@@ -81,12 +81,12 @@ def absorbed_within(flow: Flow, horizon_hours: float, precision: float) -> float
     return lost
 
 
-def entries(flow: Flow, horizon_hours: float) -> float:
+def entries(flow: Generator, horizon_hours: float) -> float:
     """What a series takes that does not end early, in entries of the matrix gone through."""
     return float(flow.out.max()) * horizon_hours * _entries_of_a_step(flow)
 
 
-def _entries_of_a_step(flow: Flow) -> int:
+def _entries_of_a_step(flow: Generator) -> int:
     return int(flow.rates.nnz) + _ENTRIES_PER_STEP
 
 

@@ -20,8 +20,14 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.lumping import Symmetry
-from advisor.reliability.statespace.recovery_order import LOST, SPARED, End, Odds, Outages
-from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, Passages
+from advisor.reliability.statespace.recovery_order import (
+    LOST,
+    NO_LOSS,
+    AbsorptionTable,
+    End,
+    Outages,
+)
+from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, PartitionTransitions
 
 _EARLY = {red.POWER: red.EARLY_POWER}
 # What ends the outage of a replica, by its condition.
@@ -37,7 +43,7 @@ Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
 _FEW = 1e-5
 
 
-class Cuts(NamedTuple):
+class FlushWindowLosses(NamedTuple):
     """What early power loses, by states in which nothing is written.
 
     Attributes
@@ -53,7 +59,7 @@ class Cuts(NamedTuple):
     state: IntArray
     rate: IntArray
     end: IntArray
-    odds: Odds
+    odds: AbsorptionTable
 
     def per_hour(self, rates: Vector, states: int) -> Vector:
         """How often power goes in each state that would lose by going early.
@@ -68,7 +74,7 @@ class Cuts(NamedTuple):
         return sums(self.state, rates[self.rate] * chance, states)
 
 
-def charged(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
+def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vector, Vector]:
     """What a cut that comes within some hours loses, if nothing else happens before.
 
     With cuts at rate r, changes of any kind at rate o, and x = o times the hours T until all is on
@@ -111,7 +117,7 @@ class EarlyCuts:
     """
 
     def __init__(
-        self, table: Automaton, events: Events, passages: Passages, alike: Symmetry
+        self, table: Automaton, events: Events, passages: PartitionTransitions, alike: Symmetry
     ) -> None:
         self._table, self._events = table, events
         self._passages, self._alike = passages, alike
@@ -147,7 +153,7 @@ class EarlyCuts:
         known = self._passages
         late, soon = known.of(partition, events), known.of(partition, early)
         spared = known.flags[late] & LOSS == 0
-        found = np.where(spared & (known.flags[soon] & LOSS > 0), LOST, SPARED)
+        found = np.where(spared & (known.flags[soon] & LOSS > 0), LOST, NO_LOSS)
         waits = spared & (known.flags[soon] & LOSS == 0) & (known.flags[soon] & UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
             both = int(known.following[late[place]]), int(known.following[soon[place]])
@@ -175,7 +181,7 @@ class EarlyCuts:
         """What comes of an outage if the order of return does not matter; None if it does."""
         table = self._table
         if table.readable(soon):
-            return SPARED
+            return NO_LOSS
         both = late, soon
         if both not in self._known:
             key = tuple(sorted(self._alike.by_slot(*both)))
@@ -200,7 +206,7 @@ class EarlyCuts:
                 if end is None or common not in (None, end):
                     return None
                 common = end
-        return SPARED if common is None else common
+        return NO_LOSS if common is None else common
 
     def _after(
         self, late: int, soon: int, event: int, slots: tuple[int, ...]
@@ -211,5 +217,5 @@ class EarlyCuts:
         onto = outcome.gap_map[0]
         if onto == red.LOST:
             # What is lost in any case is counted when it happens.
-            return SPARED if same.losses & ~red.TAIL else LOST
-        return (later, following) if onto == 0 else SPARED
+            return NO_LOSS if same.losses & ~red.TAIL else LOST
+        return (later, following) if onto == 0 else NO_LOSS

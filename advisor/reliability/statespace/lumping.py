@@ -30,8 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.reliability.failures.fault_processes import SPELLS, WELL, Setting, all_well
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.failures.fault_processes import (
+    OUTAGE_MECHANISM,
+    WELL,
+    Setting,
+    initial_state,
+)
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import EMPTY, PartitionState
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
@@ -45,7 +50,7 @@ _HEALTHY = 0
 # stands, if followers stand in racks that are not alike; and what one election tells of the order
 # of the last two that the next one goes by.
 _LAGGING_LEADER, _NEXT_LEADER, _WHO_CAME_FIRST = 1e-8, 1e-4, 1e-4
-_CONDITIONS, _LEVELS = len(SPELLS) + 1, EMPTY + 1
+_CONDITIONS, _LEVELS = len(OUTAGE_MECHANISM) + 1, EMPTY + 1
 
 
 class Symmetry:
@@ -82,7 +87,7 @@ class Symmetry:
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
         self._look_numbers: dict[tuple[int, ...], int] = {}
-        well, racks = np.array([all_well(setting).own]), np.array([setting.racks])
+        well, racks = np.array([initial_state(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
         start = self._slots(well, self._named(racks, self._renamings[0]))
         self._start = (start @ self._places)[0]
@@ -127,7 +132,7 @@ class Symmetry:
         racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
         return own, racks
 
-    def looks(self, partition: IntArray) -> IntArray:
+    def symmetry_class(self, partition: IntArray) -> IntArray:
         """The same number for partitions that know the same of their slots.
 
         In any order, if the order decides nothing.
@@ -221,7 +226,7 @@ def _digits(setting: Setting) -> int:
     return (max(setting.racks) + 2) * _CONDITIONS
 
 
-def moved_by_merging(setup: Setup, setting: Setting) -> float:
+def lumping_error(setup: ChainConstants, setting: Setting) -> float:
     """How far merging may move any measure, as a share of it.
 
     A judgement that tests hold against chains of all states: on the cards that ship they differ by
@@ -237,7 +242,7 @@ def moved_by_merging(setup: Setup, setting: Setting) -> float:
     return chosen * _NEXT_LEADER + ("broker.lag" in setting.mechanisms) * _LAGGING_LEADER
 
 
-def merged(setup: Setup, setting: Setting) -> Classes:
+def merged(setup: ChainConstants, setting: Setting) -> Classes:
     """Which slots may change places without any measure noticing."""
     racks, last = setting.racks, len(setting.racks) - 1
     if not setup.policy.unclean:

@@ -18,14 +18,14 @@ import numpy as np
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 # How it ends, whoever is back first; every other end is the number of an outage.
-LOST, SPARED = -1, -2
+LOST, NO_LOSS = -1, -2
 
 Key = TypeVar("Key", bound=Hashable)
 End = int | tuple[Key]
 """LOST, SPARED, or, in a tuple of its own, the outage that goes on."""
 
 
-class Odds(NamedTuple):
+class AbsorptionTable(NamedTuple):
     """The ways out of outages, without their rates.
 
     Attributes
@@ -92,7 +92,7 @@ class Outages(Generic[Key]):
             (name, end if isinstance(end, int) else self.end(end[0], ways))
             for name, end in ways(key)
         )
-        different = {end for _, end in found} or {SPARED}
+        different = {end for _, end in found} or {NO_LOSS}
         if len(different) == 1:
             (number,) = different
         else:
@@ -108,7 +108,9 @@ class Outages(Generic[Key]):
             dict.fromkeys(name for one in self._within(ends) for name, _ in self._ways[one])
         )
 
-    def odds(self, ends: Sequence[int], place: Mapping[str, int]) -> tuple[Odds, IntArray]:
+    def odds(
+        self, ends: Sequence[int], place: Mapping[str, int]
+    ) -> tuple[AbsorptionTable, IntArray]:
         """The ways out of some outages, and what these are called there.
 
         Parameters
@@ -119,7 +121,7 @@ class Outages(Generic[Key]):
             Index of every name of a rate.
         """
         within = sorted(self._within(ends), key=self._deep.__getitem__)
-        new = {LOST: LOST, SPARED: SPARED, **{old: number for number, old in enumerate(within)}}
+        new = {LOST: LOST, NO_LOSS: NO_LOSS, **{old: number for number, old in enumerate(within)}}
         rows = [
             (new[old], place[name], new[end]) for old in within for name, end in self._ways[old]
         ]
@@ -127,7 +129,7 @@ class Outages(Generic[Key]):
         stops = tuple(accumulate(count for _, count in sorted(deep.items())))
         outage, rate, way = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         renamed = np.array([new[end] for end in ends], dtype=np.int64)
-        return Odds(len(within), outage, rate, way, stops), renamed
+        return AbsorptionTable(len(within), outage, rate, way, stops), renamed
 
     def _within(self, ends: Sequence[int]) -> list[int]:
         """These outages and all that they may go through."""

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.partition.controller_policy import Setup
-from advisor.reliability.partition.election_risk import copies_ahead, peril
+from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.election_risk import election_risk, pending_copies_bound
 from advisor.reliability.partition.transition_table import COPIES, automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
 from advisor.reliability.statespace.lumping import Symmetry
-from advisor.reliability.statespace.recovery_order import SPARED, Outages
+from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
 from advisor.reliability.statespace.successors import (
     FAILOVER,
@@ -31,7 +31,7 @@ from advisor.reliability.statespace.successors import (
     TOTAL,
     UNFLUSHED,
     Copies,
-    Passages,
+    PartitionTransitions,
     changes,
 )
 
@@ -51,7 +51,7 @@ __all__ = [
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, FLAGS, GAPS, WAYS, TIMES = range(6)
 # What a replica may wait for: the end of its broker's spell, by the spell's number, or its copy.
-COPYING = len(fault_processes.SPELLS) + 1
+COPYING = len(fault_processes.OUTAGE_MECHANISM) + 1
 WAITS = COPYING + 1
 
 
@@ -72,12 +72,14 @@ class Graph:
         Old gap to new gap, or LOST or INTO_BASE.
     """
 
-    def __init__(self, setup: Setup, setting: fault_processes.Setting) -> None:
+    def __init__(self, setup: ChainConstants, setting: fault_processes.Setting) -> None:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
         self._changes = changes(setting, setup.copying)
         self._alike = Symmetry(self.table, setting)
-        self._passages = Passages(self.table, self._changes.told, self._alike.exchanging)
+        self._passages = PartitionTransitions(
+            self.table, self._changes.told, self._alike.exchanging
+        )
         self._copies = Copies(self.table, self._changes.told)
         self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._alike)
         self._numbers = Pairs()
@@ -87,7 +89,7 @@ class Graph:
         self.machines = self.partition = self._first = self._count = nothing
         self._perils = np.zeros((0, 2))
         self._rows = np.zeros((0, 6), dtype=np.int64)
-        well = np.array([fault_processes.all_well(setting).own])
+        well = np.array([fault_processes.initial_state(setting).own])
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
 
     def __len__(self) -> int:
@@ -129,23 +131,23 @@ class Graph:
         known = self._changes
         return known.own.take(machines, axis=0), known.racks.take(machines, axis=0)
 
-    def looks(self, states: IntArray) -> IntArray:
+    def symmetry_class(self, states: IntArray) -> IntArray:
         """The same number for states whose partitions are alike, whatever their racks."""
-        return self._alike.looks(self.partition[states])
+        return self._alike.symmetry_class(self.partition[states])
 
-    def spells(self, states: IntArray) -> IntArray:
+    def outage_profile(self, states: IntArray) -> IntArray:
         """What the broker of each slot suffers, plus ``WAITS`` times the slot's role."""
         own = self._changes.own.take(self.machines[states], axis=0)
         return own + WAITS * self._alike.roles(self.partition[states])
 
-    def perils(self, states: IntArray) -> NDArray[np.float64]:
+    def election_risks(self, states: IntArray) -> NDArray[np.float64]:
         """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
         partition = self.partition[states]
         more = np.full((len(self.table.states) - len(self._perils), 2), -1.0)
         self._perils = np.concatenate([self._perils, more])
         for number in np.unique(partition[self._perils[partition, 0] < 0]).tolist():
             state = self.table.states[number]
-            self._perils[number] = peril(state), copies_ahead(state)
+            self._perils[number] = election_risk(state), pending_copies_bound(state)
         return self._perils.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -174,7 +176,7 @@ class Graph:
             known.after[row],
             known.racks[machines[owner]],
         )
-        loses = end != SPARED
+        loses = end != NO_LOSS
         return owner[loses], known.rate[row[loses]], end[loses]
 
     @property
@@ -237,7 +239,7 @@ class Graph:
         return numbers
 
 
-def served_by(setup: Setup) -> Setup:
+def served_by(setup: ChainConstants) -> ChainConstants:
     """The setup whose graph serves this one.
 
     Where every ISR is large enough, acks=all is answered as acks=1 is, and differs only in what
@@ -248,6 +250,6 @@ def served_by(setup: Setup) -> Setup:
 
 
 @lru_cache(maxsize=64)
-def graph(setup: Setup, setting: fault_processes.Setting) -> Graph:
+def graph(setup: ChainConstants, setting: fault_processes.Setting) -> Graph:
     """The one graph of a setup and setting in this process."""
     return Graph(setup, setting)

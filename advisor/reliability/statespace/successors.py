@@ -29,7 +29,7 @@ _Way = tuple[int, int, int]
 
 
 class _Rows(NamedTuple):
-    """Columns of `Changes`, as they are found; what the brokers suffer slot by slot."""
+    """Columns of `FaultTransitions`, as they are found; what the brokers suffer slot by slot."""
 
     rate: list[int]
     events: list[int]
@@ -55,7 +55,7 @@ class Events:
         return found
 
 
-class Changes:
+class FaultTransitions:
     """All that can happen to machines, a row for each change.
 
     Parameters
@@ -86,7 +86,7 @@ class Changes:
         self._names: dict[str, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
-        self.waits = np.zeros((0, len(fault_processes.SPELLS) + 1), dtype=np.int64)
+        self.waits = np.zeros((0, len(fault_processes.OUTAGE_MECHANISM) + 1), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
 
     def rate_number(self, name: str) -> int:
@@ -101,7 +101,7 @@ class Changes:
         """Machines that were not met before."""
         self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
         waits = np.stack(
-            [(own == spell).sum(axis=1) for spell in (0, *fault_processes.SPELLS)], axis=1
+            [(own == spell).sum(axis=1) for spell in (0, *fault_processes.OUTAGE_MECHANISM)], axis=1
         )
         waits[:, fault_processes.WELL] = 0
         self.waits = np.concatenate([self.waits, waits])
@@ -133,7 +133,7 @@ class Changes:
         """The rows of what can happen wherever the brokers stand, found once."""
         rows = self._of_brokers.get(own)
         if rows is None:
-            found = fault_processes.wherever_they_stand(own, self._setting.mechanisms)
+            found = fault_processes.broker_and_cluster_transitions(own, self._setting.mechanisms)
             rows = self._of_brokers[own] = self._rows(found)
         return rows
 
@@ -147,15 +147,15 @@ class Changes:
 
 
 @lru_cache(maxsize=64)
-def changes(setting: fault_processes.Setting, copying: bool) -> Changes:
+def changes(setting: fault_processes.Setting, copying: bool) -> FaultTransitions:
     """The one table of a setting; without the name of a rate that never comes up."""
-    known = Changes(setting)
+    known = FaultTransitions(setting)
     if copying:
         known.rate_number("copy")
     return known
 
 
-class Passages:
+class PartitionTransitions:
     """What a partition lives through when a change's events strike it, one after the other.
 
     Parameters

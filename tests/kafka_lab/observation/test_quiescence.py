@@ -8,8 +8,8 @@ from advisor.kafka_lab.machine_load import Steady, TooBusyError
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import Clocks
 from advisor.kafka_lab.observation import quiescence
-from advisor.kafka_lab.observation.controller_state import Truth
-from advisor.kafka_lab.observation.quiescence import Links, owed, wait_until_quiet
+from advisor.kafka_lab.observation.controller_state import ControllerState
+from advisor.kafka_lab.observation.quiescence import Links, pending_work, wait_until_quiet
 from advisor.kafka_lab.observation.snapshot import Reading, state_of
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
@@ -27,7 +27,7 @@ RECORD = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
 def reading(record=RECORD, logs=None, hw: int | None = 10, running=ALL, serving=ALL) -> Reading:
     copies = {1: FULL, 2: FULL, 3: FULL} | (logs or {})
     return Reading(
-        Truth({("t", 0): record}, serving),
+        ControllerState({("t", 0): record}, serving),
         {(broker, "t", 0): log for broker, log in copies.items()},
         {("t", 0): hw},
         running,
@@ -36,7 +36,7 @@ def reading(record=RECORD, logs=None, hw: int | None = 10, running=ALL, serving=
 
 def test_a_whole_cluster_owes_nothing():
     """All serve, all have copied, all are in the ISR: nothing will change by itself."""
-    assert owed(reading(), Links()) == []
+    assert pending_work(reading(), Links()) == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_whole_cluster_owes_nothing():
 )
 def test_what_must_still_happen_is_named(seen, links, what):
     """A clock that still runs, or copying that is under way, is owed; each in a sentence."""
-    assert owed(seen, links) == [what]
+    assert pending_work(seen, links) == [what]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_must_still_happen_is_named(seen, links, what):
 )
 def test_what_stays_as_it_is_owes_nothing(seen, links):
     """What waits for somebody else to act is at rest."""
-    assert owed(seen, links) == []
+    assert pending_work(seen, links) == []
 
 
 class _Clock:

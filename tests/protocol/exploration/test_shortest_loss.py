@@ -18,7 +18,7 @@ from advisor.protocol.exploration.shortest_loss import (
     _Search,
     shortest_loss,
 )
-from advisor.protocol.exploration.state_equivalence import period_of, same_moment
+from advisor.protocol.exploration.state_equivalence import canonical_state, period_of
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.player import play
 from advisor.protocol.simulation.cluster import REST_MS
@@ -209,13 +209,13 @@ def test_rests_are_those_of_a_run(version, acks, choices):
     state = search.initial
     for choice in choices:
         commands = list(search._commands(Moment(state, 4, (4,) * len(FAULTS), 4)))
-        state = same_moment(commands[choice % len(commands)][2](state), put)
+        state = canonical_state(commands[choice % len(commands)][2](state), put)
         for later in (state, run_for(state, put, 4_000)[0]):
             rested, effects = settle(later, put, REST_MS)
             late_ms = -rested.now_ms % period_of(put)
             rested, _ = step(rested, Advance(late_ms), put)
             quiet = not effects and settle(later, put)[0] == later
-            assert rests.of(later) == (same_moment(rested, put), late_ms, not quiet)
+            assert rests.of(later) == (canonical_state(rested, put), late_ms, not quiet)
             assert rests.is_quiet(later) == quiet
             assert rests.after(later, 7_000) == run_for(later, put, 7_000)[0]
         if choice % 2:
@@ -237,16 +237,16 @@ def test_representatives_behave_alike(version, acks, choices):
     plain = search.initial._replace(now_ms=search.initial.now_ms + 7 * period_of(put))
     plain = plain._replace(next_broker_epoch=9)
     for choice in choices:
-        moment = Moment(same_moment(plain, put), 4, (4,) * len(FAULTS), 4)
+        moment = Moment(canonical_state(plain, put), 4, (4,) * len(FAULTS), 4)
         commands = list(search._commands(moment))
         apply = commands[choice % len(commands)][2]
         plain, merged = apply(plain), apply(moment.state)
-        assert same_moment(plain, put) == same_moment(merged, put)
+        assert canonical_state(plain, put) == canonical_state(merged, put)
         if choice % 3 == 0:
             plain, merged = (settle(s, put, REST_MS)[0] for s in (plain, merged))
         elif choice % 3 == 1:
             plain, merged = (run_for(s, put, 1_000)[0] for s in (plain, merged))
-        assert same_moment(plain, put) == same_moment(merged, put)
+        assert canonical_state(plain, put) == canonical_state(merged, put)
 
 
 def test_a_loss_must_last():
@@ -291,9 +291,9 @@ def test_what_can_matter_is_kept_apart():
         (changed_broker(start), changed_broker(start, silent_since_ms=-1_000)),
         (start, start._replace(now_ms=1_000)),
     ]:
-        assert same_moment(one, put) != same_moment(two, put)
+        assert canonical_state(one, put) != canonical_state(two, put)
     later = start._replace(now_ms=start.now_ms + period_of(put), next_broker_epoch=12)
-    assert same_moment(later, put) == same_moment(start, put)
+    assert canonical_state(later, put) == canonical_state(start, put)
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_maximal_isr_holds_the_high_watermark_while_a_join_is_pending():
     lab = Lab("3.9", min_isr=1)
     lab.do(ev.Kill(3))
     lab.settle()
-    lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.Learn(0, 3))
+    lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.ApplyMetadata(0, 3))
     lab.fetch(3)
     assert lab.at(1).proposal is not None
     lab.do(ev.Lag(3))
@@ -193,12 +193,12 @@ def test_a_stale_broker_epoch_keeps_a_restarted_broker_out():
         lab = Lab(version, min_isr=1)
         lab.do(ev.Kill(3))
         lab.settle()
-        lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.Learn(0, 3))
+        lab.do(ev.Start(3), ev.Register(3), ev.Unfence(3), ev.ApplyMetadata(0, 3))
         lab.fetch(3)
         assert lab.at(1).proposal is not None
         # It loses its log and is back before the controller has read the proposal.
         lab.do(ev.PowerOff(3, 0), ev.Expire(3), ev.Start(3), ev.Register(3), ev.Unfence(3))
-        effects = lab.do(ev.Learn(0, 1)) if lab.at(1).proposal is None else ()
+        effects = lab.do(ev.ApplyMetadata(0, 1)) if lab.at(1).proposal is None else ()
         effects += lab.do(ev.SubmitIsr(0, 1))
         assert [e.error for e in effects if isinstance(e, ev.Refused)] == error
 
@@ -233,7 +233,7 @@ def test_a_new_epoch_of_the_same_leader_truncates_since_2_0_1(version, truncates
     lab.state = with_partition(
         lab.state, 0, lab.partition._replace(registration=replace(record, leader_epoch=1))
     )
-    lab.do(ev.Learn(0, 1), ev.Learn(0, 2))
+    lab.do(ev.ApplyMetadata(0, 1), ev.ApplyMetadata(0, 2))
     assert lab.at(2).truncating is truncates
 
 
@@ -340,7 +340,7 @@ def test_leaders_hear_before_followers():
     lab = Lab("3.9")
     lab.do(ev.Kill(1), ev.Advance(9_000), ev.Expire(1))
     assert list(scheduler.enabled(lab.state, lab.settings))[:2] == [
-        ev.Learn(0, 2),
-        ev.Learn(0, 3),
+        ev.ApplyMetadata(0, 2),
+        ev.ApplyMetadata(0, 3),
     ]
     assert lab.at(2).role != LEADER

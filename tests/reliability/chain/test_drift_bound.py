@@ -12,10 +12,10 @@ from advisor.reliability.chain import ctmc, drift_bound, truncation_error
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.measures import records_lost, replica_set, solved_chain
-from advisor.reliability.partition.election_risk import COPIES
+from advisor.reliability.partition.election_risk import PENDING_COPIES
 from advisor.reliability.solver import generator, regenerative
 from advisor.reliability.statespace import state_graph
-from advisor.reliability.statespace.flush_window import Cuts
+from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.workload import Workload
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
@@ -88,8 +88,8 @@ def test_the_whole_chain_lies_within_the_bounds(card, pattern, min_isr, acks, un
     kept = replica_set.measure(pattern, config, model, LOAD, len(pattern))
     full = whole(pattern, config, model)
     assert kept.states < full.states
-    assert kept.neglected_per_year > 0
-    assert full.neglected_per_year == 0
+    assert kept.truncated_entries_per_year > 0
+    assert full.truncated_entries_per_year == 0
     for name, value in totals(full).items():
         assert abs(totals(kept)[name] - value) <= kept.errors[name], name
     off = abs(kept.losses[0].first.probability - full.losses[0].first.probability)
@@ -123,14 +123,14 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
         in_sync=structure.in_sync[:kept],
         blame={name: share[:kept] for name, share in structure.blame.items()},
         beyond=place,
-        cuts=Cuts(state, rate, end, structure.cuts.odds),
+        cuts=FlushWindowLosses(state, rate, end, structure.cuts.odds),
         stops=(structure.writable[structure.source[from_kept]] & ~structure.writable[target])[
             beyond
         ],
         waits=structure.waits[every],
-        looks=structure.looks[every],
-        perils=structure.perils[every],
-        spells=structure.spells[every],
+        symmetry_class=structure.symmetry_class[every],
+        election_risks=structure.election_risks[every],
+        outage_profile=structure.outage_profile[every],
     )
 
 
@@ -266,9 +266,9 @@ def test_no_state_takes_longer_than_drift_allows():
     hours = rational_hours(structure, exact)
     names = transition_rates.names(setting.mechanisms, 2, setup.copying)
     drift = drift_bound.drift({name: float(exact[name]) for name in names}, (0, 1))
-    allowed, _ = drift.until_well(structure.waits, structure.perils[:, COPIES])
+    allowed, _ = drift.until_well(structure.waits, structure.election_risks[:, PENDING_COPIES])
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
-    found = regenerative.Excursions(
+    found = regenerative.RegenerativeCycles(
         replica_set.solution(structure, config, card, LOAD, 2).flow
     ).backward(np.ones(structure.states))
     assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
@@ -318,7 +318,7 @@ def test_who_suffers_what_makes_a_group():
     first = np.arange(state_graph.WAITS)
     first[fault_processes.DARK] = fault_processes.CRASHED
     role = state_graph.WAITS
-    spells = np.array(
+    outage_profile = np.array(
         [
             [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
             [fault_processes.CRASHED, role, role + fault_processes.RACK_DARK],
@@ -327,8 +327,8 @@ def test_who_suffers_what_makes_a_group():
             [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
         ]
     )
-    looks = np.array([3, 3, 3, 3, 4])
-    group = drift_bound.groups(looks, spells, first)
+    symmetry_class = np.array([3, 3, 3, 3, 4])
+    group = drift_bound.groups(symmetry_class, outage_profile, first)
     assert group[0] == group[1] == group[2]
     assert len(set(group.tolist())) == 3
     # Sixteen replicas do not fit into 64 bits at once: powers of 160 vanish there.
@@ -338,7 +338,7 @@ def test_who_suffers_what_makes_a_group():
 
 def test_worth_is_the_smaller_of_two_bounds():
     """Four times the dearest kept state of the group, or the limit by drift; times the flow."""
-    left = drift_bound.LeftOut(
+    left = drift_bound.TruncatedStates(
         source=np.array([0, 1]),
         state=np.array([0, 1]),
         rate=np.array([2.0, 3.0]),
@@ -351,9 +351,9 @@ def test_worth_is_the_smaller_of_two_bounds():
     cheap = left.worth(np.array([5, 0]), np.array([[1.0], [2.0]]))
     assert cheap.tolist() == [[8.0], [7.0]]
     assert (left.ways(2) @ cheap).tolist() == [[16.0], [21.0]]
-    flow = generator.Flow(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
-    settled = drift_bound.settled_worth(
-        regenerative.Excursions(flow),
+    flow = generator.Generator(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
+    settled = drift_bound.reward_bound(
+        regenerative.RegenerativeCycles(flow),
         np.array([[0.0], [4.0]]),
         np.array([5, 0]),
         left,
@@ -366,27 +366,27 @@ def test_worth_is_the_smaller_of_two_bounds():
 @pytest.mark.filterwarnings("error")
 def test_what_has_no_bound_leaves_none_to_who_may_get_there():
     """State 1 may leave into what has none, by elimination, too; state 2 never does."""
-    left = drift_bound.LeftOut(
+    left = drift_bound.TruncatedStates(
         source=np.array([1]),
         state=np.array([0]),
         rate=np.array([1e-9]),
         group=np.array([1]),
         limit=np.array([[np.inf]]),
     )
-    flow = generator.Flow(
+    flow = generator.Generator(
         sparse.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])),
         np.array([0.0, 1e-9, 0.0]),
     )
-    for hours in (regenerative.Excursions(flow), eliminated(flow)):
+    for hours in (regenerative.RegenerativeCycles(flow), eliminated(flow)):
         for group, expected in (([5, 1, 0], np.inf), ([5, 0, 1], 4.0 * 4.0)):
             gain = np.array([[0.0], [4.0], [4.0]])
-            settled = drift_bound.settled_worth(hours, gain, np.array(group), left, np.ones(1), 2)
+            settled = drift_bound.reward_bound(hours, gain, np.array(group), left, np.ones(1), 2)
             assert settled == pytest.approx(np.array([[expected]]), rel=1e-9)
 
 
 def eliminated(flow):
     """Excursions that are solved by elimination, once that is there."""
-    hours = regenerative.Excursions(flow)
+    hours = regenerative.RegenerativeCycles(flow)
     return hours if hours._elimination else None
 
 

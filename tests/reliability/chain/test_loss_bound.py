@@ -11,13 +11,18 @@ from scipy import sparse
 from advisor import Cluster, evaluate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain import ctmc, drift_bound
-from advisor.reliability.chain.loss_bound import Harm, Limits, harm, strikes_per_hour
+from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, strikes_per_hour
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import replica_set
-from advisor.reliability.partition.election_risk import ARMED, BRINK, CALM, LEADERLESS
-from advisor.reliability.solver.generator import Flow
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.partition.election_risk import (
+    EMPTY_ELECTABLE,
+    OFFLINE,
+    OFFLINE_EMPTY_ELECTABLE,
+    SAFE,
+)
+from advisor.reliability.solver.generator import Generator
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace.state_graph import WAITS
 from advisor.reliability.workload import Workload
 from sampled_runs import card as failures
@@ -43,12 +48,16 @@ def worth(structure, found):
     moves = structure.source != structure.target
     where = (structure.source[moves], structure.target[moves])
     size = (structure.states, structure.states)
-    flow = Flow(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
+    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
     # A tail holds a record at least: that is the dearest it can be.
     losses = structure.flags[:, ctmc.LOSS] + 2.0 * structure.flags[:, ctmc.TAIL]
     gains = [losses, structure.flags[:, ctmc.TOTAL], moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
-    return Excursions(flow).backward(np.stack([*per_hour, np.ones(structure.states)], axis=1)).T
+    return (
+        RegenerativeCycles(flow)
+        .backward(np.stack([*per_hour, np.ones(structure.states)], axis=1))
+        .T
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,7 @@ def test_no_state_is_worth_more_than_its_limit(card, pattern, settings):
     """All four, from each state of a whole chain, solved to all digits."""
     structure, found = everything(card, pattern, **settings)
     limits = Limits(found, pattern, structure.setup)
-    most = limits.until_well(structure.waits, structure.perils)
+    most = limits.until_well(structure.waits, structure.election_risks)
     losses, totals, events, hours = worth(structure, found)
     rounding = 1.0 + 1e-12
     assert np.all(losses[1:] <= most.losses[1:] * rounding)
@@ -101,7 +110,7 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     config = Config(replication_factor=3, min_insync_replicas=least)
     setup = replica_set.setup_for(config, load_model("three_az_cloud"), LOAD, 3)
     drift = drift_bound.drift(RATES, (0, 0, 1))
-    found = harm(RATES, (0, 0, 1), setup, drift)
+    found = loss_rates(RATES, (0, 0, 1), setup, drift)
     destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
     assert found.destructions == pytest.approx(destroyed, rel=1e-12)
     assert found.outages_of_power == pytest.approx(dark, rel=1e-12)
@@ -112,7 +121,7 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     assert drift.copy_hours / drift.hours[fault_processes.CRASHED] == pytest.approx(2.0, rel=1e-12)
     longest = 3 * drift.hours[fault_processes.CRASHED] + drift.copy_hours * (3 + 11 / 6)
     assert found.longest_hours == pytest.approx(longest, rel=1e-12)
-    unflushed = harm(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
+    unflushed = loss_rates(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
     assert unflushed.outages_of_power == 0.0
 
 
@@ -145,13 +154,13 @@ def test_drift_weighs_spells_copies_and_what_failures_bring():
 
 def test_elections_lose_from_the_brink_or_later():
     """Calm: after a destruction; armed: by a fall; on the brink: now; endless in endless hours."""
-    needs = Harm(destructions=1e-3, outages_of_power=9.0, falls=0.1, longest_hours=50.0)
-    perils = np.array([CALM, LEADERLESS, ARMED, BRINK])
+    needs = LossRates(destructions=1e-3, outages_of_power=9.0, falls=0.1, longest_hours=50.0)
+    election_risks = np.array([SAFE, OFFLINE, EMPTY_ELECTABLE, OFFLINE_EMPTY_ELECTABLE])
     later = 1e-3 * (1.0 + 0.1 * 50.0)
-    found = needs.elections(perils, np.full(4, 2.0))
+    found = needs.elections(election_risks, np.full(4, 2.0))
     assert found == pytest.approx([2 * later, 2 * later, 2 * (later + 0.1), 1 + 2 * (later + 0.1)])
-    assert np.all(np.isinf(needs.elections(perils, np.full(4, np.inf))))
-    never = Harm(0.0, 9.0, 0.0, np.inf).elections(perils, np.full(4, np.inf))
+    assert np.all(np.isinf(needs.elections(election_risks, np.full(4, np.inf))))
+    never = LossRates(0.0, 9.0, 0.0, np.inf).elections(election_risks, np.full(4, np.inf))
     assert never.tolist() == [0.0, 0.0, 0.0, 1.0]
 
 
@@ -160,14 +169,14 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     model = load_model("three_az_cloud")
     waits = np.zeros((1, WAITS), dtype=np.int64)
     waits[0, fault_processes.CRASHED] = 1
-    calm = np.array([[CALM, 0.0]])
+    calm = np.array([[SAFE, 0.0]])
     settings = {"replication_factor": 3, "min_insync_replicas": 1}
     of = {}
     for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):
         config = Config(acks=acks, unclean_leader_election_enable=unclean, **settings)
         setup = replica_set.setup_for(config, model, LOAD, 3)
         of[acks, unclean] = Limits(RATES, (0, 0, 1), setup).until_well(waits, calm)
-        needs = harm(RATES, (0, 0, 1), setup, drift_bound.drift(RATES, (0, 0, 1)))
+        needs = loss_rates(RATES, (0, 0, 1), setup, drift_bound.drift(RATES, (0, 0, 1)))
     hours = of["all", False].hours
     gone = hours * needs.destructions * (2.0 + needs.falls * needs.longest_hours)
     assert of["all", False].losses == pytest.approx(gone + hours * needs.outages_of_power)
@@ -220,6 +229,6 @@ def test_what_may_last_for_ever_has_no_bound_where_changes_of_leader_take_no_tim
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = evaluate(Cluster.uniform(3, 1), config, model, LOAD)
-    assert found.neglected_per_year > 0.0
+    assert found.truncated_entries_per_year > 0.0
     assert found.error_bounds["write_unavailability"] == math.inf
     assert 0.0 < found.write_unavailability < 1.0

@@ -54,7 +54,7 @@ def test_gaps_begin_grow_and_move_as_the_chain_says(limit: float) -> None:
     onto, begins = rng.integers(-2, 3, (60, 3)), rng.integers(-2, 3, 60)
     rate, begun = rng.random(60), rng.random(60) * rng.integers(0, 2, 60)
     share = rng.random(len(count))
-    gaps = records_lost.Gaps(source, target, rate, onto, count, growing, begins, begun)
+    gaps = records_lost.LogGaps(source, target, rate, onto, count, growing, begins, begun)
     places = {
         name: place
         for place, name in enumerate((s, g) for s, most in enumerate(count) for g in range(most))

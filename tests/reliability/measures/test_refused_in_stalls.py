@@ -9,8 +9,8 @@ from scipy import integrate
 from advisor import Cluster, Config, Workload, evaluate, load_model
 from advisor.reliability.chain import ctmc
 from advisor.reliability.measures import replica_set
-from advisor.reliability.measures.ack_stalls import Patience, Waits
-from advisor.reliability.solver.sojourn_time import Stays
+from advisor.reliability.measures.ack_stalls import IsrStalls, ProducerTimeouts
+from advisor.reliability.solver.sojourn_time import SojournTime
 from sampled_runs import FAR, YEAR, card, off_by, sample
 
 PAIR = Cluster.uniform(2, 2)
@@ -112,8 +112,8 @@ def test_many_paces_are_told_apart_before_an_outage() -> None:
     setup = replica_set.setup_for(config, quick, LOAD, 2)
     structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), quick))
     solved = replica_set.solution(structure, config, quick, LOAD, 2)
-    stays = Stays(solved.flow, ~structure.writable)
-    found = Waits.of(config, quick).beyond_into(stays, Patience.of(config))
+    stays = SojournTime(solved.flow, ~structure.writable)
+    found = IsrStalls.of(config, quick).beyond_into(stays, ProducerTimeouts.of(config))
     mean = 0.006
     # What is written less than 40 s ahead of a short outage is refused if that lasts long enough.
     written = 40.0 - np.geomspace(1e-9, 10.0, 200_001)

@@ -89,19 +89,23 @@ def found():
 
 def test_an_interval_holds_what_its_draws_leave_out(found):
     """The ends are those of draws with their errors, no narrower than those without."""
-    drawn = [found.again(card) for card in uncertainty.drawn(found.model, found.states)]
+    drawn = [
+        found.reevaluate(card) for card in uncertainty.parameter_draws(found.model, found.states)
+    ]
     for name in ("loss_events_per_year", "write_unavailability"):
         values = [getattr(one, name) for one in drawn]
         worst = [getattr(one, name) + one.error_bounds[name] for one in drawn]
         low, high = found.interval(name)
-        assert low == min(uncertainty.spread(values)[0], uncertainty.spread(worst)[0])
-        assert high == uncertainty.spread(worst)[1]
-        assert high > uncertainty.spread(values)[1]
+        assert low == min(
+            uncertainty.lognormal_interval(values)[0], uncertainty.lognormal_interval(worst)[0]
+        )
+        assert high == uncertainty.lognormal_interval(worst)[1]
+        assert high > uncertainty.lognormal_interval(values)[1]
     soonest = [
         1.0 / (1.0 / one.mean_years_to_loss + one.error_bounds["loss_probability_per_year"])
         for one in drawn
     ]
-    assert found.interval("mean_years_to_loss")[0] == uncertainty.spread(soonest)[0]
+    assert found.interval("mean_years_to_loss")[0] == uncertainty.lognormal_interval(soonest)[0]
 
 
 def test_draws_without_a_bound_count_as_they_are(found):
@@ -109,12 +113,14 @@ def test_draws_without_a_bound_count_as_they_are(found):
     endless = MappingProxyType(dict.fromkeys(MEASURES, float("inf")))
     unbounded = replace(
         found,
-        again=lambda card: replace(found.again(card), error_bounds=endless),
+        reevaluate=lambda card: replace(found.reevaluate(card), error_bounds=endless),
         intervals={},
     )
-    drawn = [found.again(card) for card in uncertainty.drawn(found.model, found.states)]
+    drawn = [
+        found.reevaluate(card) for card in uncertainty.parameter_draws(found.model, found.states)
+    ]
     values = [one.loss_events_per_year for one in drawn]
-    assert unbounded.interval("loss_events_per_year") == uncertainty.spread(values)
+    assert unbounded.interval("loss_events_per_year") == uncertainty.lognormal_interval(values)
 
 
 def off_by(result, share):
@@ -123,7 +129,7 @@ def off_by(result, share):
     return replace(
         result,
         error_bounds=MappingProxyType(bounds),
-        neglected_per_year=1.0,
+        truncated_entries_per_year=1.0,
         intervals=dict.fromkeys(MEASURES, (1.0, 10.0)),
     )
 
@@ -131,7 +137,7 @@ def off_by(result, share):
 def test_the_numerical_error_is_told_in_plain_words(found):
     """Which values are off and by how much, then that no other is; the amounts with two digits."""
     bounds = dict.fromkeys(MEASURES, 0.0)
-    exact = replace(found, error_bounds=MappingProxyType(bounds), neglected_per_year=0.0)
+    exact = replace(found, error_bounds=MappingProxyType(bounds), truncated_entries_per_year=0.0)
     none = "Numerical error: no state is left out; no value is off by more than a millionth of"
     assert repr(exact).splitlines()[-1] == f"{none} itself."
     bounds |= {"write_unavailability": 1.234e-3, "read_unavailability": 5.67e-3}

@@ -9,12 +9,12 @@ from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import replica_set
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.election_risk import (
-    ARMED,
-    BRINK,
-    CALM,
-    LEADERLESS,
-    copies_ahead,
-    peril,
+    EMPTY_ELECTABLE,
+    OFFLINE,
+    OFFLINE_EMPTY_ELECTABLE,
+    SAFE,
+    election_risk,
+    pending_copies_bound,
 )
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.workload import Workload
@@ -74,9 +74,9 @@ def every_step(setup, replicas):
                 for slots in combinations(struck, count):
                     following, outcome = table.step(number, event, slots)
                     yield state, event, slots, table.states[following], outcome
-                    looks = without_names(table.states[following], ordered)
-                    if looks not in seen:
-                        seen.add(looks)
+                    symmetry_class = without_names(table.states[following], ordered)
+                    if symmetry_class not in seen:
+                        seen.add(symmetry_class)
                         waiting.append(following)
 
 
@@ -104,29 +104,29 @@ def test_losses_come_in_the_ways_that_the_bound_counts(
     setup = setup_of(replicas, least, acks, version, elr, unclean)
     lost = 0
     for state, event, slots, following, outcome in every_step(setup, replicas):
-        before, after = peril(state), peril(following)
+        before, after = election_risk(state), election_risk(following)
         falls = event in (*FALLS, red.DESTROY)
         lost += bool(outcome.losses)
-        strikes_leader = state.registration.leader in slots and before in (CALM, ARMED)
+        strikes_leader = state.registration.leader in slots and before in (SAFE, EMPTY_ELECTABLE)
         if outcome.losses and falls:
             assert strikes_leader or event == red.DESTROY
         if outcome.losses and not falls:
             assert event in (red.BACK, red.REPLACED)
-            assert before in (LEADERLESS, BRINK)
-            assert after in (CALM, ARMED)
-        if after in (LEADERLESS, BRINK) and before in (CALM, ARMED):
+            assert before in (OFFLINE, OFFLINE_EMPTY_ELECTABLE)
+            assert after in (SAFE, EMPTY_ELECTABLE)
+        if after in (OFFLINE, OFFLINE_EMPTY_ELECTABLE) and before in (SAFE, EMPTY_ELECTABLE):
             assert falls
             assert strikes_leader
         if not (falls and strikes_leader):
             gone = len(slots) if event == red.DESTROY else 0
-            assert copies_ahead(following) <= copies_ahead(state) + gone + ROUNDING
+            assert pending_copies_bound(following) <= pending_copies_bound(state) + gone + ROUNDING
         if not unclean:
             _loses_as_clean_elections_do(setup, state, event, slots, following, outcome)
     assert lost
 
 
 def _loses_as_clean_elections_do(setup, state, event, slots, following, outcome):
-    before, after = peril(state), peril(following)
+    before, after = election_risk(state), election_risk(following)
     all_of_them = setup.acks == "all"
     if outcome.losses & red.MEDIA:
         assert event == red.DESTROY
@@ -137,10 +137,17 @@ def _loses_as_clean_elections_do(setup, state, event, slots, following, outcome)
         assert not all_of_them
     elected = bool(outcome.losses & red.ELECTION)
     if (elected and all_of_them) or (outcome.total and event != red.DESTROY):
-        assert before == BRINK != after
+        assert before == OFFLINE_EMPTY_ELECTABLE != after
         assert event in (red.BACK, red.REPLACED)
-    if after in (ARMED, BRINK) and before not in (ARMED, BRINK):
+    if after in (EMPTY_ELECTABLE, OFFLINE_EMPTY_ELECTABLE) and before not in (
+        EMPTY_ELECTABLE,
+        OFFLINE_EMPTY_ELECTABLE,
+    ):
         assert event == red.DESTROY
-    if after == BRINK and before != BRINK and event != red.DESTROY:
+    if (
+        after == OFFLINE_EMPTY_ELECTABLE
+        and before != OFFLINE_EMPTY_ELECTABLE
+        and event != red.DESTROY
+    ):
         assert event in FALLS
-        assert before == ARMED
+        assert before == EMPTY_ELECTABLE

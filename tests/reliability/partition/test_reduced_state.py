@@ -10,7 +10,7 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import (
     BACK,
     CAUGHT_UP,
@@ -42,7 +42,7 @@ def setup(
     unclean: bool = False,
     copying: bool = False,
     replicas: int = 3,
-) -> Setup:
+) -> ChainConstants:
     config = Config(
         kafka_version=version,
         replication_factor=replicas,
@@ -50,12 +50,12 @@ def setup(
         acks=acks,
         unclean_leader_election_enable=unclean,
     )
-    return Setup(
+    return ChainConstants(
         Policy(config.effective_min_insync_replicas, unclean, config.rules), acks, copying, True
     )
 
 
-def run(of: Setup, *events: tuple[int, int], replicas: int = 3):
+def run(of: ChainConstants, *events: tuple[int, int], replicas: int = 3):
     """Strike one slot after another; returns the state and everything that was lost."""
     state, losses = healthy(replicas), 0
     for event, slot in events:

@@ -27,7 +27,7 @@ from advisor.reliability.schemes.comparison import (
 )
 from advisor.reliability.schemes.quorum_rules import Quorums, settle
 from advisor.reliability.schemes.state_space import explored
-from advisor.reliability.solver.generator import ROUGH, Flow
+from advisor.reliability.solver.generator import ROUGH, Generator
 from advisor.reliability.solver.regenerative import stationary
 from advisor.reliability.workload import Workload
 
@@ -288,7 +288,7 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
     moves = found.source != found.target
     size = (len(found.keys), len(found.keys))
     where = (found.source[moves], found.target[moves])
-    flow = Flow(sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys)))
+    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys)))
     events = stationary(flow)[found.source] * rate * found.losses * 8760
     return by_end(events, np.array(found.rate_names)[found.rate])
 

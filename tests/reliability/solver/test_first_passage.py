@@ -10,8 +10,8 @@ from scipy import linalg, sparse
 
 from advisor.errors import AdvisorError
 from advisor.reliability.solver import first_passage, matrix_squaring, uniformisation
-from advisor.reliability.solver.generator import Flow
-from advisor.reliability.solver.regenerative import Excursions
+from advisor.reliability.solver.generator import Generator
+from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.solver.uniformisation import absorbed_within
 
 YEAR = 8760.0
@@ -20,11 +20,11 @@ ROUNDING = 1e-13
 EPSILON = float(np.finfo(float).eps)
 
 
-def flow_of(table: list[list[float]], absorbed: list[float]) -> Flow:
-    return Flow(sparse.csr_array(np.array(table)), np.array(absorbed))
+def flow_of(table: list[list[float]], absorbed: list[float]) -> Generator:
+    return Generator(sparse.csr_array(np.array(table)), np.array(absorbed))
 
 
-def by_exponential(flow: Flow, hours: float) -> float:
+def by_exponential(flow: Generator, hours: float) -> float:
     """Absorbed by then, from the matrix exponential of the chain with a state for that."""
     size = len(flow.absorbed)
     whole = np.zeros((size + 1, size + 1))
@@ -33,9 +33,9 @@ def by_exponential(flow: Flow, hours: float) -> float:
     return float(linalg.expm(whole * hours)[0, size])
 
 
-def extrapolated(flow: Flow, horizon_hours: float, wanted: float) -> tuple[float, float]:
+def extrapolated(flow: Generator, horizon_hours: float, wanted: float) -> tuple[float, float]:
     """The extrapolation, and the bound on what it is off."""
-    hours = Excursions(flow)
+    hours = RegenerativeCycles(flow)
     visits = hours.forward(hours.start)
     visits[0] = 1.0
     ahead = hours.backward(np.ones(len(hours.out)))
@@ -88,7 +88,7 @@ SELDOM_HEALTHY = flow_of(
 )
 
 
-def without_a_stop(monkeypatch, flow: Flow) -> float:
+def without_a_stop(monkeypatch, flow: Generator) -> float:
     """The whole series, as a single block of steps."""
     with monkeypatch.context() as patched:
         patched.setattr(uniformisation, "_BLOCK", 10**9)
@@ -152,7 +152,7 @@ def test_few_moves_or_many_states_are_a_series():
     assert matrix_squaring.is_quicker(*years)
     size = 900
     ring = sparse.csr_array(np.roll(np.eye(size), 1, axis=1))
-    large = Flow(ring, np.full(size, 1e-9))
+    large = Generator(ring, np.full(size, 1e-9))
     assert not matrix_squaring.is_quicker(large, 24.0, uniformisation.entries(large, 24.0))
     assert first_passage.first_loss(large, 24.0).method == "uniformisation"
 

@@ -17,14 +17,14 @@ from advisor.reliability.solver import (
     regenerative,
     sojourn_time,
 )
-from advisor.reliability.solver.generator import Flow
-from advisor.reliability.solver.sojourn_time import Stays
+from advisor.reliability.solver.generator import Generator
+from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.solver.uniformisation import absorbed_within
 
 YEAR = 8760.0
 
 
-def replicas(count: int, fail: float, repair: float) -> Flow:
+def replicas(count: int, fail: float, repair: float) -> Generator:
     """Brokers that fail and are repaired side by side; state = how many are down."""
     rates = np.zeros((count, count))
     absorbed = np.zeros(count)
@@ -35,7 +35,7 @@ def replicas(count: int, fail: float, repair: float) -> Flow:
             absorbed[down] = fail
         if down:
             rates[down, down - 1] = down * repair
-    return Flow(sparse.csr_array(rates), absorbed)
+    return Generator(sparse.csr_array(rates), absorbed)
 
 
 def exact_mean_hours(count: int, fail: Fraction, repair: Fraction) -> Fraction:
@@ -88,7 +88,7 @@ def test_stationary_agrees_with_linear_algebra(data, size):
     table = np.array(
         [[0.0 if i == j else data.draw(rates) for j in range(size)] for i in range(size)]
     )
-    found = regenerative.stationary(Flow(sparse.csr_array(table), np.zeros(size)))
+    found = regenerative.stationary(Generator(sparse.csr_array(table), np.zeros(size)))
     generator = table - np.diag(table.sum(axis=1))
     system = np.vstack([generator.T, np.ones(size)])
     expected = np.linalg.lstsq(system, np.r_[np.zeros(size), 1.0], rcond=None)[0]
@@ -98,8 +98,8 @@ def test_stationary_agrees_with_linear_algebra(data, size):
 
 def test_staying_in_a_set_is_exponential_for_one_state():
     """One unwritable state that ends at rate 2 an hour lasts over 3 hours with exp(-6)."""
-    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
-    stays = Stays(flow, np.array([False, True])).after(3.0)
+    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    stays = SojournTime(flow, np.array([False, True])).after(3.0)
     assert stays == pytest.approx([0.0, np.exp(-6.0)], rel=1e-12)
 
 
@@ -108,7 +108,9 @@ def test_staying_is_the_same_however_much_is_remembered(monkeypatch, remembered)
     """Two states, two questions: the series goes on where what it keeps ends."""
     monkeypatch.setattr(sojourn_time, "_REMEMBERED", remembered)
     rates = np.array([[0.0, 0.1, 0.0], [0.5, 0.0, 4.0], [0.25, 1.0, 0.0]])
-    asked = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    asked = SojournTime(
+        Generator(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True])
+    )
     inner = np.array([[-4.5, 4.0], [1.0, -1.25]])
     for hours in (0.3, 20.0, 1.0):
         expected = linalg.expm(inner * hours).sum(axis=1)
@@ -119,28 +121,32 @@ def test_staying_is_the_same_however_much_is_remembered(monkeypatch, remembered)
 def test_who_waits_for_longer_than_anything_lasts_gives_up_nothing(pace):
     """Where the series is too long, a bound must say so: it is none that hides a chance."""
     rates = np.array([[0.0, 0.1, 0.0], [0.5, 0.0, 4.0], [0.001, pace, 0.0]])
-    stays = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    stays = SojournTime(
+        Generator(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True])
+    )
     inner = np.array([[-4.5, 4.0], [pace, -pace - 0.001]])
     slowest = max(np.linalg.eigvals(inner).real)
     bound = stays._longest_hours
     assert np.exp(slowest * bound) <= sojourn_time._NEVER * (1.0 + 1e-9)
     assert bound < 10.0 * np.log(sojourn_time._NEVER) / slowest
     assert stays.after(6_000_000.0).tolist() == [0.0, 0.0, 0.0]
-    weighed = stays.mean_after(np.array([2.0, 6_000_000.0]), np.ones(2))
+    weighed = stays.weighted_survival(np.array([2.0, 6_000_000.0]), np.ones(2))
     assert weighed == pytest.approx(stays.after(2.0), rel=1e-12, abs=0.0)
 
 
 def test_a_wait_that_is_long_beside_some_stays_only_is_refused():
     """One state is left in a second and one in a thousand years."""
     rates = np.array([[0.0, 1.0, 1.0], [3600.0, 0.0, 0.0], [1e-7, 0.0, 0.0]])
-    stays = Stays(Flow(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True]))
+    stays = SojournTime(
+        Generator(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True])
+    )
     with pytest.raises(AdvisorError, match="too long"):
         stays.after(1e6)
 
 
 def test_nothing_to_lose_is_never():
     """Without absorption the mean is infinite and the probability 0, and the method says why."""
-    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
+    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [2.0, 0.0]])), np.zeros(2))
     found = first_passage.first_loss(flow, 8760.0)
     assert (found.mean_hours, found.probability) == (np.inf, 0.0)
     assert "no modelled event" in found.method
@@ -148,7 +154,7 @@ def test_nothing_to_lose_is_never():
 
 def test_a_state_without_exit_is_refused():
     """An outage that never ends is an error, not a number."""
-    flow = Flow(sparse.csr_array(np.array([[0.0, 0.1], [0.0, 0.0]])), np.zeros(2))
+    flow = Generator(sparse.csr_array(np.array([[0.0, 0.1], [0.0, 0.0]])), np.zeros(2))
     with pytest.raises(AdvisorError, match="cannot be left"):
         regenerative.stationary(flow)
 
@@ -186,7 +192,7 @@ def test_elimination_keeps_its_digits_where_excursions_are_endless():
 def test_elimination_and_paths_agree(forward):
     """The two ways through the same chain give the same hours and the same gains."""
     flow = replicas(6, 1 / 300, 1 / 12)
-    hours = regenerative.Excursions(flow)
+    hours = regenerative.RegenerativeCycles(flow)
     given = np.arange(6.0)
     summed = hours.forward(given) if forward else hours.backward(given)
     assert summed[1:] == pytest.approx(hours._eliminated(given[1:], forward), rel=1e-13)
@@ -195,7 +201,7 @@ def test_elimination_and_paths_agree(forward):
 def test_rates_of_a_pair_add_up_in_any_order():
     """Transitions between the same two states count together, and states without any have none."""
     source, target = np.array([0, 0, 0, 2]), np.array([2, 1, 2, 0])
-    flow = Flow.of(source, target, np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.5, 0.0, 0.0]))
+    flow = Generator.of(source, target, np.array([1.0, 2.0, 4.0, 8.0]), np.array([0.5, 0.0, 0.0]))
     assert flow.rates.toarray().tolist() == [[0, 2, 5], [0, 0, 0], [8, 0, 0]]
     assert flow.out.tolist() == [7.5, 0.0, 8.0]
 
@@ -203,7 +209,7 @@ def test_rates_of_a_pair_add_up_in_any_order():
 def test_a_lone_state_has_no_rates():
     """Nothing to sum is zero, not an integer."""
     none = np.zeros(0, dtype=np.int64)
-    flow = Flow.of(none, none, np.zeros(0), np.zeros(1))
+    flow = Generator.of(none, none, np.zeros(0), np.zeros(1))
     assert flow.out.dtype == np.float64
     assert regenerative.stationary(flow).tolist() == [1.0]
 
@@ -212,8 +218,8 @@ def test_a_lone_state_has_no_rates():
 def test_staying_in_states_that_are_left_alike_is_exponential(hours):
     """However often they change places; the series is cut where nothing is left of it."""
     rates = np.array([[0.0, 0.1, 0.0], [0.25, 0.0, 4.0], [0.25, 1.0, 0.0]])
-    flow = Flow(sparse.csr_array(rates), np.zeros(3))
-    stays = Stays(flow, np.array([False, True, True])).after(hours)
+    flow = Generator(sparse.csr_array(rates), np.zeros(3))
+    stays = SojournTime(flow, np.array([False, True, True])).after(hours)
     assert stays.tolist() == pytest.approx([0.0, *[math.exp(-0.25 * hours)] * 2], rel=1e-12)
 
 

@@ -10,11 +10,11 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.versions import rules_for
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import apply, healthy
 from advisor.reliability.partition.transition_table import Automaton
-from advisor.reliability.statespace.flush_window import charged
-from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, Passages
+from advisor.reliability.statespace.flush_window import flush_window_loss
+from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, PartitionTransitions
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1, records_per_second=10.0)
@@ -22,7 +22,7 @@ LOAD = Workload(partitions=1, records_per_second=10.0)
 
 def setup(version="4.2", min_isr=2, elr=True, page_cache=True):
     rules = rules_for(version, "kraft", elr)
-    return Setup(Policy(min_isr, False, rules), "all", copying=True, page_cache=page_cache)
+    return ChainConstants(Policy(min_isr, False, rules), "all", copying=True, page_cache=page_cache)
 
 
 def lived(these, *events):
@@ -77,7 +77,7 @@ def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
 def test_what_was_spared_and_then_destroyed_begins_no_gap():
     """Slot 0 alone has the end of the log when power goes, and loses its disk with it."""
     table = Automaton(setup(), 2)
-    passages = Passages(table, Events())
+    passages = PartitionTransitions(table, Events())
     crashed, _ = table.step(0, red.CRASH, (0,))
     spared, destroyed = (
         passages._lived_through(crashed, events)
@@ -94,7 +94,7 @@ def test_what_was_spared_and_then_destroyed_begins_no_gap():
 def test_what_a_cut_takes_is_the_integral_over_its_moment(out):
     """Unless something else happens before, it takes what is not on disk yet."""
     rate, hours = 0.01, 0.2
-    chance, lost = charged(np.array([rate]), np.array([out]), np.array([hours]))
+    chance, lost = flush_window_loss(np.array([rate]), np.array([out]), np.array([hours]))
     cut, _ = integrate.quad(lambda t: rate * math.exp(-out * t), 0, hours)
     assert chance[0] == pytest.approx(cut, rel=1e-9)
     taken, _ = integrate.quad(lambda t: rate * math.exp(-out * t) * (hours - t), 0, hours)
@@ -120,7 +120,7 @@ def test_two_cuts_within_the_flush_lose_what_closed_form_says():
     assert found.loss_events_per_year == pytest.approx(2.0 * per_year * both * chance, rel=1e-9)
     lost = found.acked_records_lost_per_year / LOAD.records_per_hour_per_partition
     assert lost == pytest.approx(found.loss_events_per_year * flush / 2.0, rel=2e-3)
-    assert found.early_cuts_per_year == found.loss_events_per_year
+    assert found.flush_window_losses_per_year == found.loss_events_per_year
     assert "100 % of them are power lost within 36 s" in found.explain()
     mean = found.mean_years_to_loss * found.loss_events_per_year
     assert mean == pytest.approx(1.0, rel=2e-3)

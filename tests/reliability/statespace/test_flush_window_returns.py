@@ -10,11 +10,11 @@ from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.versions import rules_for
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.controller_policy import Setup
+from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.statespace.flush_window import EarlyCuts
 from advisor.reliability.statespace.lumping import Symmetry
-from advisor.reliability.statespace.successors import Events, Passages
+from advisor.reliability.statespace.successors import Events, PartitionTransitions
 from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
 
 UNCLEAN = Config(
@@ -68,9 +68,9 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     Slot 1 has the end of the log, slot 2 lost it. If slot 2 is back first, that is early power's.
     """
     rules = rules_for("3.9", "kraft", False)
-    setup = Setup(Policy(2, True, rules), "all", copying=True, page_cache=True)
+    setup = ChainConstants(Policy(2, True, rules), "all", copying=True, page_cache=True)
     table, told = Automaton(setup, 3), Events()
-    passages = Passages(table, told)
+    passages = PartitionTransitions(table, told)
     state = 0
     for slot in (0, 1):
         state, _ = table.step(state, red.CRASH, (slot,))

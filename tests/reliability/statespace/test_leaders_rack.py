@@ -82,4 +82,4 @@ def test_only_racks_that_are_not_alike_leave_the_next_leader_open():
     for racks, stated in (((0, 1, 2), 0.0), ((0, 1, 1), 0.0), ((0, 0, 0), 0.0), ((0, 0, 1), 1e-4)):
         setting = fault_processes.Setting(racks, frozenset(["broker.crash"]))
         setup = replica_set.setup_for(TRIO, CUT_OFF, QUIET, 3)
-        assert lumping.moved_by_merging(setup, setting) == stated
+        assert lumping.lumping_error(setup, setting) == stated

@@ -60,7 +60,7 @@ def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
     found = asked(racks, unclean(len(racks), "4.2", "all", 1), model)
     assert lumping.merged(*found) == (*range(len(racks) - 1), last)
     stated = lumping._WHO_CAME_FIRST if last < len(racks) - 1 else 0.0
-    assert lumping.moved_by_merging(*found) == stated
+    assert lumping.lumping_error(*found) == stated
     assert not any(lumping.merged(*asked(racks, Config(replication_factor=len(racks)), model)))
 
 
@@ -80,7 +80,7 @@ def test_merging_moves_no_more_than_is_stated(pattern, version, acks, min_isr, c
     merged, errors, few = whole(pattern, config, model, LOAD)
     with all_apart():
         apart, _, many = whole(pattern, config, model, LOAD)
-    stated = lumping.moved_by_merging(*asked(pattern, config, model))
+    stated = lumping.lumping_error(*asked(pattern, config, model))
     assert merged == pytest.approx(apart, rel=stated / 4.0 if factor == 1.0 else stated, abs=0.0)
     assert all(errors[name] >= stated * merged[name] for name in errors)
     assert few < 0.6 * many
@@ -95,7 +95,7 @@ def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
     merged, _, few = whole(pattern, config, model, LOAD)
     with all_apart():
         apart, _, many = whole(pattern, config, model, LOAD)
-    stated = lumping.moved_by_merging(*asked(pattern, config, model))
+    stated = lumping.lumping_error(*asked(pattern, config, model))
     assert merged == pytest.approx(apart, rel=stated / 4.0, abs=0.0)
     assert few < 0.6 * many
 

@@ -117,7 +117,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     table = automaton(setup, len(pattern))
     alike = Symmetry(table, setting)
     draw = np.random.default_rng(5)
-    own = draw.integers(1, len(fault_processes.SPELLS) + 1, size=(50, len(pattern)))
+    own = draw.integers(1, len(fault_processes.OUTAGE_MECHANISM) + 1, size=(50, len(pattern)))
     racks = np.tile(pattern, (50, 1))
     # In a healthy partition the leader is told apart, and everyone else is alike.
     order = np.stack([np.append(0, 1 + draw.permutation(len(pattern) - 1)) for _ in own])
@@ -132,7 +132,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
         assert sorted(before.tolist()) == sorted(after.tolist())
         assert sorted(row.tolist()) == sorted(pattern)
     other = own.copy()
-    other[:, 0] = other[:, 0] % len(fault_processes.SPELLS) + 1
+    other[:, 0] = other[:, 0] % len(fault_processes.OUTAGE_MECHANISM) + 1
     assert all(alike.representatives(other, racks, healthy)[0] != code)
 
 
