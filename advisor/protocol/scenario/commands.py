@@ -1,4 +1,4 @@
-"""What each verb of a scenario does to a running cluster, and what it prints."""
+"""Applies scenario commands to a simulated cluster and collects their output."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.errors import AdvisorError, InputError
-from advisor.protocol.rules.partition_registration import Replicas
 from advisor.protocol.scenario import options, rendering
 from advisor.protocol.scenario.language import Command, Scenario, bad, suggestion
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation
 from advisor.protocol.simulation.invariants import check
-from advisor.protocol.simulation.state import Broker, Partition, broker_of
+from advisor.protocol.simulation.state import Partition
 
 _CONTROLLER_ONLY = {"fence", "unfence", "register", "alter-isr"}
 _NEEDS_BROKERS = {
     "produce", "consume", "kill", "start", "power-off", "destroy", "isolate", "heal", "lag",
     "catch-up", "kill-controller", "flush", "log",
 }  # fmt: skip
-_LOOKS = {"state", "log", "describe", "check", "registration", "consume"}
+_QUERIES = {"state", "log", "describe", "check", "registration", "consume"}
 
 
 class Runner:
@@ -28,14 +27,16 @@ class Runner:
 
     Parameters
     ----------
-    cluster_for : callable
-        From the cluster that the first command describes to the one that the others act on;
-        by default the same.
+    cluster_for : callable, optional
+        Maps the simulation described by the ``cluster`` command to the one that later commands
+        act on. Default: the same simulation.
 
     Attributes
     ----------
-    cluster : Simulation
-        Set by the scenario's first command.
+    cluster : Simulation or None
+        None until the ``cluster`` command has run.
+    topics : dict of str to dict of str to str
+        Configs set on each existing topic, by topic name, in order of creation.
     """
 
     def __init__(self, cluster_for: Callable[[Simulation], Simulation] | None = None) -> None:
@@ -44,16 +45,16 @@ class Runner:
         self.topics: dict[str, dict[str, str]] = {}
 
     def run(self, scenario: Scenario) -> list[list[str]]:
-        """What every command prints."""
+        """Run every command; one list of output lines for each."""
         return [self.one(command) for command in scenario.commands]
 
     def one(self, command: Command) -> list[str]:
-        """Run one command, and until quiet if it waits.
+        """Run one command, and let the cluster settle unless the command starts with ``!``.
 
         Raises
         ------
         InputError
-            With the line of the command.
+            With the line number of the command.
         """
         try:
             return self._one(command)
@@ -67,54 +68,41 @@ class Runner:
         if command.verb == "cluster":
             if self.cluster is not None:
                 raise InputError("expected one 'cluster' command, found a second")
-            asked = options.cluster_of(command)
-            self.cluster = asked if self._cluster_for is None else self._cluster_for(asked)
+            simulation = options.cluster_of(command)
+            cluster_for = self._cluster_for
+            self.cluster = simulation if cluster_for is None else cluster_for(simulation)
             return []
         cluster = self.cluster
         assert cluster is not None
         self._check_kind(cluster, command.verb)
-        looks_only = command.verb in _LOOKS
-        if command.waits and looks_only:
+        is_query = command.verb in _QUERIES
+        if command.waits and is_query:
             cluster.settle(0)
         printed = self.act(cluster, command)
-        if command.waits and not looks_only:
+        if command.waits and not is_query:
             cluster.settle()
         return printed
 
     def act(self, cluster: Simulation, command: Command) -> list[str]:
-        """Do what a command says, without waiting; what it prints."""
+        """Apply a command without waiting; returns its output lines."""
         return _VERBS[command.verb](self, cluster, command)
 
     @staticmethod
     def _check_kind(cluster: Simulation, verb: str) -> None:
-        alone = cluster.settings.only_controller
-        if alone and verb in _NEEDS_BROKERS:
+        controller_only = cluster.settings.only_controller
+        if controller_only and verb in _NEEDS_BROKERS:
             raise InputError(f"'{verb}' needs brokers, and this cluster has only=controller")
-        if not alone and verb in _CONTROLLER_ONLY:
+        if not controller_only and verb in _CONTROLLER_ONLY:
             raise InputError(f"'{verb}' needs a cluster with only=controller")
 
-    def broker(self, cluster: Simulation, text: str) -> Broker:
-        """The broker that a word names."""
-        known = [str(b.id) for b in cluster.state.brokers]
-        if text not in known:
-            raise InputError(f"unknown broker '{text}'; brokers are {', '.join(known)}")
-        return broker_of(cluster.state, int(text))
-
-    def brokers(self, cluster: Simulation, text: str) -> Replicas:
-        """The brokers that a list such as ``1,2,3`` names."""
-        found = tuple(self.broker(cluster, part).id for part in text.split(","))
-        if len(set(found)) < len(found):
-            raise InputError(f"a broker is named twice in '{text}'")
-        return found
-
     def topic(self, text: str) -> str:
-        """The topic that a word names."""
+        """Name of an existing topic, checked."""
         if text not in self.topics:
             raise InputError(f"unknown topic '{text}'{suggestion(text, list(self.topics))}")
         return text
 
     def partition(self, cluster: Simulation, text: str) -> Partition:
-        """The partition that a word such as ``t1-0`` names."""
+        """Partition written as ``topic-number``, such as ``t1-0``."""
         match = re.fullmatch(r"(.+)-(\d+)", text)
         if match is None:
             raise InputError(f"expected a partition such as 't1-0', found '{text}'")
@@ -133,8 +121,8 @@ def _refusals(effects: tuple[Any, ...]) -> list[str]:
 
 def _topic(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     name = command.words[0]
-    asked, configs = options.topic_of(command, cluster, run)
-    printed = _refusals(cluster.apply(asked))
+    create_topic, configs = options.topic_of(command, cluster)
+    printed = _refusals(cluster.apply(create_topic))
     if not printed:
         run.topics[name] = configs
     return printed
@@ -158,42 +146,44 @@ def _alter(run: Runner, cluster: Simulation, command: Command) -> list[str]:
 def _produce(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     partition = run.partition(cluster, command.words[0])
     count = options.whole_number(command.words[1], "a number of records", 1)
-    config, via = options.producer_of(command, cluster, run)
+    config, via = options.producer_of(command, cluster)
     error = cluster.produce(partition.topic, partition.number, count, config, via)
     return [f"acked {count}"] if error is None else [f"acked 0 {error}"]
 
 
-def _end(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    """Kill and stop: of a broker that runs."""
-    body = run.broker(cluster, command.words[0])
-    if not body.running:
-        raise InputError(f"broker {body.id} is not running")
-    kind = ev.Kill if command.verb == "kill" else ev.Stop
-    cluster.apply(kind(body.id))
+def _shut_down(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    """``kill`` and ``stop``."""
+    broker = options.broker_named(cluster, command.words[0])
+    if not broker.running:
+        raise InputError(f"broker {broker.id} is not running")
+    event = ev.Kill if command.verb == "kill" else ev.Stop
+    cluster.apply(event(broker.id))
     return []
 
 
-def _start(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    body = run.broker(cluster, command.words[0])
-    if body.running:
-        raise InputError(f"broker {body.id} is already running")
-    cluster.apply(ev.Start(body.id))
+def _start(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    broker = options.broker_named(cluster, command.words[0])
+    if broker.running:
+        raise InputError(f"broker {broker.id} is already running")
+    cluster.apply(ev.Start(broker.id))
     return []
 
 
-def _power_off(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    body = run.broker(cluster, command.words[0])
+def _power_off(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    broker = options.broker_named(cluster, command.words[0])
     keep = command.options.get("keep")
     records = None if keep is None else options.whole_number(keep, "keep= a number of records", 0)
-    cluster.apply(ev.PowerOff(body.id, records))
+    cluster.apply(ev.PowerOff(broker.id, records))
     return []
 
 
-def _fault(kind: Callable[[int], Any]) -> Callable[[Runner, Simulation, Command], list[str]]:
-    """A verb that is one event about one broker."""
+def _broker_event(
+    event: Callable[[int], Any],
+) -> Callable[[Runner, Simulation, Command], list[str]]:
+    """A verb that applies one event to one broker."""
 
-    def apply(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-        cluster.apply(kind(run.broker(cluster, command.words[0]).id))
+    def apply(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+        cluster.apply(event(options.broker_named(cluster, command.words[0]).id))
         return []
 
     return apply
@@ -215,11 +205,11 @@ def _elect(run: Runner, cluster: Simulation, command: Command) -> list[str]:
 def _reassign(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     partition = run.partition(cluster, command.words[0])
     target = command.words[1]
-    replicas = None if target == "cancel" else run.brokers(cluster, target)
-    given = command.options.get("throttle", "0")
-    throttle = options.whole_number(given, "throttle= records a second", 0)
-    asked = ev.Reassign(partition.topic, partition.number, replicas, throttle)
-    return _refusals(cluster.apply(asked))
+    replicas = None if target == "cancel" else options.brokers_named(cluster, target)
+    rate = command.options.get("throttle", "0")
+    throttle = options.whole_number(rate, "throttle= records a second", 0)
+    event = ev.Reassign(partition.topic, partition.number, replicas, throttle)
+    return _refusals(cluster.apply(event))
 
 
 def _wait(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
@@ -237,8 +227,8 @@ def _registration(run: Runner, cluster: Simulation, command: Command) -> list[st
 
 
 def _log(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    body = run.broker(cluster, command.words[0])
-    return [rendering.log_line(run.partition(cluster, command.words[1]), body.id)]
+    broker = options.broker_named(cluster, command.words[0])
+    return [rendering.log_line(run.partition(cluster, command.words[1]), broker.id)]
 
 
 def _describe(run: Runner, cluster: Simulation, command: Command) -> list[str]:
@@ -256,24 +246,18 @@ def _check(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
     return [str(v) for v in violations] or ["ok"]
 
 
-def _fence(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    body = run.broker(cluster, command.words[0])
-    cluster.apply(ev.Expire(body.id))
-    return []
-
-
-def _register(run: Runner, cluster: Simulation, command: Command) -> list[str]:
-    body = run.broker(cluster, command.words[0])
-    how = command.words[1]
-    if how not in ("clean", "unclean"):
-        raise InputError(f"expected 'register BROKER clean|unclean', found '{how}'")
-    cluster.apply(ev.ReportLastLife(body.id, how == "clean"))
+def _register(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    broker = options.broker_named(cluster, command.words[0])
+    shutdown = command.words[1]
+    if shutdown not in ("clean", "unclean"):
+        raise InputError(f"expected 'register BROKER clean|unclean', found '{shutdown}'")
+    cluster.apply(ev.ReportLastLife(broker.id, shutdown == "clean"))
     return []
 
 
 def _alter_isr(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     partition = run.partition(cluster, command.words[0])
-    isr = run.brokers(cluster, command.words[1])
+    isr = options.brokers_named(cluster, command.words[1])
     return _refusals(cluster.apply(ev.AlterIsr(partition.topic, partition.number, isr)))
 
 
@@ -283,17 +267,17 @@ _VERBS: dict[str, Callable[[Runner, Simulation, Command], list[str]]] = {
     "alter": _alter,
     "produce": _produce,
     "consume": _consume,
-    "kill": _end,
-    "stop": _end,
+    "kill": _shut_down,
+    "stop": _shut_down,
     "start": _start,
     "power-off": _power_off,
-    "destroy": _fault(ev.Destroy),
-    "isolate": _fault(ev.Isolate),
-    "heal": _fault(ev.Heal),
-    "lag": _fault(ev.Lag),
-    "catch-up": _fault(ev.CatchUp),
+    "destroy": _broker_event(ev.Destroy),
+    "isolate": _broker_event(ev.Isolate),
+    "heal": _broker_event(ev.Heal),
+    "lag": _broker_event(ev.Lag),
+    "catch-up": _broker_event(ev.CatchUp),
     "kill-controller": _kill_controller,
-    "flush": _fault(ev.Flush),
+    "flush": _broker_event(ev.Flush),
     "elect": _elect,
     "reassign": _reassign,
     "wait": _wait,
@@ -301,8 +285,8 @@ _VERBS: dict[str, Callable[[Runner, Simulation, Command], list[str]]] = {
     "log": _log,
     "describe": _describe,
     "check": _check,
-    "fence": _fence,
-    "unfence": _fault(ev.Unfence),
+    "fence": _broker_event(ev.Expire),
+    "unfence": _broker_event(ev.Unfence),
     "register": _register,
     "alter-isr": _alter_isr,
     "registration": _registration,

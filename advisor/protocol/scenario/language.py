@@ -1,7 +1,7 @@
-"""The scenario language: one command a line, and below it what it must print.
+"""Parser of the scenario language: one command a line, followed by its expected output.
 
-Only the text is judged here: verbs, options and their spelling. What a command does is in
-``commands``; whether a broker or a topic exists is known only when the command runs.
+Checks syntax only: verbs, number of words, option names. Whether a broker or topic exists is
+checked when the command runs (``commands``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from advisor.errors import InputError
 
-# verb -> (usage, how many words follow it, options it knows; None: any, judged when it runs)
+# verb -> (usage, (fewest, most) words after it, allowed options; None: checked when it runs)
 GRAMMAR: dict[str, tuple[str, tuple[int, int], tuple[str, ...] | None]] = {
     "cluster": ("cluster brokers=3 kafka=3.9 mode=kraft", (0, 0), None),
     "topic": ("topic NAME replicas=1,2,3", (1, 1), None),
@@ -53,16 +53,16 @@ class Command:
     Attributes
     ----------
     line : int
-        Its line in the text, from 1.
+        Line number in the text, from 1.
     verb : str
     words : tuple of str
-        What follows the verb, without the options.
+        Words after the verb that are not options.
     options : mapping of str to str
-        ``key=value``, dots and dashes of the key become underscores.
+        ``key=value`` words; dots and dashes in a key become underscores.
     waits : bool
-        False with a leading ``!``.
-    expected : tuple of (line, text)
-        The ``> `` lines below it.
+        Whether the cluster settles after it. False with a leading ``!``.
+    expected : tuple of (int, str)
+        Line number and text of each ``> `` line below it.
     """
 
     line: int
@@ -75,19 +75,19 @@ class Command:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A parsed scenario: its lines as written, and its commands in order."""
+    """A parsed scenario: its source lines, and its commands in order."""
 
     lines: tuple[str, ...]
     commands: tuple[Command, ...]
 
 
 def bad(line: int, message: str) -> InputError:
-    """The error of a scenario, with its line."""
+    """Error message that names the line of a scenario."""
     return InputError(f"line {line}: {message}")
 
 
 def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
-    """``; did you mean 'x'?``, or what is known when nothing is near."""
+    """``; did you mean 'x'?``, or a list of all known words if none is similar."""
     swapped = [k for k in known if sorted(k) == sorted(word)]
     near = swapped or difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     if near:
@@ -96,12 +96,12 @@ def suggestion(word: str, known: tuple[str, ...] | list[str]) -> str:
 
 
 def parse(text: str) -> Scenario:
-    """Read a scenario.
+    """Parse a scenario.
 
     Raises
     ------
     InputError
-        Naming the line and what was expected there.
+        With the line number and what was expected there.
     """
     lines = tuple(text.splitlines())
     commands: list[Command] = []
@@ -115,9 +115,9 @@ def parse(text: str) -> Scenario:
         command = _command(number, raw)
         if command is None:
             continue
-        _close(commands, expected)
+        _attach_expected(commands, expected)
         commands.append(command)
-    _close(commands, expected)
+    _attach_expected(commands, expected)
     if not commands:
         raise InputError("line 1: expected a command such as 'cluster brokers=3', found none")
     if commands[0].verb != "cluster":
@@ -129,18 +129,18 @@ def parse(text: str) -> Scenario:
 
 
 def is_expectation(raw: str) -> bool:
-    """Whether a line says what the command above must print."""
+    """Whether a line is expected output (starts with ``>``)."""
     return raw.lstrip().startswith(">")
 
 
 def expectation(raw: str) -> str:
-    """The text of a ``> `` line."""
+    """Text of a ``> `` line."""
     text = raw.lstrip()[1:]
     return text[1:] if text.startswith(" ") else text
 
 
-def _close(commands: list[Command], expected: list[tuple[int, str]]) -> None:
-    """Hand the expectations read so far to the command above them."""
+def _attach_expected(commands: list[Command], expected: list[tuple[int, str]]) -> None:
+    """Attach the expected output read so far to the last command."""
     if commands and expected:
         last = commands[-1]
         commands[-1] = Command(

@@ -1,9 +1,9 @@
-"""The options of scenario commands: clusters, topics, producers, numbers and durations."""
+"""Validates what scenario commands name: options, numbers, durations, brokers."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
@@ -13,10 +13,7 @@ from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 from advisor.protocol.scenario.language import Command, suggestion
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation
-from advisor.protocol.simulation.state import Broker, Settings
-
-if TYPE_CHECKING:
-    from advisor.protocol.scenario.commands import Runner
+from advisor.protocol.simulation.state import Broker, Settings, broker_of
 
 _TOPIC_SETTINGS = ("min_insync_replicas", "unclean_leader_election_enable")
 _CLUSTER_OPTIONS = (
@@ -48,14 +45,28 @@ MOST_RECORDS = 10**9
 
 
 def whole_number(text: str, what: str, least: int, most: int = MOST_RECORDS) -> int:
-    """A whole number of a scenario."""
+    """Parse a whole number.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        What the number is, for the error message.
+    least, most : int
+        Accepted range, both ends included.
+
+    Raises
+    ------
+    InputError
+        If it is not a whole number in that range.
+    """
     if not re.fullmatch(r"\d{1,12}", text) or not least <= int(text) <= most:
         raise InputError(f"expected {what}, a whole number from {least} to {most}, found '{text}'")
     return int(text)
 
 
 def duration_ms(text: str) -> int:
-    """``5s``, ``500ms``, ``2m`` or ``1h``; a bare number is seconds."""
+    """Parse ``5s``, ``500ms``, ``2m`` or ``1h`` to milliseconds; without a unit, seconds."""
     match = re.fullmatch(r"(\d{1,9})(ms|s|m|h)?", text)
     if match is None:
         raise InputError(f"expected a duration such as '5s' or '500ms', found '{text}'")
@@ -63,7 +74,7 @@ def duration_ms(text: str) -> int:
 
 
 def boolean(key: str, text: str) -> bool:
-    """``true`` or ``false``."""
+    """Parse ``true`` or ``false``, in any case."""
     if text.lower() not in ("true", "false"):
         raise InputError(f"expected {key}=true or {key}=false, found '{key}={text}'")
     return text.lower() == "true"
@@ -76,7 +87,7 @@ def _check_known(given: dict[str, str], known: tuple[str, ...]) -> None:
 
 
 def _value(key: str, text: str) -> Any:
-    """An option of ``Config`` as its type."""
+    """A ``Config`` option, converted to its type."""
     if key in ("unclean_leader_election_enable", "eligible_leader_replicas", "enable_idempotence"):
         return boolean(key, text)
     if key in ("acks", "mode", "kafka_version"):
@@ -85,7 +96,13 @@ def _value(key: str, text: str) -> Any:
 
 
 def cluster_of(command: Command) -> Simulation:
-    """The cluster of a ``cluster`` command."""
+    """Simulation described by a ``cluster`` command.
+
+    Raises
+    ------
+    InputError
+        For an unknown option or a value that Kafka would not accept.
+    """
     given = command.options
     _check_known(given, _CLUSTER_OPTIONS)
     if "brokers" not in given:
@@ -118,9 +135,10 @@ def cluster_of(command: Command) -> Simulation:
 
 
 def _previews_elr(given: dict[str, str], settings: dict[str, Any]) -> bool:
-    """Whether a controller by itself is asked for the ELR of 3.7 to 3.9, as Kafka's tests are.
+    """Whether a controller-only cluster of 3.7 to 3.9 enables ELR, as Kafka's own tests do.
 
-    No cluster of these versions has it, so that ``Config`` refuses it; the option is taken out.
+    No real cluster of these versions has ELR and ``Config`` rejects it, so the option is removed
+    from ``settings``.
     """
     if "only" not in given or not settings.get("eligible_leader_replicas"):
         return False
@@ -148,10 +166,30 @@ def _racks(text: str | None, brokers: int) -> list[str | None]:
     return racks
 
 
-def topic_of(
-    command: Command, cluster: Simulation, run: Runner
-) -> tuple[ev.CreateTopic, dict[str, str]]:
-    """The new topic of a ``topic`` command, and what it sets in Kafka's spelling."""
+def broker_named(cluster: Simulation, text: str) -> Broker:
+    """Broker with the id written in a command.
+
+    Raises
+    ------
+    InputError
+        If the cluster has no such broker.
+    """
+    ids = [str(b.id) for b in cluster.state.brokers]
+    if text not in ids:
+        raise InputError(f"unknown broker '{text}'; brokers are {', '.join(ids)}")
+    return broker_of(cluster.state, int(text))
+
+
+def brokers_named(cluster: Simulation, text: str) -> Replicas:
+    """Broker ids of a list such as ``1,2,3``, in that order."""
+    ids = tuple(broker_named(cluster, part).id for part in text.split(","))
+    if len(set(ids)) < len(ids):
+        raise InputError(f"a broker is named twice in '{text}'")
+    return ids
+
+
+def topic_of(command: Command, cluster: Simulation) -> tuple[ev.CreateTopic, dict[str, str]]:
+    """CreateTopic event of a ``topic`` command, and the topic configs it sets (dotted names)."""
     given = command.options
     _check_known(given, _TOPIC_OPTIONS)
     name = command.words[0]
@@ -160,7 +198,7 @@ def topic_of(
     if "replicas" in given:
         if "partitions" in given or "replication_factor" in given:
             raise InputError("expected replicas=, or partitions= and replication_factor=, not both")
-        assignment = tuple(run.brokers(cluster, part) for part in given["replicas"].split(";"))
+        assignment = tuple(brokers_named(cluster, part) for part in given["replicas"].split(";"))
         if len({len(replicas) for replicas in assignment}) > 1:
             raise InputError("expected as many replicas for each partition")
     else:
@@ -185,7 +223,7 @@ def topic_of(
 def _placed(
     cluster: Simulation, partitions: int, factor: int, existing: int = 0
 ) -> tuple[Replicas, ...]:
-    """Replicas as the cluster's controller would place them, drawn from seed 0 under KRaft."""
+    """Replica assignment made by the cluster's controller; seed 0 under KRaft."""
     racks = {b.id: b.rack for b in cluster.state.brokers}
     if cluster.settings.kraft:
         fenced = {b.id for b in cluster.state.brokers if b.session != "active"}
@@ -206,7 +244,7 @@ def _placed(
 def alterations_of(
     name: str, command: Command, cluster: Simulation, configs: dict[str, str]
 ) -> list[Any]:
-    """The events of an ``alter`` command; ``configs`` notes what is now set on the topic."""
+    """Events of an ``alter`` command; updates ``configs``, the configs set on the topic."""
     given = command.options
     _check_known(given, (*_TOPIC_SETTINGS, "partitions"))
     if not given:
@@ -240,11 +278,11 @@ def _growth(name: str, text: str, cluster: Simulation) -> ev.GrowTopic:
     return ev.GrowTopic(name, _placed(cluster, wanted - len(existing), factor, len(existing)))
 
 
-def producer_of(command: Command, cluster: Simulation, run: Runner) -> tuple[Config, int | None]:
-    """The settings of a ``produce`` command's producer, and the broker it talks to by force."""
+def producer_of(command: Command, cluster: Simulation) -> tuple[Config, int | None]:
+    """Producer settings of a ``produce`` command, and the broker of its ``via=`` option."""
     given = command.options
     _check_known(given, _PRODUCER_OPTIONS)
     settings = {key: _value(key, text) for key, text in given.items() if key != "via"}
     via = given.get("via")
-    broker = None if via is None else run.broker(cluster, via).id
+    broker = None if via is None else broker_named(cluster, via).id
     return cluster.settings.config.changed(**settings), broker

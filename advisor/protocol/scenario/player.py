@@ -1,6 +1,6 @@
-"""Playing a scenario: from its text, or the path of its file, to a transcript and its differences.
+"""Runs a scenario, from its text or file to a transcript and differences.
 
-Reading the file is the only thing here that touches the world.
+The only module of ``protocol`` with I/O: it reads the scenario file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,35 @@ from advisor.protocol.scenario.language import Command, Scenario, is_expectation
 
 @dataclass(frozen=True)
 class Play:
-    """What came of a scenario.
+    r"""Result of a scenario.
 
     Attributes
     ----------
     transcript : str
-        The scenario with, below each command, what it printed.
+        Scenario text with the actual output below each command, in ``> `` lines.
     differences : tuple of (int, str, str)
-        Line, what was expected there, what was printed (empty: nothing).
+        Line number, expected text and printed text of every line of output that differs from the
+        scenario's ``> `` lines; an empty text means no line. A command without ``> `` lines
+        expects nothing in particular.
+
+    See Also
+    --------
+    play : Runs a scenario.
+
+    Examples
+    --------
+    >>> result = play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 1")
+    >>> result
+    Play(1 differences; line 4: expected 'acked 1', printed 'acked 2')
+    >>> result.ok
+    False
+    >>> result.differences
+    ((4, 'acked 1', 'acked 2'),)
+    >>> print(result.transcript, end="")
+    cluster brokers=1
+    topic t replicas=1
+    produce t-0 2 acks=all
+    > acked 2
     """
 
     transcript: str
@@ -30,7 +51,7 @@ class Play:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was as expected."""
+        """Whether all output was as expected."""
         return not self.differences
 
     def __repr__(self) -> str:
@@ -44,53 +65,97 @@ class Play:
 
 
 def play(source: str | Path) -> Play:
-    r"""Run a scenario on the simulation.
+    r"""Run a scenario on the simulated cluster.
 
     Parameters
     ----------
     source : str or Path
-        The text of a scenario, or the path of its file. A string with a line break, or one that
-        begins with ``cluster ``, is a text.
+        Text of a scenario, or path of its file. A string that contains a line break or begins
+        with ``cluster`` is taken as text.
 
     Returns
     -------
     Play
+        Transcript, and differences from the expected output.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or the scenario is wrong; the message names the line and what
-        was expected.
+        If the file cannot be read or the scenario is invalid. The message names the line and what
+        was expected there.
+
+    See Also
+    --------
+    rewrite : Replaces the expected output of a scenario by the actual output.
 
     Examples
     --------
-    >>> play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all").transcript
-    'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
+    Two of three replicas fail; with ``acks=all`` and min ISR 2 the leader rejects the write:
+
+    >>> text = '''cluster brokers=3 kafka=3.9
+    ... topic t replicas=1,2,3 min_insync_replicas=2
+    ... kill 3
+    ... kill 2
+    ... produce t-0 1 acks=all
+    ... > acked 0 NOT_ENOUGH_REPLICAS'''
+    >>> play(text).ok
+    True
     """
     scenario = parse(text_of(source))
     return played(scenario, Runner().run(scenario))
 
 
 def played(scenario: Scenario, printed: list[list[str]]) -> Play:
-    """What came of a scenario whose commands printed this, whoever ran them."""
+    """Result of a scenario from the output of its commands, simulated or real.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    printed : list of list of str
+        Output lines of each command.
+    """
     return Play(_transcript(scenario, printed), _differences(scenario, printed))
 
 
 def rewrite(source: str | Path) -> str:
-    """The scenario with its expectations replaced by what it prints now.
+    r"""Run a scenario and replace its expected output by the actual output.
 
-    Commands that print nothing have none; comments and empty lines stay as they are.
+    Comments and empty lines are kept.
+
+    Parameters
+    ----------
+    source : str or Path
+        Text of a scenario, or path of its file, as for `play`. A file is not written to.
+
+    Returns
+    -------
+    str
+        Rewritten scenario.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or the scenario is invalid.
+
+    See Also
+    --------
+    play : Runs a scenario and compares its output with the expected output.
+
+    Examples
+    --------
+    >>> rewrite("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 1")
+    'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
     """
     return play(source).transcript
 
 
 def text_of(source: str | Path) -> str:
-    """The text of a scenario given as text or path.
+    """Text of a scenario given as text or path.
 
     Raises
     ------
     InputError
-        If there is no such file or it is not text.
+        If the file cannot be read or is not UTF-8.
     """
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("cluster ")):
         return source
@@ -116,21 +181,21 @@ def _transcript(scenario: Scenario, printed: list[list[str]]) -> str:
 
 
 def _differences(scenario: Scenario, printed: list[list[str]]) -> tuple[tuple[int, str, str], ...]:
-    found: list[tuple[int, str, str]] = []
+    differences: list[tuple[int, str, str]] = []
     for command, texts in zip(scenario.commands, printed, strict=True):
         if command.expected:
-            found.extend(_compared(command, texts))
-    return tuple(found)
+            differences.extend(_compare(command, texts))
+    return tuple(differences)
 
 
-def _compared(command: Command, texts: list[str]) -> list[tuple[int, str, str]]:
-    """Line by line; runs of blanks count as one, so that tabs survive an editor."""
-    found = []
+def _compare(command: Command, texts: list[str]) -> list[tuple[int, str, str]]:
+    """Compare line by line, ignoring the amount of white space (editors replace tabs)."""
+    differences = []
     last = command.expected[-1][0]
     for position in range(max(len(command.expected), len(texts))):
-        here = position < len(command.expected)
-        line, expected = command.expected[position] if here else (last, "")
+        is_expected = position < len(command.expected)
+        line, expected = command.expected[position] if is_expected else (last, "")
         text = texts[position] if position < len(texts) else ""
         if expected.split() != text.split():
-            found.append((line, expected, text))
-    return found
+            differences.append((line, expected, text))
+    return differences

@@ -1,4 +1,4 @@
-"""What scenarios print of a cluster: states, logs, and the columns of ``kafka-topics.sh``."""
+"""Formats scenario output: partition states, logs, ``kafka-topics.sh --describe``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from advisor.protocol.simulation.state import Partition, State, leading, replica
 
 
 def ids(brokers: Iterable[int]) -> str:
-    """Broker ids with commas between."""
+    """Broker ids, comma-separated."""
     return ",".join(str(b) for b in brokers)
 
 
@@ -23,7 +23,7 @@ def _leader(registration: Registration) -> str:
 
 
 def state_line(state: State, partition: Partition) -> str:
-    """``leader=1 epoch=0 replicas=1,2,3 isr=1,2 elr= hw=10``; isr and elr ascending."""
+    """``leader=1 epoch=0 replicas=1,2,3 isr=1,2 elr= hw=10``; ISR and ELR sorted."""
     record = partition.registration
     leader = leading(state, partition)
     hw = "-" if leader is None else str(leader.hw)
@@ -34,7 +34,7 @@ def state_line(state: State, partition: Partition) -> str:
 
 
 def registration_line(record: Registration) -> str:
-    """The controller's record of a partition, lists ascending."""
+    """The controller's partition registration, with sorted lists."""
     recovery = "recovering" if record.recovering else "recovered"
     return (
         f"leader={_leader(record)} leader_epoch={record.leader_epoch} "
@@ -45,7 +45,7 @@ def registration_line(record: Registration) -> str:
 
 
 def log_line(partition: Partition, broker: int) -> str:
-    """``leo=10 epochs=0@0``: a broker's copy; without one, an empty log."""
+    """``leo=10 epochs=0@0`` of a broker's replica; an empty log if it has none."""
     replica = replica_of(partition, broker)
     log = logs.EMPTY if replica is None else replica.log
     epochs = ",".join(f"{entry.epoch}@{entry.start}" for entry in log.epochs)
@@ -53,7 +53,7 @@ def log_line(partition: Partition, broker: int) -> str:
 
 
 def consume_line(state: State, partition: Partition) -> str:
-    """How many records a consumer that starts at offset 0 can read now."""
+    """Number of records that a consumer reading from offset 0 gets now."""
     leader = leading(state, partition)
     if leader is None:
         return f"read 0 {LEADER_NOT_AVAILABLE}"
@@ -63,22 +63,22 @@ def consume_line(state: State, partition: Partition) -> str:
 def describe_lines(
     cluster: Simulation, topic: str, configs: Mapping[str, str], number: int
 ) -> list[str]:
-    """``kafka-topics.sh --describe`` as the cluster's version prints it.
+    """Output of ``kafka-topics.sh --describe`` in the format of the cluster's version.
 
     Parameters
     ----------
     cluster : Simulation
     topic : str
     configs : mapping of str to str
-        What was set on the topic, in Kafka's spelling.
+        Configs set on the topic, with Kafka's dotted names.
     number : int
-        Which topic of the cluster it is; its id (2.8 and newer) is derived from that and the name.
+        Index of the topic in the cluster; with the name it determines the topic id (2.8 and newer).
     """
     version = parse_version(cluster.settings.config.kafka_version)
     partitions = [p for p in cluster.state.partitions if p.topic == topic]
     if version < (0, 8, 1):
         return [_line_080(p) for p in partitions]
-    shown = {**_of_the_cluster(cluster, version), **configs}
+    shown = {**_broker_configs(cluster, version), **configs}
     set_here = ",".join(f"{key}={value}" for key, value in sorted(shown.items()))
     first = partitions[0].registration
     factor = len(first.replicas) - (len(first.adding) if version >= (2, 4) else 0)
@@ -93,11 +93,11 @@ def describe_lines(
     return ["\t".join(cells), *(_line(p, version, kraft) for p in partitions)]
 
 
-def _of_the_cluster(cluster: Simulation, version: tuple[int, ...]) -> dict[str, str]:
-    """What the tool shows of a topic that sets nothing: since it asks brokers, their settings too.
+def _broker_configs(cluster: Simulation, version: tuple[int, ...]) -> dict[str, str]:
+    """Broker and cluster configs that the tool lists for every topic (2.2 and newer).
 
-    With ELR every cluster has a min.insync.replicas of its own, which Kafka writes when the feature
-    is switched on (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
+    Enabling ELR writes a cluster-level min.insync.replicas
+    (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
     """
     config = cluster.settings.config
     keys = {"min_insync_replicas", "unclean_leader_election_enable"} & config.explicit
@@ -127,14 +127,14 @@ def _line(partition: Partition, version: tuple[int, ...], kraft: bool) -> str:
             f"\tAdding Replicas: {ids(record.adding)}\tRemoving Replicas: {ids(record.removing)}"
         )
     if version >= (3, 8):
-        # Only a KRaft broker answers for the ELR; of others the tool knows nothing.
+        # Only KRaft brokers return the ELR; for others the tool prints N/A.
         elr, known = (ids(record.elr), ids(record.last_known_elr)) if kraft else ("N/A", "N/A")
         line += f"\tElr: {elr}\tLastKnownElr: {known}"
     return line
 
 
 def topic_id(topic: str, number: int) -> str:
-    """A topic id in Kafka's spelling (22 characters), the same in every run."""
+    """Topic id in Kafka's base64 format (22 characters), the same in every run."""
     digest = hashlib.sha256(f"{number} {topic}".encode()).digest()[:16]
     text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
     return text if not text.startswith("-") else "A" + text[1:]
