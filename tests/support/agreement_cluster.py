@@ -26,7 +26,7 @@ from advisor.protocol.simulation.state import (
     Settings,
     State,
     broker_of,
-    leading,
+    current_leader,
     replica_of,
 )
 from advisor.reliability.partition import reduced_state as red
@@ -122,7 +122,7 @@ class Cluster:
     @property
     def leader(self) -> int:
         """The slot that leads and is up."""
-        led = leading(self.state, self.partition)
+        led = current_leader(self.state, self.partition)
         return NO_LEADER if led is None else led.broker
 
     def apply(self, event: object) -> None:

@@ -11,7 +11,12 @@ from typing import NamedTuple
 from advisor.protocol.exploration.state_equivalence import canonical_state, period_of
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import REST_MS
-from advisor.protocol.simulation.scheduler import MOST_STEPS, next_event, restless, run_for
+from advisor.protocol.simulation.scheduler import (
+    MAX_STEPS,
+    next_event,
+    no_quiescence_error,
+    run_for,
+)
 from advisor.protocol.simulation.state import Settings, State
 from advisor.protocol.simulation.step import step
 
@@ -79,8 +84,8 @@ class QuiescenceCache:
             if event is None:
                 known.rest = self._at_rest(state)
                 break
-            if len(passed) >= MOST_STEPS:
-                raise restless(state, event)
+            if len(passed) >= MAX_STEPS:
+                raise no_quiescence_error(state, event)
             passed.append(known)
             state, _ = step(state, event, self._settings)
             known.following = state

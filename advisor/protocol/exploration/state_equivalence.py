@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import lcm
 
 from advisor.protocol.rules.partition_registration import Registration, Replicas
-from advisor.protocol.simulation.fetch import accepts, source_of
+from advisor.protocol.simulation.fetch import accepts, fetch_source
 from advisor.protocol.simulation.isr_expiration import period_ms
 from advisor.protocol.simulation.state import (
     LEADER,
@@ -146,7 +146,7 @@ def _fetches(
     Whatever ends its fetches notes the time of that, so that the times of earlier ones are idle.
     """
     follower = replica_of(partition, broker)
-    if follower is None or source_of(state, partition, follower) is not leader:
+    if follower is None or fetch_source(state, partition, follower) is not leader:
         return False
     return accepts(leader, follower, settings)
 

@@ -58,20 +58,20 @@ def hash_map_order(hashes: Iterable[int]) -> list[int]:
     """
     spread = [code ^ (code >> 16) for code in hashes]
     capacity = _INITIAL_CAPACITY
-    filled: Counter[int] = Counter()
+    bucket_sizes: Counter[int] = Counter()
     for count, code in enumerate(spread, start=1):
-        filled[code & (capacity - 1)] += 1
-        crowded = filled[code & (capacity - 1)] > _TREEIFY_THRESHOLD
-        if crowded and capacity >= _MIN_TREEIFY_CAPACITY:
+        bucket_sizes[code & (capacity - 1)] += 1
+        overflows = bucket_sizes[code & (capacity - 1)] > _TREEIFY_THRESHOLD
+        if overflows and capacity >= _MIN_TREEIFY_CAPACITY:
             raise InputError(
                 f"{_TREEIFY_THRESHOLD + 1} rack names share one bucket of Java's hash table of "
                 f"{capacity}: the order in which Kafka walks them cannot be repeated. "
                 "Rename one of them."
             )
         # A crowded small table doubles at once, and may double again for the number of keys.
-        grown = capacity * 2 if crowded else capacity
+        grown = capacity * 2 if overflows else capacity
         grown = grown * 2 if count > grown * _LOAD_FACTOR else grown
         if grown != capacity:
             capacity = grown
-            filled = Counter(code & (capacity - 1) for code in spread[:count])
+            bucket_sizes = Counter(code & (capacity - 1) for code in spread[:count])
     return sorted(range(len(spread)), key=lambda position: spread[position] & (capacity - 1))

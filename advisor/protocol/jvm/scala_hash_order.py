@@ -22,7 +22,7 @@ Hash = Callable[[str], int]
 
 _MASK = 0xFFFFFFFF
 _FIRST_TABLE = 16
-_LARGEST_LISTED = 4
+_LARGEST_UNHASHED = 4
 _BITS_PER_LEVEL = 5
 
 
@@ -41,15 +41,15 @@ def immutable_order(keys: Sequence[str], scala: str = SCALA_2_12) -> list[str]:
     Up to four keys keep their order. More make a trie of 32-way nodes on the mixed hash, lowest
     bits first. Scala 2.13 walks a node's own keys before its subtrees.
     """
-    if len(keys) <= _LARGEST_LISTED:
+    if len(keys) <= _LARGEST_UNHASHED:
         return list(keys)
-    return _walk(list(keys), 0, scala == SCALA_2_13)
+    return _trie_order(list(keys), 0, scala == SCALA_2_13)
 
 
 def mutable_order(
     keys: Sequence[str],
     scala: str = SCALA_2_12,
-    together: int = 0,
+    initial_keys: int = 0,
     hash_code: Hash = string_hash,
 ) -> list[str]:
     """Return the keys as ``mutable.Map`` walks them.
@@ -67,11 +67,11 @@ def mutable_order(
         The unsigned hash code of a key; a string's by default.
     """
     if scala == SCALA_2_13:
-        return _mutable_2_13(keys, together, hash_code)
+        return _mutable_2_13(keys, initial_keys, hash_code)
     return _mutable_2_12(keys, hash_code)
 
 
-def _mixed(code: int) -> int:
+def _improve(code: int) -> int:
     """The hash of the immutable maps, the same in 2.12 and 2.13."""
     code = (code + (~(code << 9) & _MASK)) & _MASK
     code ^= code >> 14
@@ -79,17 +79,17 @@ def _mixed(code: int) -> int:
     return code ^ (code >> 10)
 
 
-def _walk(keys: list[str], level: int, own_first: bool) -> list[str]:
+def _trie_order(keys: list[str], level: int, own_first: bool) -> list[str]:
     slots: dict[int, list[str]] = {}
     for key in keys:
-        slot = (_mixed(string_hash(key)) >> (_BITS_PER_LEVEL * level)) & 31
+        slot = (_improve(string_hash(key)) >> (_BITS_PER_LEVEL * level)) & 31
         slots.setdefault(slot, []).append(key)
     order = sorted(slots, key=lambda slot: (own_first and len(slots[slot]) > 1, slot))
-    found: list[str] = []
+    result: list[str] = []
     for slot in order:
-        inside = slots[slot]
-        found += inside if len(inside) == 1 else _walk(inside, level + 1, own_first)
-    return found
+        members = slots[slot]
+        result += members if len(members) == 1 else _trie_order(members, level + 1, own_first)
+    return result
 
 
 def _mutable_2_12(keys: Sequence[str], hash_code: Hash) -> list[str]:
@@ -101,10 +101,10 @@ def _mutable_2_12(keys: Sequence[str], hash_code: Hash) -> list[str]:
         if count > size * 3 // 4:
             size *= 2
             grown: dict[int, list[str]] = {}
-            for moved in _from_the_end(table):
+            for moved in _last_bucket_first(table):
                 grown.setdefault(_bucket_2_12(hash_code(moved), size), []).insert(0, moved)
             table = grown
-    return _from_the_end(table)
+    return _last_bucket_first(table)
 
 
 def _bucket_2_12(code: int, size: int) -> int:
@@ -117,16 +117,16 @@ def _bucket_2_12(code: int, size: int) -> int:
     return rotated >> (32 - (size - 1).bit_length())
 
 
-def _from_the_end(table: dict[int, list[str]]) -> list[str]:
+def _last_bucket_first(table: dict[int, list[str]]) -> list[str]:
     return [key for bucket in sorted(table, reverse=True) for key in table[bucket]]
 
 
-def _mutable_2_13(keys: Sequence[str], together: int, hash_code: Hash) -> list[str]:
+def _mutable_2_13(keys: Sequence[str], initial_keys: int, hash_code: Hash) -> list[str]:
     """Buckets from the first on; inside a bucket by signed hash."""
     size = _FIRST_TABLE
-    if together:
-        wanted = (together + 1) * 4 // 3
-        size = 2 ** (max(wanted - 1, 4).bit_length())
+    if initial_keys:
+        capacity = (initial_keys + 1) * 4 // 3
+        size = 2 ** (max(capacity - 1, 4).bit_length())
     while len(keys) >= size * 3 // 4:
         size *= 2
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from advisor.protocol.log import leader_epoch_cache as epoch_cache
+from advisor.protocol.log import leader_epoch_cache
 from advisor.protocol.log.leader_epoch_cache import Epochs
 
 
@@ -62,7 +62,7 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
         if run.length == 0:
             continue
         if with_epochs and (not cache or cache[-1].epoch != run.epoch):
-            cache = epoch_cache.assign(cache, run.epoch, leo)
+            cache = leader_epoch_cache.assign(cache, run.epoch, leo)
         leo += run.length
         last = kept[-1] if kept else None
         if last and last.epoch == run.epoch and last.first + last.length == run.first:
@@ -74,7 +74,7 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
 
 def begin_epoch(log: Log, epoch: int) -> Log:
     """A new leader notes its epoch's start before its first record (KAFKA-7415, 2.1)."""
-    return log._replace(epochs=epoch_cache.assign(log.epochs, epoch, log.leo))
+    return log._replace(epochs=leader_epoch_cache.assign(log.epochs, epoch, log.leo))
 
 
 def truncate(log: Log, end: int) -> Log:
@@ -90,35 +90,35 @@ def truncate(log: Log, end: int) -> Log:
         leo=end,
         flushed=min(log.flushed, end),
         checkpoint=min(log.checkpoint, end),
-        epochs=epoch_cache.truncate_from_end(log.epochs, end),
+        epochs=leader_epoch_cache.truncate_from_end(log.epochs, end),
     )
 
 
 def drop_empty_epoch(log: Log) -> Log:
     """The log without an epoch that has no record, as it is after loading it from disk."""
-    kept = epoch_cache.truncate_from_end(log.epochs, log.leo)
+    kept = leader_epoch_cache.truncate_from_end(log.epochs, log.leo)
     return log if kept == log.epochs else log._replace(epochs=kept)
 
 
 def records(log: Log, start: int, end: int) -> Runs:
     """The records at offsets ``start`` up to, not including, ``end``."""
-    found = []
+    selected = []
     offset = 0
     for run in log.runs:
         low, high = max(start, offset), min(end, offset + run.length)
         if low < high:
-            found.append(Run(run.epoch, run.first + low - offset, high - low))
+            selected.append(Run(run.epoch, run.first + low - offset, high - low))
         offset += run.length
         if offset >= end:
             break
-    return tuple(found)
+    return tuple(selected)
 
 
 def epoch_at(log: Log, offset: int) -> int:
     """The epoch in which the record at an offset was written; -1 past the end."""
     for run in records(log, offset, offset + 1):
         return run.epoch
-    return epoch_cache.UNDEFINED
+    return leader_epoch_cache.UNDEFINED
 
 
 def flush(log: Log) -> Log:

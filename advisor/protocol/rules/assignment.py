@@ -142,7 +142,7 @@ def _modulo(
     brokers: Mapping[int, str | None], numbers: range, replication_factor: int
 ) -> list[list[int]]:
     """Put replica j of partition i on broker (i + j) mod n of the sorted brokers."""
-    _refuse(len(brokers), len(numbers), replication_factor)
+    _check_counts(len(brokers), len(numbers), replication_factor)
     order = sorted(brokers)
     return [
         [order[(partition + replica) % len(order)] for replica in range(replication_factor)]
@@ -159,7 +159,7 @@ def _alternated(
     draws: Draws,
 ) -> list[list[int]]:
     """Go round the brokers for the leaders; every full round shifts the followers further."""
-    _refuse(len(brokers), len(numbers), replication_factor)
+    _check_counts(len(brokers), len(numbers), replication_factor)
     order = rack_alternated_brokers(brokers)
     size = len(order)
     start = draws.next_int(size) if start_index is None else start_index
@@ -176,11 +176,11 @@ def _alternated(
         circle = order[leader + 1 :] + order[:leader]
         entry = shift * stride % len(circle) if circle else 0
         others = circle[entry:] + circle[:entry]
-        placed.append(_followed(order[leader], others, racks, replication_factor))
+        placed.append(_with_followers(order[leader], others, racks, replication_factor))
     return placed
 
 
-def _followed(
+def _with_followers(
     leader: int, others: Sequence[int], racks: Mapping[int, str], replication_factor: int
 ) -> list[int]:
     """Take followers round `others`: a rack again only when every rack has a replica."""
@@ -197,7 +197,7 @@ def _followed(
     return replicas
 
 
-def _refuse(brokers: int, partitions: int, replication_factor: int) -> None:
+def _check_counts(brokers: int, partitions: int, replication_factor: int) -> None:
     """Refuse what AdminUtils refuses, in its words and its order."""
     if partitions <= 0:
         raise InputError("Number of partitions must be larger than 0.")

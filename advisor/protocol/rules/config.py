@@ -79,23 +79,23 @@ class Config:
         given = frozenset(
             f.name for f in fields(self) if f.init and getattr(self, f.name) is not None
         )
-        self._put("explicit", given)
-        self._refuse_unknown()
-        self._put("acks", _acks(self._value("acks")))
-        for name, least, most in _INTEGERS:
-            self._put(name, _integer(name, self._value(name), least, most))
+        self._set("explicit", given)
+        self._check_options_exist()
+        self._set("acks", _acks(self._given_or_default("acks")))
+        for name, lower, upper in _INTEGERS:
+            self._set(name, _integer(name, self._given_or_default(name), lower, upper))
         rules = rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
-        self._put("mode", rules.mode)
-        self._put("eligible_leader_replicas", rules.eligible_leader_replicas)
+        self._set("mode", rules.mode)
+        self._set("eligible_leader_replicas", rules.eligible_leader_replicas)
         for name in ("unclean_leader_election_enable", "enable_idempotence"):
-            self._put(name, _boolean(name, self._value(name)))
+            self._set(name, _boolean(name, self._given_or_default(name)))
         if rules.unclean_only and not self.unclean_leader_election_enable:
             raise ConfigError(
                 f"Kafka {self.kafka_version} always elects uncleanly; "
                 "unclean_leader_election_enable=False needs 0.8.2 or newer"
             )
-        self._put("delivery_timeout_ms", self._delivery_timeout_ms())
-        self._put("enable_idempotence", self._idempotence())
+        self._set("delivery_timeout_ms", self._delivery_timeout_ms())
+        self._set("enable_idempotence", self._idempotence())
 
     @property
     def rules(self) -> Rules:
@@ -119,12 +119,12 @@ class Config:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def __repr__(self) -> str:
-        shown = ", ".join(
+        options = ", ".join(
             f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name in self.explicit
         )
-        return f"Config({shown})"
+        return f"Config({options})"
 
-    def _value(self, name: str) -> object:
+    def _given_or_default(self, name: str) -> object:
         """What is given; else what the producer takes if asked for idempotence; else the default.
 
         Source: ``KafkaProducer.configureAcks``, ``configureRetries``, ``configureInflightRequests``
@@ -133,17 +133,17 @@ class Config:
         given = getattr(self, name)
         if given is not None:
             return given
-        if self.enable_idempotence is True and self._was_asked_for():
+        if self.enable_idempotence is True and self._idempotence_is_explicit():
             if name in ("acks", "retries"):
                 return {"acks": "all", "retries": MAX_INT}[name]
             if name == "max_in_flight_requests_per_connection" and not self._is_at_least("1.0"):
                 return 1
         return default(name, self.kafka_version)
 
-    def _was_asked_for(self) -> bool:
+    def _idempotence_is_explicit(self) -> bool:
         return "enable_idempotence" in self.explicit
 
-    def _refuse_unknown(self) -> None:
+    def _check_options_exist(self) -> None:
         """A producer option that this version does not know would be ignored: better say so."""
         for name, since in _PRODUCER_OPTIONS_SINCE:
             if getattr(self, name) and not self._is_at_least(since):
@@ -152,7 +152,7 @@ class Config:
                     f"{self.kafka_version} does not know it"
                 )
 
-    def _put(self, name: str, value: object) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def _delivery_timeout_ms(self) -> int | None:
@@ -161,36 +161,36 @@ class Config:
             return None
         assert self.linger_ms is not None
         assert self.request_timeout_ms is not None
-        least = min(self.linger_ms + self.request_timeout_ms, MAX_INT)
-        if self.delivery_timeout_ms >= least:
+        lower = min(self.linger_ms + self.request_timeout_ms, MAX_INT)
+        if self.delivery_timeout_ms >= lower:
             return self.delivery_timeout_ms
         if "delivery_timeout_ms" in self.explicit:
             raise ConfigError(
                 f"delivery_timeout_ms={self.delivery_timeout_ms} must be at least linger_ms + "
-                f"request_timeout_ms = {least}"
+                f"request_timeout_ms = {lower}"
             )
-        return least
+        return lower
 
     def _idempotence(self) -> bool:
         """Kafka's rule: a wish that cannot be is an error, a default that cannot be is off."""
         assert self.max_in_flight_requests_per_connection is not None
         in_flight = self.max_in_flight_requests_per_connection
-        most = 5 if self._is_at_least("1.0") else 1
+        upper = 5 if self._is_at_least("1.0") else 1
         if not self.enable_idempotence:
             return False
         reasons = [
             (self.acks != "all", f'acks={self.acks} (it needs acks="all")'),
             (self.retries == 0, "retries=0 (it needs retries above 0)"),
             (
-                in_flight > most,
-                f"max_in_flight_requests_per_connection={in_flight} (at most {most})",
+                in_flight > upper,
+                f"max_in_flight_requests_per_connection={in_flight} (at most {upper})",
             ),
         ]
-        against = [text for applies, text in reasons if applies]
-        always = in_flight > most and self._is_at_least("4.0")
-        if against and (self._was_asked_for() or always):
-            raise ConfigError(f"enable_idempotence=True conflicts with {' and '.join(against)}")
-        return not against
+        conflicts = [text for applies, text in reasons if applies]
+        rejects_default = in_flight > upper and self._is_at_least("4.0")
+        if conflicts and (self._idempotence_is_explicit() or rejects_default):
+            raise ConfigError(f"enable_idempotence=True conflicts with {' and '.join(conflicts)}")
+        return not conflicts
 
     def _is_at_least(self, version: str) -> bool:
         return parse_version(self.kafka_version) >= parse_version(version)
@@ -232,22 +232,22 @@ _PRODUCER_OPTIONS_SINCE: tuple[tuple[str, str], ...] = (
 
 
 def _acks(value: object) -> str | int:
-    written = value if isinstance(value, str) else shown(value)
-    known = _ACKS.get(written.strip().lower()) if not isinstance(value, bool) else None
-    if known is None:
+    text = value if isinstance(value, str) else shown(value)
+    acks = _ACKS.get(text.strip().lower()) if not isinstance(value, bool) else None
+    if acks is None:
         raise ConfigError(
-            f"acks={written[:20]} is not a Kafka setting; write acks=all, acks=1 or acks=0"
+            f"acks={text[:20]} is not a Kafka setting; write acks=all, acks=1 or acks=0"
         )
-    return known
+    return acks
 
 
-def _integer(name: str, value: object, least: int, most: int) -> int | None:
+def _integer(name: str, value: object, lower: int, upper: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
         raise ConfigError(f"{name}={shown(value)} must be a whole number")
-    if not least <= value <= most:
-        raise ConfigError(f"{name}={shown(value)} must lie between {least} and {most}")
+    if not lower <= value <= upper:
+        raise ConfigError(f"{name}={shown(value)} must lie between {lower} and {upper}")
     return value
 
 

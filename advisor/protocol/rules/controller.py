@@ -84,7 +84,7 @@ def broker_stopping(
         chosen = election.zookeeper_controlled_shutdown(registration, active, (broker,))
         if chosen is None:
             return registration
-        return _written(registration, *chosen)
+        return _zookeeper_write(registration, *chosen)
     return _zookeeper_remove(registration, broker)
 
 
@@ -119,7 +119,7 @@ def broker_registered_unclean(
     if broker not in registration.isr and broker not in registration.elr:
         return registration
     isr = _without(registration.isr, broker)
-    return _kraft(registration, active, policy, isr=isr, lost=(broker,))
+    return _kraft(registration, active, policy, isr=isr, unclean_shutdowns=(broker,))
 
 
 def isr_proposed(
@@ -148,9 +148,9 @@ def elected_by_operator(
         preferred = election.zookeeper_preferred(registration, active)
         if preferred is None or preferred == registration.leader:
             return registration
-        return _written(registration, preferred, registration.isr)
+        return _zookeeper_write(registration, preferred, registration.isr)
     chosen = election.zookeeper_offline(registration, active, True, policy.rules)
-    return registration if chosen is None else _written(registration, *chosen)
+    return registration if chosen is None else _zookeeper_write(registration, *chosen)
 
 
 def _kraft(
@@ -160,7 +160,7 @@ def _kraft(
     *,
     isr: Replicas | None = None,
     recovering: bool | None = None,
-    lost: Replicas = (),
+    unclean_shutdowns: Replicas = (),
 ) -> Registration:
     """A change that the KRaft controller makes by itself, with the topic's own election."""
     return election.kraft_change(
@@ -171,7 +171,7 @@ def _kraft(
         kind=policy.automatic_election,
         isr=isr,
         recovering=recovering,
-        lost=lost,
+        unclean_shutdowns=unclean_shutdowns,
     )
 
 
@@ -183,7 +183,7 @@ def _zookeeper_elect(
     registration: Registration, live: frozenset[int], policy: Policy
 ) -> Registration:
     chosen = election.zookeeper_offline(registration, live, policy.unclean, policy.rules)
-    return registration if chosen is None else _written(registration, *chosen)
+    return registration if chosen is None else _zookeeper_write(registration, *chosen)
 
 
 def _zookeeper_remove(registration: Registration, broker: int) -> Registration:
@@ -193,10 +193,10 @@ def _zookeeper_remove(registration: Registration, broker: int) -> Registration:
     leader = NO_LEADER if registration.leader == broker else registration.leader
     if (leader, isr) == (registration.leader, registration.isr):
         return registration
-    return _written(registration, leader, isr)
+    return _zookeeper_write(registration, leader, isr)
 
 
-def _written(registration: Registration, leader: int, isr: Replicas) -> Registration:
+def _zookeeper_write(registration: Registration, leader: int, isr: Replicas) -> Registration:
     """What the ZooKeeper controller writes; every write raises the leader epoch."""
     return replace(
         registration,

@@ -87,7 +87,7 @@ def next_eligible(
     registration: Registration,
     isr: Replicas,
     min_isr: int,
-    lost: Collection[int],
+    unclean_shutdowns: Collection[int],
     rules: Rules,
 ) -> Replicas:
     """The ELR after the ISR becomes ``isr`` (KIP-966).
@@ -97,7 +97,7 @@ def next_eligible(
     """
     if not rules.eligible_leader_replicas or len(isr) >= min_isr:
         return ()
-    candidates = {*registration.elr, *registration.isr} - set(isr) - set(lost)
+    candidates = {*registration.elr, *registration.isr} - set(isr) - set(unclean_shutdowns)
     return tuple(sorted(candidates))
 
 
@@ -113,7 +113,7 @@ def kraft_change(
     adding: Replicas | None = None,
     removing: Replicas | None = None,
     recovering: bool | None = None,
-    lost: Collection[int] = (),
+    unclean_shutdowns: Collection[int] = (),
 ) -> Registration:
     """One change of a partition as the KRaft controller makes it.
 
@@ -138,31 +138,32 @@ def kraft_change(
     Registration
         The very same object if nothing changes; then no epoch moves either.
     """
-    proposed = _asked_for(registration, isr, replicas, adding, removing)
-    settled = _complete_reassignment(proposed, rules)
-    elr = next_eligible(registration, settled.isr, min_isr, lost, rules)
-    moved = registration
-    if settled.replicas != registration.replicas:
-        moved = replace(registration, replicas=settled.replicas)
-    leader, unclean = choose(moved, settled.isr, elr, active, kind, rules)
-    new_isr, elr = _under(leader, unclean, settled.isr, elr, registration, rules)
-    stranger = unclean and leader != registration.leader and rules.leader_recovery_state
+    proposed = _proposal(registration, isr, replicas, adding, removing)
+    completed = _complete_reassignment(proposed, rules)
+    elr = next_eligible(registration, completed.isr, min_isr, unclean_shutdowns, rules)
+    reassigned = registration
+    if completed.replicas != registration.replicas:
+        reassigned = replace(registration, replicas=completed.replicas)
+    leader, unclean = choose(reassigned, completed.isr, elr, active, kind, rules)
+    new_isr, elr = _isr_and_elr_under(leader, unclean, completed.isr, elr, registration, rules)
+    needs_recovery = unclean and leader != registration.leader and rules.leader_recovery_state
     changed = Registration(
-        replicas=settled.replicas,
+        replicas=completed.replicas,
         isr=new_isr,
         leader=leader,
         elr=elr,
         last_known_elr=_next_last_known(registration, new_isr, leader, rules),
         leader_epoch=registration.leader_epoch,
         partition_epoch=registration.partition_epoch,
-        recovering=stranger or (registration.recovering if recovering is None else recovering),
-        adding=settled.adding,
-        removing=settled.removing,
+        recovering=needs_recovery
+        or (registration.recovering if recovering is None else recovering),
+        adding=completed.adding,
+        removing=completed.removing,
     )
-    return _numbered(registration, changed, rules)
+    return _with_epochs(registration, changed, rules)
 
 
-def _under(
+def _isr_and_elr_under(
     leader: int,
     unclean: bool,
     isr: Replicas,
@@ -183,7 +184,7 @@ def _under(
     return isr, elr
 
 
-def _numbered(before: Registration, after: Registration, rules: Rules) -> Registration:
+def _with_epochs(before: Registration, after: Registration, rules: Rules) -> Registration:
     """A change with its epochs; the record of before where nothing changed.
 
     Any change raises the partition epoch. The leader epoch rises with a new leader, with a
@@ -191,14 +192,14 @@ def _numbered(before: Registration, after: Registration, rules: Rules) -> Regist
     """
     if after == before:
         return before
-    leads_anew = (
+    bumps_leader_epoch = (
         after.leader != before.leader
         or not set(after.replicas) >= set(before.replicas)
         or (rules.epoch_bump_on_isr_shrink and not set(after.isr) >= set(before.isr))
     )
     return replace(
         after,
-        leader_epoch=before.leader_epoch + leads_anew,
+        leader_epoch=before.leader_epoch + bumps_leader_epoch,
         partition_epoch=before.partition_epoch + 1,
     )
 
@@ -214,7 +215,7 @@ class _Proposal:
         self.isr, self.replicas, self.adding, self.removing = isr, replicas, adding, removing
 
 
-def _asked_for(
+def _proposal(
     registration: Registration,
     isr: Replicas | None,
     replicas: Replicas | None,
@@ -230,23 +231,23 @@ def _asked_for(
     )
 
 
-def _complete_reassignment(asked: _Proposal, rules: Rules) -> _Proposal:
+def _complete_reassignment(proposal: _Proposal, rules: Rules) -> _Proposal:
     """Finish a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
 
     Every added replica must be in the ISR, and at least one member of the target. From 3.8 to 4.2
     the whole target must (KAFKA-15665); since 4.3 only where more replicas go than come
     (KAFKA-19975), so that a dead member of the target no longer holds up a move.
     """
-    if not asked.adding and not asked.removing:
-        return asked
-    isr = tuple(r for r in asked.isr if r not in asked.removing)
-    target = tuple(r for r in asked.replicas if r not in asked.removing)
+    if not proposal.adding and not proposal.removing:
+        return proposal
+    isr = tuple(r for r in proposal.isr if r not in proposal.removing)
+    target = tuple(r for r in proposal.replicas if r not in proposal.removing)
     waits_for = rules.reassignment_waits_for
-    needed = set(target if waits_for == "target" else asked.adding)
-    if waits_for == "added_unless_fewer" and len(asked.adding) < len(asked.removing):
+    needed = set(target if waits_for == "target" else proposal.adding)
+    if waits_for == "added_unless_fewer" and len(proposal.adding) < len(proposal.removing):
         needed |= set(target)
     if not isr or not target or not needed <= set(isr):
-        return asked
+        return proposal
     return _Proposal(isr, target, (), ())
 
 
@@ -258,16 +259,16 @@ def _next_last_known(
     Since 4.1 it is stored whenever a partition loses its leader (KAFKA-19522); the two differ
     where a fenced member stays in the ISR.
     """
-    known = registration.last_known_elr
+    last_known = registration.last_known_elr
     if not rules.eligible_leader_replicas:
-        return known
+        return last_known
     if leader != NO_LEADER:
         return ()
     if rules.last_known_leader_must_be_active:
-        stores = registration.leader != NO_LEADER and not known
+        stores = registration.leader != NO_LEADER and not last_known
     else:
-        stores = not isr and isr != registration.isr and known != (registration.leader,)
-    return (registration.leader,) if stores else known
+        stores = not isr and isr != registration.isr and last_known != (registration.leader,)
+    return (registration.leader,) if stores else last_known
 
 
 def zookeeper_offline(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from advisor.protocol.rules.versions import Rules
 
 NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
-_FULL = 0.75  # Of a Scala HashSet, before it grows.
+_LOAD_FACTOR = 0.75  # Of a Scala HashSet, before it grows.
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
 
 
@@ -28,7 +28,7 @@ def needs_whole_isr(acks: str | int) -> bool:
     return acks == "all"
 
 
-def joined(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
+def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
     """The ISR that a leader proposes when a follower joins, in the order that it is sent in.
 
     The controller keeps that order, and ``kafka-topics.sh --describe`` shows it. Until 4.1 it is
@@ -46,27 +46,29 @@ def joined(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
     """
     members = (*isr, broker)
     # ``HashSet.from``: as many buckets as the members need, eight at least.
-    needed = int((len(members) + 1) / _FULL)
-    return _walked(members, _power_of_two(max(5, needed))) if rules.isr_by_bucket else members
+    needed = int((len(members) + 1) / _LOAD_FACTOR)
+    return (
+        _hash_set_order(members, _power_of_two(max(5, needed))) if rules.isr_by_bucket else members
+    )
 
 
-def shrunk(isr: tuple[int, ...], late: Collection[int], rules: Rules) -> tuple[int, ...]:
+def shrunk_isr(isr: tuple[int, ...], out_of_sync: Collection[int], rules: Rules) -> tuple[int, ...]:
     """The ISR that a leader proposes without those that lag; in order as for `joined`.
 
     Source: ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
     """
-    members = tuple(b for b in isr if b not in late)
-    grown = 16
-    while len(members) >= grown * _FULL:
-        grown *= 2
-    return _walked(members, grown) if rules.isr_by_bucket else members
+    members = tuple(b for b in isr if b not in out_of_sync)
+    buckets = 16
+    while len(members) >= buckets * _LOAD_FACTOR:
+        buckets *= 2
+    return _hash_set_order(members, buckets) if rules.isr_by_bucket else members
 
 
 def _power_of_two(least: int) -> int:
     return int(1 << (least - 1).bit_length())
 
 
-def _walked(members: tuple[int, ...], buckets: int) -> tuple[int, ...]:
+def _hash_set_order(members: tuple[int, ...], buckets: int) -> tuple[int, ...]:
     """As Scala's mutable ``HashSet`` walks broker ids: by bucket, and by hash in each."""
     return tuple(sorted(members, key=lambda b: ((b ^ b >> 16) % buckets, b ^ b >> 16)))
 

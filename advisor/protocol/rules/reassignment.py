@@ -33,7 +33,7 @@ def begin(
             removing=removing or None,
             adding=adding or None,
         )
-    begun = replace(
+    started = replace(
         registration,
         replicas=(*target, *removing),
         adding=adding,
@@ -41,7 +41,7 @@ def begin(
         leader_epoch=registration.leader_epoch + 1,
         partition_epoch=registration.partition_epoch + 1,
     )
-    return zookeeper_finish(begun, active)
+    return zookeeper_finish(started, active)
 
 
 def zookeeper_finish(registration: Registration, live: frozenset[int]) -> Registration:
@@ -105,7 +105,7 @@ def cancel(
     )
 
 
-def without_eligible(registration: Registration) -> Registration:
+def clear_elr(registration: Registration) -> Registration:
     """The record after min.insync.replicas changed: no ELR, no last known leader (KIP-966)."""
     if not registration.elr and not registration.last_known_elr:
         return registration

@@ -56,7 +56,7 @@ class _Rack:
         return self.fenced.take(epoch) if broker is None else broker
 
 
-def _grouped(brokers: Mapping[int, str | None], fenced: frozenset[int]) -> list[_Rack]:
+def _group_by_rack(brokers: Mapping[int, str | None], fenced: frozenset[int]) -> list[_Rack]:
     """Group the brokers by rack; racks in the order in which they are first met."""
     racks: dict[str | None, _Rack] = {}
     for broker, name in brokers.items():
@@ -125,21 +125,23 @@ def place_striped(
         In Kafka's words, when a number is not positive, every broker is fenced or there are
         too few brokers (its InvalidReplicationFactorException, InvalidPartitionsException).
     """
-    _refuse(brokers.keys(), fenced, partitions, replication_factor)
-    met = _grouped(brokers, fenced)
+    _check_request(brokers.keys(), fenced, partitions, replication_factor)
+    grouped = _group_by_rack(brokers, fenced)
     # Java walks its hash map both to draw the offsets and to shuffle, but sorts for the walk.
-    hashed = [met[i] for i in hash_map_order(optional_string_hash(rack.name) for rack in met)]
-    for rack in hashed:
+    hash_ordered = [
+        grouped[i] for i in hash_map_order(optional_string_hash(rack.name) for rack in grouped)
+    ]
+    for rack in hash_ordered:
         rack.fenced.prepare(random)
         rack.unfenced.prepare(random)
-    racks = sorted(met, key=_sorting_key)
+    racks = sorted(grouped, key=_sorting_key)
     offset = random.next_int(len(racks))
     unfenced = sum(len(rack.unfenced.brokers) for rack in racks)
     epoch = 0
     placed = []
     for _ in range(partitions):
         if epoch == unfenced and unfenced > 1:
-            _shuffle(racks, hashed, random)
+            _shuffle(racks, hash_ordered, random)
             epoch = 0
         offset %= len(racks)
         placed.append(_replicas(racks[offset:] + racks[:offset], replication_factor, epoch))
@@ -148,15 +150,15 @@ def place_striped(
     return placed
 
 
-def _shuffle(racks: list[_Rack], hashed: list[_Rack], random: Draws) -> None:
+def _shuffle(racks: list[_Rack], hash_ordered: list[_Rack], random: Draws) -> None:
     """Shuffle the order of the racks, then the brokers of each rack, fenced ones first."""
     shuffle(racks, random)
-    for rack in hashed:
+    for rack in hash_ordered:
         shuffle(rack.fenced.brokers, random)
         shuffle(rack.unfenced.brokers, random)
 
 
-def _refuse(
+def _check_request(
     brokers: Set[int], fenced: frozenset[int], partitions: int, replication_factor: int
 ) -> None:
     """Refuse what the controller refuses, in its words and its order."""

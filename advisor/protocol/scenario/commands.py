@@ -251,7 +251,7 @@ def _register(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
     shutdown = command.words[1]
     if shutdown not in ("clean", "unclean"):
         raise InputError(f"expected 'register BROKER clean|unclean', found '{shutdown}'")
-    cluster.apply(ev.ReportLastLife(broker.id, shutdown == "clean"))
+    cluster.apply(ev.ReportShutdown(broker.id, shutdown == "clean"))
     return []
 
 

@@ -10,7 +10,7 @@ from advisor.protocol.log import replica_log as logs
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.protocol.rules.versions import parse_version
 from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE, Simulation
-from advisor.protocol.simulation.state import Partition, State, leading, replica_of
+from advisor.protocol.simulation.state import Partition, State, current_leader, replica_of
 
 
 def ids(brokers: Iterable[int]) -> str:
@@ -25,7 +25,7 @@ def _leader(registration: Registration) -> str:
 def state_line(state: State, partition: Partition) -> str:
     """``leader=1 epoch=0 replicas=1,2,3 isr=1,2 elr= hw=10``; ISR and ELR sorted."""
     record = partition.registration
-    leader = leading(state, partition)
+    leader = current_leader(state, partition)
     hw = "-" if leader is None else str(leader.hw)
     return (
         f"leader={_leader(record)} epoch={record.leader_epoch} replicas={ids(record.replicas)} "
@@ -54,7 +54,7 @@ def log_line(partition: Partition, broker: int) -> str:
 
 def consume_line(state: State, partition: Partition) -> str:
     """Number of records that a consumer reading from offset 0 gets now."""
-    leader = leading(state, partition)
+    leader = current_leader(state, partition)
     if leader is None:
         return f"read 0 {LEADER_NOT_AVAILABLE}"
     return f"read {leader.hw}"

@@ -31,88 +31,90 @@ from advisor.protocol.simulation.state import (
 )
 
 
-def create_topic(state: State, asked: CreateTopic) -> Outcome:
+def create_topic(state: State, request: CreateTopic) -> Outcome:
     """Add a topic's partitions; every active replica is in sync from the start."""
-    if any(p.topic == asked.topic for p in state.partitions):
+    if any(p.topic == request.topic for p in state.partitions):
         return state, (Refused("TOPIC_ALREADY_EXISTS"),)
-    return _add(state, asked.topic, 0, asked)
+    return _add(state, request.topic, 0, request)
 
 
-def grow_topic(state: State, asked: GrowTopic) -> Outcome:
+def grow_topic(state: State, request: GrowTopic) -> Outcome:
     """Add partitions to a topic with the settings of its first."""
-    existing = [p for p in state.partitions if p.topic == asked.topic]
+    existing = [p for p in state.partitions if p.topic == request.topic]
     if not existing:
         return state, (Refused("UNKNOWN_TOPIC_OR_PARTITION"),)
-    like = CreateTopic(
-        asked.topic, asked.assignment, existing[0].min_insync_replicas, existing[0].unclean
+    addition = CreateTopic(
+        request.topic, request.assignment, existing[0].min_insync_replicas, existing[0].unclean
     )
-    return _add(state, asked.topic, len(existing), like)
+    return _add(state, request.topic, len(existing), addition)
 
 
-def _add(state: State, topic: str, first: int, asked: CreateTopic) -> Outcome:
-    usable = active_brokers(state)
+def _add(state: State, topic: str, first: int, request: CreateTopic) -> Outcome:
+    active = active_brokers(state)
     new = []
     effects = []
-    for index, replicas in enumerate(asked.assignment, start=first):
-        registration = new_registration(replicas, usable)
+    for index, replicas in enumerate(request.assignment, start=first):
+        registration = new_registration(replicas, active)
         if registration.leader == NO_LEADER:
             return state, (Refused("INVALID_REPLICA_ASSIGNMENT"),)
         new.append(
-            Partition(topic, index, asked.min_insync_replicas, asked.unclean, registration, ())
+            Partition(topic, index, request.min_insync_replicas, request.unclean, registration, ())
         )
         effects.append(Elected(topic, index, registration.leader, 0))
-    at = 1 + max((i for i, p in enumerate(state.partitions) if p.topic == topic), default=-1)
-    at = at or len(state.partitions)
-    partitions = (*state.partitions[:at], *new, *state.partitions[at:])
+    insert_at = 1 + max((i for i, p in enumerate(state.partitions) if p.topic == topic), default=-1)
+    insert_at = insert_at or len(state.partitions)
+    partitions = (*state.partitions[:insert_at], *new, *state.partitions[insert_at:])
     return state._replace(partitions=partitions), tuple(effects)
 
 
-def delete_topic(state: State, asked: DeleteTopic) -> Outcome:
+def delete_topic(state: State, request: DeleteTopic) -> Outcome:
     """Remove a topic and its logs."""
-    left = tuple(p for p in state.partitions if p.topic != asked.topic)
-    if len(left) == len(state.partitions):
+    remaining = tuple(p for p in state.partitions if p.topic != request.topic)
+    if len(remaining) == len(state.partitions):
         return state, (Refused("UNKNOWN_TOPIC_OR_PARTITION"),)
-    return state._replace(partitions=left), ()
+    return state._replace(partitions=remaining), ()
 
 
-def alter_topic(state: State, asked: AlterTopic, settings: Settings) -> Outcome:
+def alter_topic(state: State, request: AlterTopic, settings: Settings) -> Outcome:
     """Change topic settings; with ELR a new value of min.insync.replicas empties the ELR (4.0).
 
     Enabling unclean elections acts at once under ZooKeeper; KRaft waits for its next sweep.
     """
     changed = []
     for partition in state.partitions:
-        if partition.topic == asked.topic:
-            partition = _altered(partition, asked, settings)
+        if partition.topic == request.topic:
+            partition = _altered(partition, request, settings)
         changed.append(partition)
     state = state._replace(partitions=tuple(changed))
-    if asked.unclean and not settings.kraft:
+    if request.unclean and not settings.kraft:
         return elect_leaderless(state, settings)
     return state, ()
 
 
-def _altered(partition: Partition, asked: AlterTopic, settings: Settings) -> Partition:
-    if asked.unclean is not None:
-        partition = partition._replace(unclean=asked.unclean)
-    if asked.min_insync_replicas in (None, partition.min_insync_replicas):
+def _altered(partition: Partition, request: AlterTopic, settings: Settings) -> Partition:
+    if request.unclean is not None:
+        partition = partition._replace(unclean=request.unclean)
+    if request.min_insync_replicas in (None, partition.min_insync_replicas):
         return partition
-    assert asked.min_insync_replicas is not None
-    record = partition.registration
+    assert request.min_insync_replicas is not None
+    registration = partition.registration
     if not settings.preview_elr:
-        record = reassignment.without_eligible(record)
-    return partition._replace(min_insync_replicas=asked.min_insync_replicas, registration=record)
+        registration = reassignment.clear_elr(registration)
+    return partition._replace(
+        min_insync_replicas=request.min_insync_replicas, registration=registration
+    )
 
 
-def elect(state: State, asked: Elect, settings: Settings) -> Outcome:
+def elect(state: State, request: Elect, settings: Settings) -> Outcome:
     """``kafka-leader-election.sh`` for one partition."""
-    position = position_of(state, asked.topic, asked.partition)
+    position = position_of(state, request.topic, request.partition)
     partition = state.partitions[position]
     old = partition.registration
-    preferred = asked.kind == election.PREFERRED
+    preferred = request.kind == election.PREFERRED
     if (preferred and old.leader == old.replicas[0]) or (not preferred and old.leader != NO_LEADER):
         return state, (Refused("ELECTION_NOT_NEEDED"),)
     new = controller.elected_by_operator(
-        old, asked.kind, active_brokers(state), settings.policy(partition)
+        old, request.kind, active_brokers(state), settings.policy(partition)
     )
     if new is old:
         error = "PREFERRED_LEADER_NOT_AVAILABLE" if preferred else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
@@ -129,18 +131,18 @@ def write(state: State, position: int, new: Registration) -> Outcome:
     return with_partition(state, position, partition._replace(registration=new)), effects
 
 
-def reassign(state: State, asked: Reassign, settings: Settings) -> Outcome:
+def reassign(state: State, request: Reassign, settings: Settings) -> Outcome:
     """Begin a reassignment, or call it off."""
-    position = position_of(state, asked.topic, asked.partition)
+    position = position_of(state, request.topic, request.partition)
     partition = state.partitions[position]
     old = partition.registration
     active = active_brokers(state)
-    if asked.replicas is not None:
-        state = with_partition(state, position, partition._replace(throttle=asked.throttle))
+    if request.replicas is not None:
+        state = with_partition(state, position, partition._replace(throttle=request.throttle))
         return write(
             state,
             position,
-            reassignment.begin(old, asked.replicas, active, settings.policy(partition)),
+            reassignment.begin(old, request.replicas, active, settings.policy(partition)),
         )
     if not old.adding and not old.removing:
         return state, (Refused("NO_REASSIGNMENT_IN_PROGRESS"),)
@@ -162,24 +164,24 @@ def sweep(state: State, position: int, settings: Settings) -> Outcome:
     return write(state, position, new)
 
 
-def alter_isr(state: State, asked: AlterIsr, settings: Settings) -> Outcome:
+def alter_isr(state: State, request: AlterIsr, settings: Settings) -> Outcome:
     """The leader's proposal, put by hand: current epochs, recovered, no broker epochs."""
-    position = position_of(state, asked.topic, asked.partition)
-    record = state.partitions[position].registration
+    position = position_of(state, request.topic, request.partition)
+    registration = state.partitions[position].registration
     error = refusal(
         state,
-        record,
-        record.leader,
-        (record.leader_epoch, record.partition_epoch),
-        asked.isr,
-        (-1,) * len(asked.isr),
+        registration,
+        registration.leader,
+        (registration.leader_epoch, registration.partition_epoch),
+        request.isr,
+        (-1,) * len(request.isr),
         settings,
     )
-    if record.leader == NO_LEADER:
+    if registration.leader == NO_LEADER:
         error = "INVALID_REQUEST"
     if error is not None:
         return state, (Refused(error),)
-    return record_isr(state, position, asked.isr, settings)
+    return record_isr(state, position, request.isr, settings)
 
 
 def record_isr(state: State, position: int, isr: tuple[int, ...], settings: Settings) -> Outcome:
@@ -194,7 +196,7 @@ def record_isr(state: State, position: int, isr: tuple[int, ...], settings: Sett
 
 def refusal(
     state: State,
-    record: Registration,
+    registration: Registration,
     sender: int,
     epochs: tuple[int, int],
     isr: tuple[int, ...],
@@ -217,15 +219,15 @@ def refusal(
     settings : Settings
     """
     leader_epoch, partition_epoch = epochs
-    if leader_epoch > record.leader_epoch or partition_epoch > record.partition_epoch:
+    if leader_epoch > registration.leader_epoch or partition_epoch > registration.partition_epoch:
         return "NOT_CONTROLLER"
-    if leader_epoch < record.leader_epoch:
+    if leader_epoch < registration.leader_epoch:
         return "FENCED_LEADER_EPOCH"
-    if sender != record.leader:
+    if sender != registration.leader:
         return "INVALID_REQUEST"
-    if partition_epoch < record.partition_epoch:
+    if partition_epoch < registration.partition_epoch:
         return "INVALID_UPDATE_VERSION"
-    if not isr or len(set(isr)) < len(isr) or not set(isr) <= set(record.replicas):
+    if not isr or len(set(isr)) < len(isr) or not set(isr) <= set(registration.replicas):
         return "INVALID_REQUEST"
     if sender not in isr:
         return "INVALID_REQUEST"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log import replica_log
 from advisor.protocol.log.replica_log import Log
 from advisor.protocol.rules import controller
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.protocol.simulation.events import Effect, Effects, Elected
-from advisor.protocol.simulation.fetch import touch
+from advisor.protocol.simulation.fetch import record_last_fetches
 from advisor.protocol.simulation.replica import go_offline
 from advisor.protocol.simulation.state import (
     ACTIVE,
@@ -52,33 +52,35 @@ def decide(state: State, decision: Decision) -> Outcome:
     return with_partitions(state, tuple(changed)), tuple(effects)
 
 
-def end_process(state: State, broker: int, clean: bool, left: Callable[[Log, int], Log]) -> Outcome:
+def end_process(
+    state: State, broker: int, clean: bool, log_after: Callable[[Log, int], Log]
+) -> Outcome:
     """The process of a broker is over; ``left(log, hw)`` is what remains of each log."""
-    body = broker_of(state, broker)
-    silent = state.now_ms if body.silent_since_ms is None else body.silent_since_ms
+    node = broker_of(state, broker)
+    silent_since_ms = state.now_ms if node.silent_since_ms is None else node.silent_since_ms
     effects: list[Effect] = []
     partitions = []
     for partition in state.partitions:
         if replica_of(partition, broker) is not None:
-            partition = touch(state, partition, broker)
+            partition = record_last_fetches(state, partition, broker)
             replica = replica_of(partition, broker)
             assert replica is not None
-            log = left(replica.log, replica.hw)
+            log = log_after(replica.log, replica.hw)
             partition, failed = go_offline(partition, replica, log)
             effects.extend(failed)
         partitions.append(partition)
-    gone = body._replace(
+    stopped = node._replace(
         running=False,
         registered=False,
         clean=clean,
-        silent_since_ms=None if body.session == FENCED else silent,
+        silent_since_ms=None if node.session == FENCED else silent_since_ms,
     )
-    return with_broker(with_partitions(state, tuple(partitions)), gone), tuple(effects)
+    return with_broker(with_partitions(state, tuple(partitions)), stopped), tuple(effects)
 
 
-def left_by_clean_stop(log: Log, hw: int) -> Log:
+def log_after_clean_stop(log: Log, hw: int) -> Log:
     """A clean stop writes everything, the high watermark too."""
-    return logs.flush(log)._replace(checkpoint=hw)
+    return replica_log.flush(log)._replace(checkpoint=hw)
 
 
 def stop(state: State, broker: int, settings: Settings) -> Outcome:
@@ -86,10 +88,10 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
 
     Without a controller in reach it ends without; its logs are written all the same.
     """
-    body = broker_of(state, broker)
-    if not (body.connected and has_controller(state) and body.session == ACTIVE):
-        return end_process(state, broker, True, left_by_clean_stop)
-    state = with_broker(state, body._replace(session=STOPPING))
+    node = broker_of(state, broker)
+    if not (node.connected and has_controller(state) and node.session == ACTIVE):
+        return end_process(state, broker, True, log_after_clean_stop)
+    state = with_broker(state, node._replace(session=STOPPING))
     active = active_brokers(state)
 
     def move(registration: Registration, partition: Partition) -> Registration:
@@ -98,9 +100,9 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
     return decide(state, move)
 
 
-def leave(state: State, broker: int, settings: Settings) -> Outcome:
+def complete_shutdown(state: State, broker: int, settings: Settings) -> Outcome:
     """The end of a controlled shutdown: the session is given back at once."""
-    state, ended = end_process(state, broker, True, left_by_clean_stop)
+    state, ended = end_process(state, broker, True, log_after_clean_stop)
     state, decided = expire(state, broker, settings)
     return state, (*ended, *decided)
 
@@ -110,37 +112,37 @@ def expire(state: State, broker: int, settings: Settings) -> Outcome:
 
     Without a ZooKeeper controller that lives, nobody moves anything until there is one.
     """
-    body = broker_of(state, broker)
-    if body.session == FENCED:
+    node = broker_of(state, broker)
+    if node.session == FENCED:
         return state, ()
     controlled = has_controller(state)
-    keeps = settings.kraft and body.registered
+    stays_registered = settings.kraft and node.registered
     state = with_broker(
-        state, body._replace(session=FENCED, silent_since_ms=None, registered=keeps)
+        state, node._replace(session=FENCED, silent_since_ms=None, registered=stays_registered)
     )
     if state.controller_broker == broker:
-        return _succeed(state, settings)
+        return _elect_zookeeper_controller(state, settings)
     if not controlled and not settings.kraft:
         return state, ()
     active = active_brokers(state)
 
-    def give_up(registration: Registration, partition: Partition) -> Registration:
+    def remove(registration: Registration, partition: Partition) -> Registration:
         return controller.broker_gone(registration, broker, active, settings.policy(partition))
 
-    return decide(state, give_up)
+    return decide(state, remove)
 
 
-def _succeed(state: State, settings: Settings) -> Outcome:
+def _elect_zookeeper_controller(state: State, settings: Settings) -> Outcome:
     """The lowest broker that lives becomes the ZooKeeper controller; without any, nobody.
 
     It takes those for live that have a session, also where that is about to end.
     """
     active = active_brokers(state)
-    alive = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
-    if not alive:
+    candidates = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
+    if not candidates:
         return state, ()
     state = state._replace(
-        controller_broker=min(alive), controller_epoch=state.controller_epoch + 1
+        controller_broker=min(candidates), controller_epoch=state.controller_epoch + 1
     )
 
     def start(registration: Registration, partition: Partition) -> Registration:
@@ -155,27 +157,27 @@ def register(state: State, broker: int, settings: Settings) -> Outcome:
     Under ZooKeeper that is the new session, and the broker is live at once. Under KRaft it stays
     fenced until it has caught up with the metadata.
     """
-    body = broker_of(state, broker)
-    accepted = body._replace(
+    node = broker_of(state, broker)
+    accepted = node._replace(
         registered=True,
         epoch=state.next_broker_epoch,
         silent_since_ms=None,
-        session=body.session if settings.kraft else ACTIVE,
+        session=node.session if settings.kraft else ACTIVE,
     )
     state = with_broker(state, accepted)._replace(next_broker_epoch=state.next_broker_epoch + 1)
     if settings.kraft:
-        return report_last_life(state, broker, body.clean, settings)
+        return process_shutdown_report(state, broker, node.clean, settings)
     last = state.controller_broker
     if last == broker or (last >= 0 and broker_of(state, last).session == FENCED):
-        return _succeed(state, settings)
+        return _elect_zookeeper_controller(state, settings)
     return elect_leaderless(state, settings) if has_controller(state) else (state, ())
 
 
-def report_last_life(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:
+def process_shutdown_report(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:
     """What a registration under KRaft says about the life before it (KIP-966)."""
     others = active_brokers(state) - {broker}
 
-    def judge(registration: Registration, partition: Partition) -> Registration:
+    def on_registration(registration: Registration, partition: Partition) -> Registration:
         policy = settings.policy(partition)
         if settings.rules.eligible_leader_replicas and not clean:
             return controller.broker_registered_unclean(registration, broker, others, policy)
@@ -183,7 +185,7 @@ def report_last_life(state: State, broker: int, clean: bool, settings: Settings)
             return controller.broker_gone(registration, broker, others, policy)
         return registration
 
-    return decide(state, judge)
+    return decide(state, on_registration)
 
 
 def unfence(state: State, broker: int, settings: Settings) -> Outcome:
@@ -191,14 +193,14 @@ def unfence(state: State, broker: int, settings: Settings) -> Outcome:
 
     Of a broker that it already counts in it hears nothing new.
     """
-    body = broker_of(state, broker)
-    if body.session == ACTIVE:
+    node = broker_of(state, broker)
+    if node.session == ACTIVE:
         return state, ()
-    state = with_broker(state, body._replace(session=ACTIVE, silent_since_ms=None))
+    state = with_broker(state, node._replace(session=ACTIVE, silent_since_ms=None))
     return elect_leaderless(state, settings, broker)
 
 
-def elect_leaderless(state: State, settings: Settings, back: int = NO_LEADER) -> Outcome:
+def elect_leaderless(state: State, settings: Settings, returned: int = NO_LEADER) -> Outcome:
     """Try an election wherever there is no leader."""
     active = active_brokers(state)
 
@@ -206,7 +208,7 @@ def elect_leaderless(state: State, settings: Settings, back: int = NO_LEADER) ->
         if registration.leader != NO_LEADER:
             return registration
         policy = settings.policy(partition)
-        return controller.broker_back(registration, back, active, False, policy)
+        return controller.broker_back(registration, returned, active, False, policy)
 
     return decide(state, elect)
 

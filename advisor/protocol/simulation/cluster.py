@@ -11,7 +11,7 @@ from typing import Any
 from advisor.protocol.log.replica_log import Span
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.partition_registration import NO_LEADER
-from advisor.protocol.simulation import events as ev
+from advisor.protocol.simulation import events
 from advisor.protocol.simulation.events import Effect
 from advisor.protocol.simulation.replica import NETWORK_EXCEPTION, REQUEST_TIMED_OUT
 from advisor.protocol.simulation.scheduler import enabled, next_time_ms, run_for, run_now, settle
@@ -90,7 +90,7 @@ class Simulation:
         span = (self.state.next_value, self.state.next_value + count)
         producer = _Producer(self, topic, index, span, config, via)
         error = producer.run()
-        self.apply(ev.GiveUp(topic, index, span))
+        self.apply(events.GiveUp(topic, index, span))
         return error
 
 
@@ -110,27 +110,27 @@ class _Producer:
         self.topic, self.index, self.span = topic, index, span
         self.config = config
         self.via = via
-        patience_ms = config.delivery_timeout_ms
-        if patience_ms is None:
+        timeout_ms = config.delivery_timeout_ms
+        if timeout_ms is None:
             assert config.request_timeout_ms is not None
             assert config.retry_backoff_ms is not None
             assert config.retries is not None
             # Before delivery.timeout.ms each attempt had its own request timeout.
-            each_ms = config.request_timeout_ms + config.retry_backoff_ms
-            patience_ms = each_ms * (min(config.retries, MANY_RETRIES) + 1)
-        self.deadline_ms = cluster.state.now_ms + patience_ms
+            attempt_ms = config.request_timeout_ms + config.retry_backoff_ms
+            timeout_ms = attempt_ms * (min(config.retries, MANY_RETRIES) + 1)
+        self.deadline_ms = cluster.state.now_ms + timeout_ms
 
     def run(self) -> str | None:
         """Try until acknowledged or out of retries or time; the last error, or None."""
         assert self.config.retries is not None
-        sent = 0
+        attempts = 0
         while True:
             leader = self._leader()
             error = LEADER_NOT_AVAILABLE if leader is None else self._attempt(leader)
             if error is None:
                 return None
-            sent += leader is not None
-            if sent > self.config.retries or not self._back_off():
+            attempts += leader is not None
+            if attempts > self.config.retries or not self._back_off():
                 return error
 
     def _leader(self) -> int | None:
@@ -143,9 +143,9 @@ class _Producer:
     def _attempt(self, leader: int) -> str | None:
         """Send once and wait for the answer, at most the request timeout."""
         cluster = self.cluster
-        body = broker_of(cluster.state, leader)
+        node = broker_of(cluster.state, leader)
         assert self.config.acks is not None
-        request = ev.Produce(
+        request = events.Produce(
             self.topic,
             self.index,
             leader,
@@ -154,7 +154,7 @@ class _Producer:
             self.config.acks,
             bool(self.config.enable_idempotence),
         )
-        reachable = body.running and (body.connected or self.via is not None)
+        reachable = node.running and (node.connected or self.via is not None)
         if not reachable and self.config.acks != 0:
             cluster.state = cluster.state._replace(
                 next_value=max(cluster.state.next_value, self.span[1])
@@ -162,20 +162,20 @@ class _Producer:
             return NETWORK_EXCEPTION
         if not reachable:
             # acks=0 has no answer: the producer believes what it sent.
-            cluster.apply(ev.RequestDropped(self.topic, self.index, self.span))
+            cluster.apply(events.RequestDropped(self.topic, self.index, self.span))
             return None
         answer = self._answer(cluster.apply(request))
-        return self._await() if answer is _NOTHING else answer
+        return self._wait_for_answer() if answer is _NO_ANSWER else answer
 
     def _answer(self, effects: tuple[Effect, ...]) -> Any:
         for effect in effects:
-            if isinstance(effect, ev.Acked) and effect.span == self.span:
+            if isinstance(effect, events.Acked) and effect.span == self.span:
                 return None
-            if isinstance(effect, ev.Failed) and effect.span == self.span:
+            if isinstance(effect, events.Failed) and effect.span == self.span:
                 return effect.error
-        return _NOTHING
+        return _NO_ANSWER
 
-    def _await(self) -> str | None:
+    def _wait_for_answer(self) -> str | None:
         """Let the cluster work, one event at a time, until the answer comes."""
         cluster = self.cluster
         assert self.config.request_timeout_ms is not None
@@ -185,11 +185,11 @@ class _Producer:
             if event is None:
                 due = next_time_ms(cluster.state, cluster.settings)
                 if due is None or due > until_ms:
-                    cluster.apply(ev.Advance(until_ms - cluster.state.now_ms))
+                    cluster.apply(events.Advance(until_ms - cluster.state.now_ms))
                     return REQUEST_TIMED_OUT
-                event = ev.Advance(due - cluster.state.now_ms)
+                event = events.Advance(due - cluster.state.now_ms)
             answer = self._answer(cluster.apply(event))
-            if answer is not _NOTHING:
+            if answer is not _NO_ANSWER:
                 error: str | None = answer
                 return error
 
@@ -202,9 +202,9 @@ class _Producer:
         cluster = self.cluster
         assert self.config.retry_backoff_ms is not None
         assert self.config.retries is not None
-        cluster.state, seen = run_now(cluster.state, cluster.settings)
+        cluster.state, effects = run_now(cluster.state, cluster.settings)
         wait_ms = max(1, self.config.retry_backoff_ms)
-        if not seen and self.config.retries >= MANY_RETRIES:
+        if not effects and self.config.retries >= MANY_RETRIES:
             due = next_time_ms(cluster.state, cluster.settings)
             rest_ms = self.deadline_ms if due is None else due
             wait_ms = max(wait_ms, rest_ms - cluster.state.now_ms)
@@ -216,4 +216,4 @@ class _Producer:
         return True
 
 
-_NOTHING = object()
+_NO_ANSWER = object()

@@ -165,7 +165,7 @@ class AlterIsr(NamedTuple):
     isr: Replicas
 
 
-class ReportLastLife(NamedTuple):
+class ReportShutdown(NamedTuple):
     """A new registration says how the broker's last life ended; the session stays as it is."""
 
     broker: int

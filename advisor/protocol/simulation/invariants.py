@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log import replica_log
 from advisor.protocol.log.replica_log import Spans
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.state import (
@@ -20,7 +20,7 @@ from advisor.protocol.simulation.state import (
     Replica,
     State,
     broker_of,
-    leading,
+    current_leader,
     replica_of,
 )
 
@@ -46,11 +46,11 @@ def _presumed_leaders(state: State, partition: Partition) -> list[Replica]:
 
 def type_ok(_state: State, partition: Partition) -> Iterator[str]:
     """Offsets, epochs and sets are well-formed. Always."""
-    record = partition.registration
-    if not set(record.isr) <= set(record.replicas):
-        yield f"isr {record.isr} is not among replicas {record.replicas}"
-    if set(record.isr) & set(record.elr):
-        yield f"isr {record.isr} and elr {record.elr} overlap"
+    registration = partition.registration
+    if not set(registration.isr) <= set(registration.replicas):
+        yield f"isr {registration.isr} is not among replicas {registration.replicas}"
+    if set(registration.isr) & set(registration.elr):
+        yield f"isr {registration.isr} and elr {registration.elr} overlap"
     for r in partition.replicas:
         log = r.log
         if not 0 <= r.hw <= log.leo or not log.flushed <= log.leo or log.checkpoint > log.leo:
@@ -62,9 +62,9 @@ def type_ok(_state: State, partition: Partition) -> Iterator[str]:
 
 def leader_in_isr(_state: State, partition: Partition) -> Iterator[str]:
     """The leader is in the ISR. Always."""
-    record = partition.registration
-    if record.leader != NO_LEADER and record.leader not in record.isr:
-        yield f"leader {record.leader} is not in isr {record.isr}"
+    registration = partition.registration
+    if registration.leader != NO_LEADER and registration.leader not in registration.isr:
+        yield f"leader {registration.leader} is not in isr {registration.isr}"
 
 
 def one_leader_an_epoch(state: State, partition: Partition) -> Iterator[str]:
@@ -78,10 +78,10 @@ def one_leader_an_epoch(state: State, partition: Partition) -> Iterator[str]:
 
 def _same_below(leader: Replica, other: Replica) -> bool:
     high = leader.hw
-    return logs.records(leader.log, 0, high) == logs.records(other.log, 0, high)
+    return replica_log.records(leader.log, 0, high) == replica_log.records(other.log, 0, high)
 
 
-def _lacking(broker: int, leader: Replica) -> str:
+def _lacks_records(broker: int, leader: Replica) -> str:
     return f"broker {broker} lacks records below hw={leader.hw} of leader {leader.broker}"
 
 
@@ -94,7 +94,7 @@ def weak_isr(state: State, partition: Partition) -> Iterator[str]:
         for broker in leader.isr:
             other = replica_of(partition, broker)
             if other is not None and not _same_below(leader, other):
-                yield _lacking(broker, leader)
+                yield _lacks_records(broker, leader)
 
 
 def strong_isr(state: State, partition: Partition) -> Iterator[str]:
@@ -106,7 +106,7 @@ def strong_isr(state: State, partition: Partition) -> Iterator[str]:
         for broker in partition.registration.isr:
             other = replica_of(partition, broker)
             if other is not None and not _same_below(leader, other):
-                yield _lacking(broker, leader)
+                yield _lacks_records(broker, leader)
 
 
 def leader_completeness(state: State, partition: Partition) -> Iterator[str]:
@@ -115,11 +115,11 @@ def leader_completeness(state: State, partition: Partition) -> Iterator[str]:
     May fail after an unclean election, a loss of page cache or disk on every ISR member, and
     before 0.11.
     """
-    leader = leading(state, partition)
+    leader = current_leader(state, partition)
     if leader is not None:
-        missing = logs.without(partition.committed, logs.spans(leader.log.runs))
+        missing = replica_log.without(partition.committed, replica_log.spans(leader.log.runs))
         if missing:
-            yield f"leader {leader.broker} lacks {logs.size(missing)} committed records"
+            yield f"leader {leader.broker} lacks {replica_log.size(missing)} committed records"
 
 
 def log_matching(_state: State, partition: Partition) -> Iterator[str]:
@@ -128,17 +128,17 @@ def log_matching(_state: State, partition: Partition) -> Iterator[str]:
     May fail before 2.1: truncation to the HW, KIP-101's gap that KIP-279 closed, and fetches that
     no epoch fenced (KIP-320).
     """
-    copies = partition.replicas
-    for i, one in enumerate(copies):
-        for two in copies[i + 1 :]:
+    replicas = partition.replicas
+    for i, one in enumerate(replicas):
+        for two in replicas[i + 1 :]:
             offset = _last_common_epoch(one, two)
-            if logs.records(one.log, 0, offset) != logs.records(two.log, 0, offset):
+            if replica_log.records(one.log, 0, offset) != replica_log.records(two.log, 0, offset):
                 yield f"brokers {one.broker} and {two.broker} differ below offset {offset}"
 
 
 def _last_common_epoch(one: Replica, two: Replica) -> int:
     """One past the highest offset at which both logs hold the same epoch; 0 if there is none."""
-    found = 0
+    common_end = 0
     start = 0
     for run in one.log.runs:
         end = start + run.length
@@ -146,10 +146,10 @@ def _last_common_epoch(one: Replica, two: Replica) -> int:
         for match in two.log.runs:
             low, high = max(start, other), min(end, other + match.length)
             if low < high and match.epoch == run.epoch:
-                found = max(found, high)
+                common_end = max(common_end, high)
             other += match.length
         start = end
-    return found
+    return common_end
 
 
 def consistent_read(state: State, partition: Partition) -> Iterator[str]:
@@ -161,15 +161,15 @@ def consistent_read(state: State, partition: Partition) -> Iterator[str]:
     for i, one in enumerate(leaders):
         for two in leaders[i + 1 :]:
             high = min(one.hw, two.hw)
-            if logs.records(one.log, 0, high) != logs.records(two.log, 0, high):
+            if replica_log.records(one.log, 0, high) != replica_log.records(two.log, 0, high):
                 yield f"leaders {one.broker} and {two.broker} show different records below {high}"
 
 
 def no_committed_record_lost(_state: State, partition: Partition) -> Iterator[str]:
     """Every committed record is still on some broker (globally). May fail with loss of disks."""
-    missing = logs.without(partition.committed, _anywhere(partition))
+    missing = replica_log.without(partition.committed, _values_on_any_broker(partition))
     if missing:
-        yield f"{logs.size(missing)} committed records are on no broker"
+        yield f"{replica_log.size(missing)} committed records are on no broker"
 
 
 def no_acknowledged_record_lost(state: State, partition: Partition) -> Iterator[str]:
@@ -180,11 +180,14 @@ def no_acknowledged_record_lost(state: State, partition: Partition) -> Iterator[
     """
     missing = lost(state, partition)
     if missing:
-        yield f"lost {logs.size(missing)} of {logs.size(partition.acked)} acknowledged records"
+        acknowledged = replica_log.size(partition.acked)
+        yield f"lost {replica_log.size(missing)} of {acknowledged} acknowledged records"
 
 
-def _anywhere(partition: Partition) -> Spans:
-    return logs.merged(span for r in partition.replicas for span in logs.spans(r.log.runs))
+def _values_on_any_broker(partition: Partition) -> Spans:
+    return replica_log.merged(
+        span for r in partition.replicas for span in replica_log.spans(r.log.runs)
+    )
 
 
 def lost(state: State, partition: Partition) -> Spans:
@@ -193,9 +196,11 @@ def lost(state: State, partition: Partition) -> Spans:
     With a leader: those that it does not have, because the others truncate to it. Without one:
     those that no broker's disk holds, because any of the others may yet lead.
     """
-    leader = leading(state, partition)
-    present = _anywhere(partition) if leader is None else logs.spans(leader.log.runs)
-    return logs.without(partition.acked, present)
+    leader = current_leader(state, partition)
+    present = (
+        _values_on_any_broker(partition) if leader is None else replica_log.spans(leader.log.runs)
+    )
+    return replica_log.without(partition.acked, present)
 
 
 Invariant = Callable[[State, Partition], Iterator[str]]

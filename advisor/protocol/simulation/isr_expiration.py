@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.rules.partition_registration import Replicas
-from advisor.protocol.simulation.fetch import accepts, source_of
+from advisor.protocol.simulation.fetch import accepts, fetch_source
 from advisor.protocol.simulation.state import (
     Follower,
     Partition,
@@ -30,41 +30,41 @@ def out_of_sync_replicas(
     """ISR members that the leader would strike now; none while an ISR change is under way."""
     if leader.proposal is not None:
         return ()
-    late = []
+    out_of_sync = []
     for follower in leader.followers:
-        if follower.broker not in leader.isr or _copies(state, partition, follower, settings):
+        if follower.broker not in leader.isr or _is_fetching(state, partition, follower, settings):
             continue
         due_ms = _due_ms(follower, leader, settings)
         if due_ms is not None and due_ms <= state.now_ms:
-            late.append(follower.broker)
-    return tuple(late)
+            out_of_sync.append(follower.broker)
+    return tuple(out_of_sync)
 
 
-def next_look_ms(
+def next_shrink_ms(
     state: State, partition: Partition, leader: Replica, settings: Settings
 ) -> int | None:
     """When the leader's next look strikes somebody; None if none would."""
     if leader.proposal is not None:
         return None
-    found = None
+    earliest_ms = None
     for follower in leader.followers:
-        if follower.broker not in leader.isr or _copies(state, partition, follower, settings):
+        if follower.broker not in leader.isr or _is_fetching(state, partition, follower, settings):
             continue
         due_ms = _due_ms(follower, leader, settings)
         if due_ms is None:
             continue
         period = period_ms(settings)
-        look_ms = -(-max(due_ms, state.now_ms) // period) * period
-        found = look_ms if found is None else min(found, look_ms)
-    return found
+        check_ms = -(-max(due_ms, state.now_ms) // period) * period
+        earliest_ms = check_ms if earliest_ms is None else min(earliest_ms, check_ms)
+    return earliest_ms
 
 
-def _copies(state: State, partition: Partition, known: Follower, settings: Settings) -> bool:
+def _is_fetching(state: State, partition: Partition, known: Follower, settings: Settings) -> bool:
     """Whether the follower is fetching right now: then it is a moment away from caught up."""
     follower = replica_of(partition, known.broker)
     if follower is None:
         return False
-    source = source_of(state, partition, follower)
+    source = fetch_source(state, partition, follower)
     return source is not None and accepts(source, follower, settings)
 
 

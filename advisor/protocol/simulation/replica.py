@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log import replica_log
 from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.protocol.simulation.events import Acked, Effect, Effects, Failed, Truncated
@@ -30,33 +30,37 @@ NETWORK_EXCEPTION = "NETWORK_EXCEPTION"
 REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
 
 
-def go_offline(partition: Partition, replica: Replica, log: logs.Log) -> tuple[Partition, Effects]:
+def go_offline(
+    partition: Partition, replica: Replica, log: replica_log.Log
+) -> tuple[Partition, Effects]:
     """The process ended: what it believed is gone, its log is what the fault left of it."""
-    failed = _failed(partition, replica, NETWORK_EXCEPTION)
-    gone = Replica(replica.broker, log=log, hw=min(log.checkpoint, log.leo), role=OFFLINE)
-    return with_replica(partition, gone), failed
+    failed = _fail_pending(partition, replica, NETWORK_EXCEPTION)
+    offline = Replica(replica.broker, log=log, hw=min(log.checkpoint, log.leo), role=OFFLINE)
+    return with_replica(partition, offline), failed
 
 
-def learn(
-    partition: Partition, broker: int, now_ms: int, settings: Settings, dead: Collection[int]
+def apply_metadata(
+    partition: Partition, broker: int, now_ms: int, settings: Settings, excluded: Collection[int]
 ) -> tuple[Partition, Effects]:
     """A broker hears of the record and takes the role that it gives."""
     registration = partition.registration
     replica = next((r for r in partition.replicas if r.broker == broker), None)
     if broker not in registration.replicas:
         kept = tuple(r for r in partition.replicas if r.broker != broker)
-        lost = () if replica is None else _failed(partition, replica, NOT_LEADER)
+        lost = () if replica is None else _fail_pending(partition, replica, NOT_LEADER)
         return partition._replace(replicas=kept), lost
     if replica is None:
         replica = Replica(broker)
     if registration.leader == broker:
-        leader = _lead(replica, registration, now_ms, settings)
+        leader = _make_leader(replica, registration, now_ms, settings)
         changed = with_replica(partition, leader)
-        return raise_high_watermark(changed, leader, now_ms, settings, dead)
-    return _follow(partition, replica, settings)
+        return raise_high_watermark(changed, leader, now_ms, settings, excluded)
+    return _make_follower(partition, replica, settings)
 
 
-def _lead(replica: Replica, registration: Registration, now_ms: int, settings: Settings) -> Replica:
+def _make_leader(
+    replica: Replica, registration: Registration, now_ms: int, settings: Settings
+) -> Replica:
     """Become, or go on as, the leader that the record names.
 
     Only a new leader epoch resets what is known of the followers and moves the epoch's start; in
@@ -68,9 +72,9 @@ def _lead(replica: Replica, registration: Registration, now_ms: int, settings: S
     if registration.leader_epoch > replica.leader_epoch or replica.role != LEADER:
         epoch_start = log.leo
         if settings.with_epochs and settings.rules.epoch_at_become_leader:
-            log = logs.begin_epoch(log, registration.leader_epoch)
+            log = replica_log.begin_epoch(log, registration.leader_epoch)
         followers = tuple(
-            _reset(replica, other, registration, now_ms)
+            _reset_follower(replica, other, registration, now_ms)
             for other in registration.replicas
             if other != replica.broker
         )
@@ -95,30 +99,34 @@ def _lead(replica: Replica, registration: Registration, now_ms: int, settings: S
     )
 
 
-def _reset(leader: Replica, other: int, registration: Registration, now_ms: int) -> Follower:
+def _reset_follower(
+    leader: Replica, other: int, registration: Registration, now_ms: int
+) -> Follower:
     """A follower as a new leader epoch begins: in sync until shown otherwise, if in the ISR."""
-    since_ms = now_ms if other in registration.isr else NEVER_MS
+    in_sync_since_ms = now_ms if other in registration.isr else NEVER_MS
     known = next((f for f in leader.followers if f.broker == other), None)
     if leader.role == LEADER and known is not None:
-        return known._replace(caught_up_ms=since_ms, fetch_ms=since_ms, leader_leo=leader.log.leo)
-    return Follower(other, caught_up_ms=since_ms)
+        return known._replace(
+            caught_up_ms=in_sync_since_ms, fetch_ms=in_sync_since_ms, leader_leo=leader.log.leo
+        )
+    return Follower(other, caught_up_ms=in_sync_since_ms)
 
 
-def _follow(
+def _make_follower(
     partition: Partition, replica: Replica, settings: Settings
 ) -> tuple[Partition, Effects]:
     """Become the follower of the record's leader, and truncate if the rules do so here."""
     registration = partition.registration
-    moved = replica.leader != registration.leader or replica.role != FOLLOWER
-    newer = registration.leader_epoch > replica.leader_epoch or replica.role != FOLLOWER
-    starts_over = moved or (newer and settings.rules.truncate_on_every_epoch)
+    leader_changed = replica.leader != registration.leader or replica.role != FOLLOWER
+    epoch_changed = registration.leader_epoch > replica.leader_epoch or replica.role != FOLLOWER
+    restarts = leader_changed or (epoch_changed and settings.rules.truncate_on_every_epoch)
     log = replica.log
-    effects = list(_failed(partition, replica, NOT_LEADER))
-    if starts_over and registration.leader != NO_LEADER and not settings.with_epochs:
-        log = logs.truncate(log, min(replica.hw, log.leo))
+    effects = list(_fail_pending(partition, replica, NOT_LEADER))
+    if restarts and registration.leader != NO_LEADER and not settings.with_epochs:
+        log = replica_log.truncate(log, min(replica.hw, log.leo))
         if log.leo < replica.log.leo:
             effects.append(_truncated(partition, replica, log.leo))
-    asks = settings.with_epochs and not settings.rules.truncate_on_fetch
+    truncates_by_epoch = settings.with_epochs and not settings.rules.truncate_on_fetch
     changed = Replica(
         broker=replica.broker,
         log=log,
@@ -127,17 +135,17 @@ def _follow(
         leader=registration.leader,
         leader_epoch=registration.leader_epoch,
         partition_epoch=registration.partition_epoch,
-        truncating=asks
+        truncating=truncates_by_epoch
         and registration.leader != NO_LEADER
-        and (starts_over or replica.truncating),
+        and (restarts or replica.truncating),
     )
     return with_replica(partition, changed), tuple(effects)
 
 
-def append(replica: Replica, first: int, count: int, settings: Settings) -> Replica:
+def append_records(replica: Replica, first: int, count: int, settings: Settings) -> Replica:
     """A leader writes records of its own epoch."""
-    run = logs.Run(replica.leader_epoch, first, count)
-    return replica._replace(log=logs.append(replica.log, (run,), settings.with_epochs))
+    run = replica_log.Run(replica.leader_epoch, first, count)
+    return replica._replace(log=replica_log.append(replica.log, (run,), settings.with_epochs))
 
 
 def raise_high_watermark(
@@ -145,7 +153,7 @@ def raise_high_watermark(
     leader: Replica,
     now_ms: int,
     settings: Settings,
-    dead: Collection[int] = (),
+    excluded: Collection[int] = (),
 ) -> tuple[Partition, Effects]:
     """Move a leader's high watermark as far as it may go, and answer what waited for it.
 
@@ -161,11 +169,12 @@ def raise_high_watermark(
     """
     rules = settings.rules
     members = maximal_isr(leader)
-    waits_for_all = rules.high_watermark_waits_for_caught_up
+    waits_for_caught_up = rules.high_watermark_waits_for_caught_up
     waiting_leos = [
         f.leo
         for f in leader.followers
-        if f.broker in members or (waits_for_all and joins_soon(f, leader, now_ms, settings, dead))
+        if f.broker in members
+        or (waits_for_caught_up and delays_high_watermark(f, leader, now_ms, settings, excluded))
     ]
     min_isr = settings.min_isr(partition)
     high = isr_rules.next_high_watermark(
@@ -174,27 +183,31 @@ def raise_high_watermark(
     if high == leader.hw:
         return partition, ()
     if partition.registration.leader == leader.broker:
-        seen = logs.spans(logs.records(leader.log, leader.hw, high))
-        partition = partition._replace(committed=logs.merged((*partition.committed, *seen)))
-    return _answer(partition, leader._replace(hw=high), min_isr)
+        newly_committed = replica_log.spans(replica_log.records(leader.log, leader.hw, high))
+        partition = partition._replace(
+            committed=replica_log.merged((*partition.committed, *newly_committed))
+        )
+    return _complete_requests(partition, leader._replace(hw=high), min_isr)
 
 
-def joins_soon(
+def delays_high_watermark(
     follower: Follower,
     leader: Replica,
     now_ms: int,
     settings: Settings,
-    dead: Collection[int] = (),
+    excluded: Collection[int] = (),
 ) -> bool:
     """Whether the high watermark waits for a follower outside the ISR: it was here a moment ago."""
-    if settings.rules.high_watermark_ignores_dead and follower.broker in dead:
+    if settings.rules.high_watermark_ignores_dead and follower.broker in excluded:
         return False
     return isr_rules.is_caught_up(
         follower.leo, leader.log.leo, now_ms, follower.caught_up_ms, settings.lag_ms
     )
 
 
-def _answer(partition: Partition, leader: Replica, min_isr: int) -> tuple[Partition, Effects]:
+def _complete_requests(
+    partition: Partition, leader: Replica, min_isr: int
+) -> tuple[Partition, Effects]:
     """Answer the acks=all requests that the high watermark has reached.
 
     The size of the *maximal* ISR decides between success and NOT_ENOUGH_REPLICAS_AFTER_APPEND.
@@ -202,19 +215,19 @@ def _answer(partition: Partition, leader: Replica, min_isr: int) -> tuple[Partit
     if not leader.waiting:
         return with_replica(partition, leader), ()
     effects: list[Effect] = []
-    left = []
+    remaining = []
     acked = partition.acked
     enough = len(maximal_isr(leader)) >= min_isr
     for request in leader.waiting:
         if request.end > leader.hw:
-            left.append(request)
+            remaining.append(request)
         elif enough:
-            acked = logs.merged((*acked, request.span))
+            acked = replica_log.merged((*acked, request.span))
             effects.append(Acked(partition.topic, partition.number, request.span))
         else:
             error = isr_rules.NOT_ENOUGH_REPLICAS_AFTER_APPEND
             effects.append(Failed(partition.topic, partition.number, request.span, error))
-    changed = leader._replace(waiting=tuple(left))
+    changed = leader._replace(waiting=tuple(remaining))
     return with_replica(partition._replace(acked=acked), changed), tuple(effects)
 
 
@@ -222,17 +235,17 @@ def time_out_requests(
     partition: Partition, leader: Replica, now_ms: int
 ) -> tuple[Partition, Effects]:
     """Answer the requests that waited for too long."""
-    late = [w for w in leader.waiting if w.deadline_ms <= now_ms]
-    if not late:
+    expired = [w for w in leader.waiting if w.deadline_ms <= now_ms]
+    if not expired:
         return partition, ()
-    left = tuple(w for w in leader.waiting if w.deadline_ms > now_ms)
+    remaining = tuple(w for w in leader.waiting if w.deadline_ms > now_ms)
     effects = tuple(
-        Failed(partition.topic, partition.number, w.span, REQUEST_TIMED_OUT) for w in late
+        Failed(partition.topic, partition.number, w.span, REQUEST_TIMED_OUT) for w in expired
     )
-    return with_replica(partition, leader._replace(waiting=left)), effects
+    return with_replica(partition, leader._replace(waiting=remaining)), effects
 
 
-def _failed(partition: Partition, replica: Replica, error: str) -> Effects:
+def _fail_pending(partition: Partition, replica: Replica, error: str) -> Effects:
     return tuple(Failed(partition.topic, partition.number, w.span, error) for w in replica.waiting)
 
 

@@ -12,17 +12,16 @@ from typing import Any
 
 from advisor.errors import ModelError
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.protocol.simulation import events as ev
-from advisor.protocol.simulation import isr_expiration
+from advisor.protocol.simulation import events, isr_expiration
 from advisor.protocol.simulation.broker_lifecycle import Outcome
 from advisor.protocol.simulation.events import Effect
 from advisor.protocol.simulation.fetch import (
-    changes_something,
-    source_of,
+    fetch_has_effect,
+    fetch_source,
     throttled_until_ms,
     unable_to_join,
 )
-from advisor.protocol.simulation.replica import joins_soon, raise_high_watermark
+from advisor.protocol.simulation.replica import delays_high_watermark, raise_high_watermark
 from advisor.protocol.simulation.state import (
     ACTIVE,
     FENCED,
@@ -44,109 +43,109 @@ from advisor.protocol.simulation.step import step
 SWEEP_MS = 300_000
 
 # A partition that comes to rest needs a few dozen steps; this many mean that it never will.
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 
 
 def enabled(state: State, settings: Settings) -> Iterator[Any]:
     """The events that can happen now, in the order in which a run takes them."""
     if settings.only_controller:
         return
-    yield from _of_controller(state, settings)
-    yield from _of_learning(state)
-    yield from _of_leaving(state, settings)
-    yield from _of_replication(state, settings)
-    yield from _of_clock(state, settings)
+    yield from _controller_events(state, settings)
+    yield from _metadata_events(state)
+    yield from _shutdown_events(state, settings)
+    yield from _replication_events(state, settings)
+    yield from _timer_events(state, settings)
 
 
-def _of_controller(state: State, settings: Settings) -> Iterator[Any]:
+def _controller_events(state: State, settings: Settings) -> Iterator[Any]:
     if state.controller_from_ms >= 0:
         if state.controller_from_ms <= state.now_ms:
-            yield ev.TakeOver()
+            yield events.TakeOver()
         return
     # Of a ZooKeeper controller that is down: sessions end and begin, and nobody acts on it.
     late_ms = state.now_ms - settings.session_timeout_ms
-    for body in state.brokers:
-        silent_ms = body.silent_since_ms
-        if silent_ms is not None and silent_ms <= late_ms and body.session != FENCED:
-            yield ev.Expire(body.id)
-    for body in state.brokers:
-        if body.session == FENCED and body.running and body.connected:
-            yield ev.Unfence(body.id) if body.registered else ev.Register(body.id)
+    for node in state.brokers:
+        silent_ms = node.silent_since_ms
+        if silent_ms is not None and silent_ms <= late_ms and node.session != FENCED:
+            yield events.Expire(node.id)
+    for node in state.brokers:
+        if node.session == FENCED and node.running and node.connected:
+            yield events.Unfence(node.id) if node.registered else events.Register(node.id)
 
 
-def _expires_ms(body: Broker, settings: Settings) -> int | None:
-    if body.session == FENCED or body.silent_since_ms is None:
+def _session_expiry_ms(node: Broker, settings: Settings) -> int | None:
+    if node.session == FENCED or node.silent_since_ms is None:
         return None
-    return body.silent_since_ms + settings.session_timeout_ms
+    return node.silent_since_ms + settings.session_timeout_ms
 
 
-def _hears(body: Broker) -> bool:
-    return body.running and body.connected and body.registered
+def _receives_metadata(node: Broker) -> bool:
+    return node.running and node.connected and node.registered
 
 
-def _of_learning(state: State) -> Iterator[Any]:
+def _metadata_events(state: State) -> Iterator[Any]:
     if not has_controller(state):
         return
     for position, partition in enumerate(state.partitions):
-        news = _unaware(partition)
-        if news:
-            hearing = [b.id for b in state.brokers if _hears(b)]
-            for broker in news:
-                if broker in hearing:
-                    yield ev.ApplyMetadata(position, broker)
+        stale = _stale_brokers(partition)
+        if stale:
+            receivers = [b.id for b in state.brokers if _receives_metadata(b)]
+            for broker in stale:
+                if broker in receivers:
+                    yield events.ApplyMetadata(position, broker)
 
 
-def _unaware(partition: Partition) -> list[int]:
+def _stale_brokers(partition: Partition) -> list[int]:
     """Brokers that do not know the partition's record yet: the leader, then the others by id."""
-    record = partition.registration
-    news = [r.broker for r in partition.replicas if _is_news(record, r)]
-    if not news and len(partition.replicas) == len(record.replicas):
-        return news
+    registration = partition.registration
+    stale = [r.broker for r in partition.replicas if _is_stale(registration, r)]
+    if not stale and len(partition.replicas) == len(registration.replicas):
+        return stale
     known = [r.broker for r in partition.replicas]
-    news = sorted([*news, *(broker for broker in record.replicas if broker not in known)])
-    if record.leader in news:
-        news.remove(record.leader)
-        news.insert(0, record.leader)
-    return news
+    stale = sorted([*stale, *(broker for broker in registration.replicas if broker not in known)])
+    if registration.leader in stale:
+        stale.remove(registration.leader)
+        stale.insert(0, registration.leader)
+    return stale
 
 
-def _is_news(record: Registration, replica: Replica) -> bool:
-    if replica.broker not in record.replicas:
+def _is_stale(registration: Registration, replica: Replica) -> bool:
+    if replica.broker not in registration.replicas:
         return True
-    if record.leader == replica.broker:
+    if registration.leader == replica.broker:
         return (
             replica.role != LEADER
-            or replica.partition_epoch != record.partition_epoch
-            or replica.leader_epoch != record.leader_epoch
+            or replica.partition_epoch != registration.partition_epoch
+            or replica.leader_epoch != registration.leader_epoch
         )
     return (
         replica.role != FOLLOWER
-        or replica.leader_epoch != record.leader_epoch
-        or replica.leader != record.leader
+        or replica.leader_epoch != registration.leader_epoch
+        or replica.leader != registration.leader
     )
 
 
-def _of_leaving(state: State, settings: Settings) -> Iterator[Any]:
-    for body in state.brokers:
-        if body.session == STOPPING and body.running:
-            leads = any(p.registration.leader == body.id for p in state.partitions)
+def _shutdown_events(state: State, settings: Settings) -> Iterator[Any]:
+    for node in state.brokers:
+        if node.session == STOPPING and node.running:
+            leads = any(p.registration.leader == node.id for p in state.partitions)
             if not leads or not settings.kraft:
-                yield ev.CompleteShutdown(body.id)
+                yield events.CompleteShutdown(node.id)
 
 
-def _of_replication(state: State, settings: Settings) -> Iterator[Any]:
+def _replication_events(state: State, settings: Settings) -> Iterator[Any]:
     if has_controller(state):
         for position, partition in enumerate(state.partitions):
             for replica in partition.replicas:
                 proposal = replica.proposal
                 if proposal is None or proposal.refused:
                     continue
-                if _hears(broker_of(state, replica.broker)):
-                    yield ev.SubmitIsr(position, replica.broker)
+                if _receives_metadata(broker_of(state, replica.broker)):
+                    yield events.SubmitIsr(position, replica.broker)
     for position, partition in enumerate(state.partitions):
         for replica in partition.replicas:
-            if changes_something(state, partition, replica, settings):
-                yield ev.Fetch(position, replica.broker)
+            if fetch_has_effect(state, partition, replica, settings):
+                yield events.Fetch(position, replica.broker)
 
 
 def _leaders(state: State) -> Iterator[tuple[int, Partition, Replica]]:
@@ -156,22 +155,26 @@ def _leaders(state: State) -> Iterator[tuple[int, Partition, Replica]]:
                 yield position, partition, replica
 
 
-def _of_clock(state: State, settings: Settings) -> Iterator[Any]:
-    looks = state.now_ms % isr_expiration.period_ms(settings) == 0
+def _timer_events(state: State, settings: Settings) -> Iterator[Any]:
+    isr_check_due = state.now_ms % isr_expiration.period_ms(settings) == 0
     for position, partition, leader in _leaders(state):
-        if looks and isr_expiration.out_of_sync_replicas(state, partition, leader, settings):
-            yield ev.ShrinkIsr(position, leader.broker)
-        late = any(w.deadline_ms <= state.now_ms for w in leader.waiting)
-        if late or _could_rise(state, partition, leader, settings):
-            yield ev.Recheck(position, leader.broker)
+        if isr_check_due and isr_expiration.out_of_sync_replicas(
+            state, partition, leader, settings
+        ):
+            yield events.ShrinkIsr(position, leader.broker)
+        timed_out = any(w.deadline_ms <= state.now_ms for w in leader.waiting)
+        if timed_out or _high_watermark_can_advance(state, partition, leader, settings):
+            yield events.Recheck(position, leader.broker)
 
 
-def _could_rise(state: State, partition: Partition, leader: Replica, settings: Settings) -> bool:
+def _high_watermark_can_advance(
+    state: State, partition: Partition, leader: Replica, settings: Settings
+) -> bool:
     if leader.hw >= leader.log.leo:
         return False
-    dead = unable_to_join(state, settings)
-    raised, _ = raise_high_watermark(partition, leader, state.now_ms, settings, dead)
-    return raised is not partition
+    excluded = unable_to_join(state, settings)
+    advanced, _ = raise_high_watermark(partition, leader, state.now_ms, settings, excluded)
+    return advanced is not partition
 
 
 def next_time_ms(state: State, settings: Settings) -> int | None:
@@ -182,26 +185,26 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
     if state.controller_from_ms >= 0:
         times.append(state.controller_from_ms)
     else:
-        for body in state.brokers:
-            due = _expires_ms(body, settings)
+        for node in state.brokers:
+            due = _session_expiry_ms(node, settings)
             if due is not None:
                 times.append(due)
     for _, partition, leader in _leaders(state):
-        look = isr_expiration.next_look_ms(state, partition, leader, settings)
-        if look is not None:
-            times.append(look)
+        shrink_ms = isr_expiration.next_shrink_ms(state, partition, leader, settings)
+        if shrink_ms is not None:
+            times.append(shrink_ms)
         times.extend([w.deadline_ms for w in leader.waiting])
         if partition.throttle:
             times.extend(_throttled_ms(state, partition, leader))
         if leader.hw < leader.log.leo and settings.rules.high_watermark_waits_for_caught_up:
-            dead = unable_to_join(state, settings)
+            excluded = unable_to_join(state, settings)
             members = maximal_isr(leader)
             times.extend(
                 f.caught_up_ms + settings.lag_ms + 1
                 for f in leader.followers
                 if f.broker not in members
                 and f.leo < leader.log.leo
-                and joins_soon(f, leader, state.now_ms, settings, dead)
+                and delays_high_watermark(f, leader, state.now_ms, settings, excluded)
             )
     return min((t for t in times if t > state.now_ms), default=None)
 
@@ -209,7 +212,7 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
 def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterator[int]:
     """When new replicas of a throttled reassignment may copy again."""
     for follower in partition.replicas:
-        if source_of(state, partition, follower) is leader:
+        if fetch_source(state, partition, follower) is leader:
             until_ms = throttled_until_ms(partition, leader, follower)
             if until_ms is not None:
                 yield until_ms
@@ -217,15 +220,15 @@ def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterat
 
 def next_sweep_ms(state: State, settings: Settings) -> int | None:
     """When KRaft looks for leaderless partitions that may elect uncleanly; None: it would not."""
-    if not settings.rules.sweeps_for_unclean_election or not _sweepable(state, settings):
+    if not settings.rules.sweeps_for_unclean_election or not _unclean_candidates(state, settings):
         return None
     return (state.now_ms // SWEEP_MS + 1) * SWEEP_MS
 
 
-def _sweepable(state: State, settings: Settings) -> list[int]:
+def _unclean_candidates(state: State, settings: Settings) -> list[int]:
     """Where a sweep may elect: with an active replica or, before 4.1, any last known leader."""
     active = {b.id for b in state.brokers if b.session == ACTIVE}
-    fenced_will_do = not settings.rules.last_known_leader_must_be_active
+    fenced_may_lead = not settings.rules.last_known_leader_must_be_active
     return [
         position
         for position, p in enumerate(state.partitions)
@@ -233,7 +236,7 @@ def _sweepable(state: State, settings: Settings) -> list[int]:
         and p.registration.leader == NO_LEADER
         and (
             active.intersection(p.registration.replicas)
-            or (fenced_will_do and p.registration.last_known_elr)
+            or (fenced_may_lead and p.registration.last_known_elr)
         )
     ]
 
@@ -243,62 +246,62 @@ def next_event(state: State, settings: Settings) -> Any | None:
     for event in enabled(state, settings):
         return event
     due = next_time_ms(state, settings)
-    return None if due is None else ev.Advance(due - state.now_ms)
+    return None if due is None else events.Advance(due - state.now_ms)
 
 
 def run_now(state: State, settings: Settings) -> Outcome:
     """Everything that can happen without time passing."""
-    seen: list[Effect] = []
-    for _ in range(MOST_STEPS):
+    all_effects: list[Effect] = []
+    for _ in range(MAX_STEPS):
         event = next(enabled(state, settings), None)
         if event is None:
-            return state, tuple(seen)
+            return state, tuple(all_effects)
         state, effects = step(state, event, settings)
-        seen.extend(effects)
-    raise restless(state, event)
+        all_effects.extend(effects)
+    raise no_quiescence_error(state, event)
 
 
-def restless(state: State, event: Any) -> ModelError:
+def no_quiescence_error(state: State, event: Any) -> ModelError:
     """The error of a cluster that goes on for ever."""
     return ModelError(
         f"the cluster does not come to rest at {state.now_ms} ms: "
-        f"after {MOST_STEPS} steps the next is still {event}"
+        f"after {MAX_STEPS} steps the next is still {event}"
     )
 
 
 def settle(state: State, settings: Settings, rest_ms: int = 0) -> Outcome:
     """Run until nothing more will happen by itself, then let ``rest_ms`` pass."""
     state, effects = run_now(state, settings)
-    seen = list(effects)
+    all_effects = list(effects)
     while (due := next_time_ms(state, settings)) is not None:
-        state, _ = step(state, ev.Advance(due - state.now_ms), settings)
+        state, _ = step(state, events.Advance(due - state.now_ms), settings)
         state, effects = run_now(state, settings)
-        seen.extend(effects)
+        all_effects.extend(effects)
     if rest_ms:
-        state, _ = step(state, ev.Advance(rest_ms), settings)
-    return state, tuple(seen)
+        state, _ = step(state, events.Advance(rest_ms), settings)
+    return state, tuple(all_effects)
 
 
 def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
     """Let time pass, with everything that happens in it, sweeps of the controller too."""
     end_ms = state.now_ms + milliseconds
     state, effects = run_now(state, settings)
-    seen = list(effects)
+    all_effects = list(effects)
     while True:
         due = [next_time_ms(state, settings), next_sweep_ms(state, settings)]
         now_ms = min((t for t in due if t is not None and t <= end_ms), default=end_ms)
-        state, _ = step(state, ev.Advance(now_ms - state.now_ms), settings)
+        state, _ = step(state, events.Advance(now_ms - state.now_ms), settings)
         if now_ms % SWEEP_MS == 0 and settings.rules.sweeps_for_unclean_election:
-            for position in _sweepable(state, settings):
-                state, effects = step(state, ev.SweepUnclean(position), settings)
-                seen.extend(effects)
+            for position in _unclean_candidates(state, settings):
+                state, effects = step(state, events.SweepUnclean(position), settings)
+                all_effects.extend(effects)
         state, effects = run_now(state, settings)
-        seen.extend(effects)
+        all_effects.extend(effects)
         if now_ms == end_ms:
-            return state, tuple(seen)
+            return state, tuple(all_effects)
 
 
-def timeless(state: State) -> State:
+def with_clock_at_zero(state: State) -> State:
     """The same state with the clock set to 0: two moments that differ only in time become equal."""
     now_ms = state.now_ms
     brokers = tuple(
@@ -306,7 +309,7 @@ def timeless(state: State) -> State:
         for b in state.brokers
     )
     partitions = tuple(
-        p._replace(replicas=tuple(_timeless_copy(r, now_ms) for r in p.replicas))
+        p._replace(replicas=tuple(_replica_with_clock_at_zero(r, now_ms) for r in p.replicas))
         for p in state.partitions
     )
     from_ms = state.controller_from_ms
@@ -318,7 +321,7 @@ def timeless(state: State) -> State:
     )
 
 
-def _timeless_copy(replica: Replica, now_ms: int) -> Replica:
+def _replica_with_clock_at_zero(replica: Replica, now_ms: int) -> Replica:
     if replica.role != LEADER:
         return replica
     followers = tuple(

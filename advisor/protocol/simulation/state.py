@@ -86,7 +86,7 @@ class Proposal(NamedTuple):
     refused: bool = False
 
 
-class Waiting(NamedTuple):
+class DelayedProduce(NamedTuple):
     """An acks=all request that is appended and not yet answered."""
 
     span: Span
@@ -113,7 +113,7 @@ class Replica(NamedTuple):
     isr: Replicas = ()
     proposal: Proposal | None = None
     followers: tuple[Follower, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[DelayedProduce, ...] = ()
 
 
 class Partition(NamedTuple):
@@ -240,18 +240,18 @@ class Settings:
     def policy(self, partition: Partition) -> Policy:
         """What the controller looks at when it decides about a partition."""
         key = (self.min_isr(partition), partition.unclean)
-        found = self._policies.get(key)
-        if found is None:
-            found = self._policies[key] = Policy(key[0], key[1], self.rules)
-        return found
+        policy = self._policies.get(key)
+        if policy is None:
+            policy = self._policies[key] = Policy(key[0], key[1], self.rules)
+        return policy
 
     def min_isr(self, partition: Partition) -> int:
         """The effective min.insync.replicas of a partition."""
         key = (partition.min_insync_replicas, len(partition.registration.replicas))
-        found = self._min_isrs.get(key)
-        if found is None:
-            found = self._min_isrs[key] = effective_min_isr(*key, self.rules)
-        return found
+        effective = self._min_isrs.get(key)
+        if effective is None:
+            effective = self._min_isrs[key] = effective_min_isr(*key, self.rules)
+        return effective
 
 
 def broker_of(state: State, broker: int) -> Broker:
@@ -322,11 +322,11 @@ def has_controller(state: State) -> bool:
         return False
     if state.controller_broker < 0:
         return True
-    body = broker_of(state, state.controller_broker)
-    return body.running and body.connected and body.registered and body.session != FENCED
+    node = broker_of(state, state.controller_broker)
+    return node.running and node.connected and node.registered and node.session != FENCED
 
 
-def leading(state: State, partition: Partition) -> Replica | None:
+def current_leader(state: State, partition: Partition) -> Replica | None:
     """The copy of the leader that the controller knows, if that broker lives and leads."""
     leader = partition.registration.leader
     if leader == NO_LEADER:

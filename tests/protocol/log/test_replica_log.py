@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log import replica_log
 from advisor.protocol.log.replica_log import EMPTY, Log, Run
-from advisor.protocol.log.truncation import after_kip101, after_kip279, by_answer, divergence
+from advisor.protocol.log.truncation import (
+    after_epoch_answer,
+    after_kip101,
+    after_kip279,
+    divergence,
+)
 
 
 def written(*runs: tuple[int, int, int]) -> Log:
-    return logs.append(EMPTY, [Run(*run) for run in runs], with_epochs=True)
+    return replica_log.append(EMPTY, [Run(*run) for run in runs], with_epochs=True)
 
 
 def flat(log: Log) -> list[tuple[int, int]]:
@@ -27,7 +32,7 @@ def test_append_counts_offsets_and_notes_epochs():
 
 def test_append_before_0_11_knows_no_epochs():
     """Without epochs in the message format the cache stays empty."""
-    assert logs.append(EMPTY, [Run(0, 0, 4)], with_epochs=False).epochs == ()
+    assert replica_log.append(EMPTY, [Run(0, 0, 4)], with_epochs=False).epochs == ()
 
 
 def test_consecutive_records_are_one_run():
@@ -37,14 +42,14 @@ def test_consecutive_records_are_one_run():
 
 def test_an_epoch_may_begin_without_a_record():
     """A new leader notes its epoch at its log end (KAFKA-7415)."""
-    log = logs.begin_epoch(written((0, 0, 4)), 2)
+    log = replica_log.begin_epoch(written((0, 0, 4)), 2)
     assert ([tuple(e) for e in log.epochs], log.leo) == ([(0, 0), (2, 4)], 4)
 
 
 def test_truncation_takes_checkpoint_flush_and_epochs_with_it():
     """Nothing of a log points past its end."""
-    log = logs.flush(written((0, 0, 4), (1, 4, 4)))._replace(checkpoint=6)
-    cut = logs.truncate(log, 3)
+    log = replica_log.flush(written((0, 0, 4), (1, 4, 4)))._replace(checkpoint=6)
+    cut = replica_log.truncate(log, 3)
     assert (cut.leo, cut.flushed, cut.checkpoint) == (3, 3, 3)
     assert [tuple(e) for e in cut.epochs] == [(0, 0)]
 
@@ -52,16 +57,16 @@ def test_truncation_takes_checkpoint_flush_and_epochs_with_it():
 @pytest.mark.parametrize("end", [4, 5, 9])
 def test_truncation_at_the_end_still_drops_an_epoch_without_records(end):
     """A leader of epoch 2 that wrote nothing must not keep its epoch against its successor's."""
-    log = logs.begin_epoch(written((0, 0, 4)), 2)
-    assert logs.truncate(log, end) == written((0, 0, 4))
+    log = replica_log.begin_epoch(written((0, 0, 4)), 2)
+    assert replica_log.truncate(log, end) == written((0, 0, 4))
 
 
 @pytest.mark.parametrize(("keep", "left"), [(None, 4), (0, 0), (5, 5), (6, 6), (9, 6)])
 def test_power_loss_keeps_the_flushed_part_or_what_is_said(keep, left):
     """Without keep= the page cache is gone; with it, that many records survive."""
     log = written((0, 0, 4))
-    log = logs.append(logs.flush(log), [Run(0, 4, 2)], with_epochs=True)
-    assert logs.lose_power(log, keep).leo == left
+    log = replica_log.append(replica_log.flush(log), [Run(0, 4, 2)], with_epochs=True)
+    assert replica_log.lose_power(log, keep).leo == left
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=6), st.integers(0, 20))
@@ -69,9 +74,9 @@ def test_truncating_is_taking_a_prefix(sizes, end):
     """A truncated log is the first records of the log, one by one."""
     log, value = EMPTY, 0
     for epoch, count in sorted(sizes):
-        log = logs.append(log, [Run(epoch, value, count)], with_epochs=True)
+        log = replica_log.append(log, [Run(epoch, value, count)], with_epochs=True)
         value += count
-    assert flat(logs.truncate(log, end)) == flat(log)[:end]
+    assert flat(replica_log.truncate(log, end)) == flat(log)[:end]
 
 
 @given(
@@ -80,12 +85,12 @@ def test_truncating_is_taking_a_prefix(sizes, end):
 )
 def test_span_arithmetic_is_set_arithmetic(one, two):
     """Merging, subtracting and counting spans agree with sets of numbers."""
-    a, b = logs.merged(one), logs.merged(two)
+    a, b = replica_log.merged(one), replica_log.merged(two)
     left = {v for first, end in one for v in range(first, end)}
     right = {v for first, end in two for v in range(first, end)}
-    rest = logs.without(a, b)
+    rest = replica_log.without(a, b)
     assert {v for first, end in rest for v in range(first, end)} == left - right
-    assert logs.size(rest) == len(left - right)
+    assert replica_log.size(rest) == len(left - right)
 
 
 def test_kip_101_keeps_what_the_leader_has():
@@ -121,9 +126,9 @@ def test_kip_279_asks_again_until_an_epoch_is_common():
     leader = written((0, 0, 2), (1, 20, 1), (3, 21, 3), (5, 24, 1))
     cut = after_kip279(follower, 0, leader)
     assert cut == (4, False)
-    cut = after_kip279(logs.truncate(follower, cut.offset), 0, leader)
+    cut = after_kip279(replica_log.truncate(follower, cut.offset), 0, leader)
     assert cut == (2, False)
-    cut = after_kip279(logs.truncate(follower, cut.offset), 0, leader)
+    cut = after_kip279(replica_log.truncate(follower, cut.offset), 0, leader)
     assert cut == (2, True)
 
 
@@ -141,7 +146,7 @@ def test_truncation_on_fetch_names_the_largest_common_epoch():
     assert divergence(leader, 7, 0) == (0, 5)
     assert divergence(leader, 7, 1) == (0, 5)
     follower = written((0, 0, 4), (1, 30, 3))
-    assert by_answer(follower, 0, divergence(leader, 7, 1)).offset == 4
+    assert after_epoch_answer(follower, 0, divergence(leader, 7, 1)).offset == 4
 
 
 def _histories() -> st.SearchStrategy[list[tuple[int, int, int]]]:
@@ -154,21 +159,21 @@ def test_kip_279_always_ends_in_a_common_prefix(history):
     """After any elections and partial copies the follower cuts to a prefix of its leader."""
     copies, value = [EMPTY, EMPTY], 0
     for epoch, (leader, lag, count) in enumerate(history):
-        copies[leader] = logs.begin_epoch(copies[leader], epoch)
+        copies[leader] = replica_log.begin_epoch(copies[leader], epoch)
         run = Run(epoch, value, count)
-        copies[leader] = logs.append(copies[leader], [run], with_epochs=True)
+        copies[leader] = replica_log.append(copies[leader], [run], with_epochs=True)
         value += count
         follower = _truncated(copies[1 - leader], copies[leader])
         assert flat(follower) == flat(copies[leader])[: follower.leo]
         end = max(follower.leo, copies[leader].leo - lag)
-        new = logs.records(copies[leader], follower.leo, end)
-        copies[1 - leader] = logs.append(follower, new, with_epochs=True)
+        new = replica_log.records(copies[leader], follower.leo, end)
+        copies[1 - leader] = replica_log.append(follower, new, with_epochs=True)
 
 
 def _truncated(follower: Log, leader: Log) -> Log:
     for _ in range(20):
         cut = after_kip279(follower, 0, leader)
-        follower = logs.truncate(follower, cut.offset)
-        if cut.final:
+        follower = replica_log.truncate(follower, cut.offset)
+        if cut.completed:
             return follower
     raise AssertionError("truncation does not end")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.protocol.rules.isr import joined, shrunk
+from advisor.protocol.rules.isr import expanded_isr, shrunk_isr
 from advisor.protocol.rules.versions import rules_for
 from advisor.protocol.scenario.player import play
 
@@ -54,14 +54,14 @@ def test_describe_shows_what_a_topic_gets_from_its_cluster(opening, topic, shown
 )
 def test_who_joins_since_4_2_is_put_into_its_bucket(isr, broker, proposed):
     """Until 4.1 who joins comes last; since then ids stand as Scala's hash set walks them."""
-    assert joined(isr, broker, OLD) == (*isr, broker)
-    assert joined(isr, broker, NEW) == proposed
+    assert expanded_isr(isr, broker, OLD) == (*isr, broker)
+    assert expanded_isr(isr, broker, NEW) == proposed
 
 
 def test_a_shrunk_isr_is_walked_by_sixteen_buckets():
     """The set that is left starts empty, with sixteen buckets; twelve members make it grow."""
-    assert shrunk((9, 1, 3, 2), {3}, OLD) == (9, 1, 2)
-    assert shrunk((9, 1, 3, 2), {3}, NEW) == (1, 2, 9)
+    assert shrunk_isr((9, 1, 3, 2), {3}, OLD) == (9, 1, 2)
+    assert shrunk_isr((9, 1, 3, 2), {3}, NEW) == (1, 2, 9)
     many = (17, *range(1, 12))
-    assert shrunk((*many, 99), {99}, NEW) == (*range(1, 12), 17)
-    assert shrunk((*many[:-1], 99), {99}, NEW) == (1, 17, *range(2, 11))
+    assert shrunk_isr((*many, 99), {99}, NEW) == (*range(1, 12), 17)
+    assert shrunk_isr((*many[:-1], 99), {99}, NEW) == (1, 17, *range(2, 11))

@@ -11,8 +11,7 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.partition_registration import Registration
 from advisor.protocol.scenario.commands import Runner
 from advisor.protocol.scenario.language import parse
-from advisor.protocol.simulation import events as ev
-from advisor.protocol.simulation import scheduler
+from advisor.protocol.simulation import events, scheduler
 from advisor.protocol.simulation.admin_requests import refusal
 from advisor.protocol.simulation.state import Broker, Settings, State, broker_of, with_broker
 from advisor.protocol.simulation.step import step
@@ -117,7 +116,7 @@ def settled(version: str, mode: str) -> tuple[State, Settings]:
     """Three brokers and one partition of three replicas, at rest."""
     settings = Settings.of(Config(kafka_version=version, mode=mode))
     state = State(tuple(Broker(b) for b in (1, 2, 3)))
-    state, _ = step(state, ev.CreateTopic("t", ((1, 2, 3),), 2), settings)
+    state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
     return scheduler.settle(state, settings)[0], settings
 
 
@@ -132,7 +131,7 @@ def settled(version: str, mode: str) -> tuple[State, Settings]:
 def test_a_dead_broker_is_noticed_when_its_session_ends(version, mode, detected_ms):
     """9 s under KRaft, 18 s under ZooKeeper, 6 s before 2.5; not a moment earlier."""
     state, settings = settled(version, mode)
-    state, _ = step(state, ev.Kill(1), settings)
+    state, _ = step(state, events.Kill(1), settings)
     before, _ = scheduler.run_for(state, settings, detected_ms - 1)
     assert before.partitions[0].registration.leader == 1
     after, _ = scheduler.run_for(before, settings, 1)
@@ -142,8 +141,8 @@ def test_a_dead_broker_is_noticed_when_its_session_ends(version, mode, detected_
 def test_a_restart_within_the_session_waits_for_its_end():
     """The old session must end before the controller accepts the broker's new life."""
     state, settings = settled("3.9", "kraft")
-    state, _ = step(state, ev.Kill(1), settings)
-    state, _ = step(state, ev.Start(1), settings)
+    state, _ = step(state, events.Kill(1), settings)
+    state, _ = step(state, events.Start(1), settings)
     early, _ = scheduler.run_for(state, settings, 8_999)
     assert not broker_of(early, 1).registered
     late, _ = scheduler.run_for(early, settings, 1)
@@ -154,7 +153,7 @@ def test_a_restart_within_the_session_waits_for_its_end():
 def test_a_controlled_shutdown_moves_leaders_at_once():
     """No session has to end; the broker's logs are on disk."""
     state, settings = settled("3.9", "kraft")
-    state, _ = step(state, ev.Stop(1), settings)
+    state, _ = step(state, events.Stop(1), settings)
     state, _ = scheduler.run_now(state, settings)
     assert state.now_ms == 0
     assert state.partitions[0].registration.leader == 2
@@ -164,9 +163,9 @@ def test_a_controlled_shutdown_moves_leaders_at_once():
 def test_nothing_is_decided_without_a_controller():
     """Fencing waits for the next controller, which gives every session anew (KRaft)."""
     state, settings = settled("3.9", "kraft")
-    state, _ = step(state, ev.Kill(1), settings)
+    state, _ = step(state, events.Kill(1), settings)
     state, _ = scheduler.run_for(state, settings, 8_000)
-    state, _ = step(state, ev.KillController(), settings)
+    state, _ = step(state, events.KillController(), settings)
     state, _ = scheduler.run_for(state, settings, 2_000 + 8_999)
     assert state.partitions[0].registration.leader == 1
     state, _ = scheduler.run_for(state, settings, 1)

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log import replica_log
 from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.rules.config import Config
-from advisor.protocol.simulation import events as ev
-from advisor.protocol.simulation import scheduler
+from advisor.protocol.simulation import events, scheduler
 from advisor.protocol.simulation.invariants import ALWAYS, INVARIANTS, check, lost
 from advisor.protocol.simulation.state import Broker, Settings, State, broker_of
 from advisor.protocol.simulation.step import step
@@ -23,22 +22,22 @@ from advisor.protocol.simulation.step import step
 BROKERS = (1, 2, 3)
 
 CRASHES = st.one_of(
-    st.builds(ev.Kill, st.sampled_from(BROKERS)),
-    st.builds(ev.Start, st.sampled_from(BROKERS)),
-    st.builds(ev.Stop, st.sampled_from(BROKERS)),
-    st.builds(ev.Isolate, st.sampled_from(BROKERS)),
-    st.builds(ev.Heal, st.sampled_from(BROKERS)),
-    st.builds(ev.Lag, st.sampled_from(BROKERS)),
-    st.builds(ev.CatchUp, st.sampled_from(BROKERS)),
-    st.builds(ev.KillController),
-    st.builds(ev.Advance, st.sampled_from((1, 1_000, 5_000, 9_000, 20_000))),
-    st.builds(ev.Elect, st.just("t"), st.just(0), st.just("preferred")),
+    st.builds(events.Kill, st.sampled_from(BROKERS)),
+    st.builds(events.Start, st.sampled_from(BROKERS)),
+    st.builds(events.Stop, st.sampled_from(BROKERS)),
+    st.builds(events.Isolate, st.sampled_from(BROKERS)),
+    st.builds(events.Heal, st.sampled_from(BROKERS)),
+    st.builds(events.Lag, st.sampled_from(BROKERS)),
+    st.builds(events.CatchUp, st.sampled_from(BROKERS)),
+    st.builds(events.KillController),
+    st.builds(events.Advance, st.sampled_from((1, 1_000, 5_000, 9_000, 20_000))),
+    st.builds(events.Elect, st.just("t"), st.just(0), st.just("preferred")),
 )
 LOSSY = st.one_of(
-    st.builds(ev.PowerOff, st.sampled_from(BROKERS), st.sampled_from((None, 0, 1, 3))),
-    st.builds(ev.Destroy, st.sampled_from(BROKERS)),
-    st.builds(ev.Elect, st.just("t"), st.just(0), st.just("unclean")),
-    st.builds(ev.Flush, st.sampled_from(BROKERS)),
+    st.builds(events.PowerOff, st.sampled_from(BROKERS), st.sampled_from((None, 0, 1, 3))),
+    st.builds(events.Destroy, st.sampled_from(BROKERS)),
+    st.builds(events.Elect, st.just("t"), st.just(0), st.just("unclean")),
+    st.builds(events.Flush, st.sampled_from(BROKERS)),
 )
 # Which of the cluster's own events run before the next fault, in any order; None: until quiet.
 WORK = st.one_of(st.none(), st.lists(st.integers(0, 5), max_size=10))
@@ -57,9 +56,9 @@ VERSIONS = (
 
 def sensible(state: State, event: object) -> bool:
     """Whether a fault can happen: only what runs dies, only what is down starts."""
-    if isinstance(event, ev.Kill | ev.Stop):
+    if isinstance(event, events.Kill | events.Stop):
         return broker_of(state, event.broker).running
-    if isinstance(event, ev.Start):
+    if isinstance(event, events.Start):
         return not broker_of(state, event.broker).running
     return True
 
@@ -67,7 +66,7 @@ def sensible(state: State, event: object) -> bool:
 def walk(settings: Settings, script, acks="all") -> Iterator[State]:
     """Every state of a random run: faults, a write after each, and some of the cluster's work."""
     state = State(tuple(Broker(b) for b in BROKERS))
-    state, _ = step(state, ev.CreateTopic("t", ((1, 2, 3),), 2), settings)
+    state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
     state, _ = scheduler.settle(state, settings)
     yield state
     for event, work in script:
@@ -76,7 +75,7 @@ def walk(settings: Settings, script, acks="all") -> Iterator[State]:
             yield state
         for broker in BROKERS:
             first = state.next_value
-            state, _ = step(state, ev.Produce("t", 0, broker, first, 1, acks), settings)
+            state, _ = step(state, events.Produce("t", 0, broker, first, 1, acks), settings)
             yield state
         if work is None:
             state, _ = scheduler.settle(state, settings)
@@ -103,25 +102,34 @@ def storm(settings: Settings, seed: int, steps: int) -> Iterator[State]:
     """A long run in which anything may come at any moment, and answers may be lost."""
     random = Random(seed)
     state = State(tuple(Broker(b) for b in BROKERS))
-    state, _ = step(state, ev.CreateTopic("t", ((1, 2, 3),), 2), settings)
+    state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
     for _ in range(steps):
         broker = random.choice(BROKERS)
         kind = random.random()
         if kind < 0.75:
             own = list(scheduler.enabled(state, settings))
             due_ms = scheduler.next_time_ms(state, settings)
-            event = ev.Advance(0 if due_ms is None else due_ms - state.now_ms)
+            event = events.Advance(0 if due_ms is None else due_ms - state.now_ms)
             if own:
                 event = random.choice(own)
-            if isinstance(event, ev.Fetch) and random.random() < 0.3:
+            if isinstance(event, events.Fetch) and random.random() < 0.3:
                 event = event._replace(answered=False)
         elif kind < 0.85:
-            event = ev.Produce("t", 0, broker, state.next_value, 1, "all")
+            event = events.Produce("t", 0, broker, state.next_value, 1, "all")
         else:
-            faults = (ev.Kill, ev.Start, ev.Start, ev.Stop, ev.Isolate, ev.Heal, ev.Heal, ev.Lag)
-            event = random.choice((*faults, ev.CatchUp, ev.CatchUp))(broker)
+            faults = (
+                events.Kill,
+                events.Start,
+                events.Start,
+                events.Stop,
+                events.Isolate,
+                events.Heal,
+                events.Heal,
+                events.Lag,
+            )
+            event = random.choice((*faults, events.CatchUp, events.CatchUp))(broker)
             if random.random() < 0.1:
-                event = random.choice((ev.KillController(), ev.Elect("t", 0, "preferred")))
+                event = random.choice((events.KillController(), events.Elect("t", 0, "preferred")))
         if sensible(state, event):
             state, _ = step(state, event, settings)
             yield state
@@ -182,19 +190,24 @@ def test_what_is_lost_stays_lost_once_the_cluster_is_quiet(script):
     for state in walk(settings, script):
         last = state
     for broker in BROKERS:
-        for event in (ev.Heal(broker), ev.CatchUp(broker)):
+        for event in (events.Heal(broker), events.CatchUp(broker)):
             last, _ = step(last, event, settings)
         if not broker_of(last, broker).running:
-            last, _ = step(last, ev.Start(broker), settings)
+            last, _ = step(last, events.Start(broker), settings)
     last, _ = scheduler.settle(last, settings)
     gone = lost(last, last.partitions[0])
     last, _ = scheduler.run_for(last, settings, 60_000)
-    assert logs.without(gone, lost(last, last.partitions[0])) == ()
+    assert replica_log.without(gone, lost(last, last.partitions[0])) == ()
 
 
 def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind():
     """Found by the walk above: its follower asked for ever about an epoch without records."""
-    script = [(ev.Kill(3), None), (ev.Kill(1), []), (ev.Start(1), []), (ev.Advance(1), None)]
+    script = [
+        (events.Kill(3), None),
+        (events.Kill(1), []),
+        (events.Start(1), []),
+        (events.Advance(1), None),
+    ]
     for state in walk(settings_of("3.5", "kraft", False), script):
         assert check(state) == ()
 
@@ -203,31 +216,35 @@ def test_a_broken_log_is_seen_by_every_invariant_that_concerns_it():
     """Each invariant goes red on a state made to violate it."""
     settings = settings_of("3.9", "kraft", False)
     state = next(walk(settings, []))
-    state, _ = step(state, ev.Produce("t", 0, 1, 0, 4, "all"), settings)
+    state, _ = step(state, events.Produce("t", 0, 1, 0, 4, "all"), settings)
     state, _ = scheduler.settle(state, settings)
     assert check(state) == ()
     partition = state.partitions[0]
     one, two, three = partition.replicas
     record = partition.registration
-    other = logs.append(logs.EMPTY, [logs.Run(0, 50, 4)], with_epochs=True)
+    other = replica_log.append(replica_log.EMPTY, [replica_log.Run(0, 50, 4)], with_epochs=True)
     broken = {
         "TypeOk": partition._replace(replicas=(one._replace(hw=9), two, three)),
         "LeaderInIsr": partition._replace(registration=replace(record, isr=(2, 3))),
         "OneLeaderAnEpoch": partition._replace(replicas=(one, two._replace(role="leader"), three)),
-        "WeakIsr": partition._replace(replicas=(one, two._replace(log=logs.EMPTY, hw=0), three)),
-        "StrongIsr": partition._replace(replicas=(one, two._replace(log=logs.EMPTY, hw=0), three)),
+        "WeakIsr": partition._replace(
+            replicas=(one, two._replace(log=replica_log.EMPTY, hw=0), three)
+        ),
+        "StrongIsr": partition._replace(
+            replicas=(one, two._replace(log=replica_log.EMPTY, hw=0), three)
+        ),
         "LeaderCompleteness": partition._replace(
-            replicas=(one._replace(log=logs.EMPTY, hw=0), two, three)
+            replicas=(one._replace(log=replica_log.EMPTY, hw=0), two, three)
         ),
         "LogMatching": partition._replace(replicas=(one, two._replace(log=other), three)),
         "ConsistentRead": partition._replace(
             replicas=(one, two._replace(log=other, role="leader", leader_epoch=7), three)
         ),
         "NoCommittedRecordLost": partition._replace(
-            replicas=tuple(r._replace(log=logs.EMPTY, hw=0) for r in partition.replicas)
+            replicas=tuple(r._replace(log=replica_log.EMPTY, hw=0) for r in partition.replicas)
         ),
         "NoAcknowledgedRecordLost": partition._replace(
-            replicas=(one._replace(log=logs.EMPTY, hw=0), two, three)
+            replicas=(one._replace(log=replica_log.EMPTY, hw=0), two, three)
         ),
     }
     assert set(broken) == set(INVARIANTS)
@@ -244,20 +261,20 @@ def test_two_crashes_of_three_lose_records_only_before_0_11(version, mode, fails
     """The first follower of the second leader has truncated to its HW when that leader dies."""
     settings = settings_of(version, mode, False)
     state = next(walk(settings, []))
-    state, _ = step(state, ev.AlterTopic("t", unclean=False), settings)
-    state, _ = step(state, ev.Produce("t", 0, 1, 0, 2, "all"), settings)
+    state, _ = step(state, events.AlterTopic("t", unclean=False), settings)
+    state, _ = step(state, events.Produce("t", 0, 1, 0, 2, "all"), settings)
     for broker in (2, 3, 2, 3):
-        state, _ = step(state, ev.Fetch(0, broker), settings)
-    assert logs.size(state.partitions[0].acked) == 2
+        state, _ = step(state, events.Fetch(0, broker), settings)
+    assert replica_log.size(state.partitions[0].acked) == 2
     for event in (
-        ev.Kill(1),
-        ev.Advance(settings.session_timeout_ms),
-        ev.Expire(1),
-        ev.ApplyMetadata(0, 2),
-        ev.ApplyMetadata(0, 3),
-        ev.Kill(2),
-        ev.Advance(settings.session_timeout_ms),
-        ev.Expire(2),
+        events.Kill(1),
+        events.Advance(settings.session_timeout_ms),
+        events.Expire(1),
+        events.ApplyMetadata(0, 2),
+        events.ApplyMetadata(0, 3),
+        events.Kill(2),
+        events.Advance(settings.session_timeout_ms),
+        events.Expire(2),
     ):
         state, _ = step(state, event, settings)
     state, _ = scheduler.settle(state, settings)
