@@ -240,7 +240,7 @@ def _write_report(answer: Any, path: Path, found: Any, check: Any) -> None:
     from advisor.errors import MissingExtraError
 
     try:
-        from advisor.present.report import write_report
+        from advisor.present import write_report
     except ModuleNotFoundError as error:
         if str(error.name).startswith("advisor"):
             raise
@@ -288,8 +288,8 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def _config(described: Cluster, given: dict[str, Any]) -> Config:
     """Return what was asked for; what was not, as most described partitions have it."""
-    from advisor.advice.era import controller_of, version_of
-    from advisor.advice.search import usual_config
+    from advisor.advice.kafka_version import controller_of, version_of
+    from advisor.advice.recommendations.search import usual_config
     from advisor.protocol.rules.config import Config
 
     version, _ = version_of(described, given["kafka_version"])
@@ -316,8 +316,8 @@ def _workload(given: dict[str, Any], described: Cluster | None = None) -> Worklo
 
 def _load_and_notes(given: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
     """Return the load over the described partitions, and what was assumed of it and of Kafka."""
-    from advisor.advice.era import version_of
-    from advisor.advice.search import assumed_load
+    from advisor.advice.kafka_version import version_of
+    from advisor.advice.recommendations.search import assumed_load
 
     _, note = version_of(described, given["kafka_version"])
     load, assumed = _workload(given, described), ""

@@ -58,7 +58,7 @@ def recommendation(answer: Recommendation) -> str:
 
 def audit(found: Audit) -> str:
     """Return the verdict, a table of the topics, worst first, and the findings."""
-    from advisor.advice.auditing import WITHOUT_INTERVALS
+    from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.phrases import every
     from advisor.formatting import time_per_year
 
@@ -86,7 +86,7 @@ def audit(found: Audit) -> str:
 
 def findings(found: Sequence[Finding]) -> list[str]:
     """Return each finding, and below the last of a code what to do."""
-    from advisor.advice.findings import grouped
+    from advisor.advice.findings.catalogue import grouped
 
     lines = ["Findings:"] if found else []
     for rule in dict.fromkeys(finding.rule for finding in found):

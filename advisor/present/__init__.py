@@ -12,14 +12,14 @@ from typing import Any
 from advisor.errors import MissingExtraError
 
 _HOME = {
-    "explorer": "widgets",
-    "plot_curves": "plots",
-    "plot_pareto": "pareto",
-    "plot_recommendation": "comparison",
-    "plot_reliability": "comparison",
-    "plot_tornado": "tornado",
-    "snapshot": "widgets",
-    "write_report": "report",
+    "explorer": "interactive.explorer",
+    "plot_curves": "figures.curves",
+    "plot_pareto": "figures.pareto",
+    "plot_recommendation": "figures.comparison",
+    "plot_reliability": "figures.reliability",
+    "plot_tornado": "figures.tornado",
+    "snapshot": "interactive.explorer",
+    "write_report": "report.page",
 }
 
 

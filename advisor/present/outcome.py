@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
-
 from advisor import formatting as words_of
-from advisor.formatting import percent
-from advisor.present import style
 from advisor.present.labels import (
     availability,
     interval,
@@ -89,14 +85,6 @@ MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]],
 STALLED, GIVEN_UP = "write_stalled", "records_refused_per_year"
 COMPARED = tuple(measure for measure, *_ in MEASURES if measure not in (STALLED, GIVEN_UP))
 """What settings are compared by, in tables with a column for each."""
-
-_COLOURS = {
-    LOST: style.DURABILITY,
-    "write_unavailability": style.AVAILABILITY,
-    "read_unavailability": style.GREY,
-    STALLED: style.AVAILABILITY,
-    GIVEN_UP: style.AVAILABILITY,
-}
 
 
 def outcomes(result: Reliability | Sampled, ranged: bool = True) -> tuple[Outcome, ...]:
@@ -204,21 +192,3 @@ def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple
     named = [(words_of.mechanism(name), part / whole) for name, part in ordered if part > 0]
     rest = sum(share for _, share in named[most:])
     return (*named[:most], *([("all others", rest)] if rest > 0 else []))
-
-
-def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
-    """Draw the measures below each other: a line of words, then a bar for each cause."""
-    y = 0.0
-    for outcome in told:
-        colour = _COLOURS[outcome.measure]
-        ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
-        ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
-        y += 1.8
-        for words, share in outcome.shares:
-            ax.barh(y, share, left=0, height=0.62, color=colour, alpha=0.75)
-            ax.text(share + 0.01, y, f"{percent(share)} {words}", va="center", fontsize=8)
-            y += 0.85
-        y += 0.75
-    ax.set_xlim(0, 1.6)
-    ax.set_ylim(y - 0.6, -0.7)
-    ax.axis("off")

@@ -10,7 +10,7 @@ import yaml
 import advisor
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.properties import broker_properties
-from advisor.advice.recommendation import Recommendation
+from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.cluster import Cluster, Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from advisor.advice.migration.properties import java_producer, librdkafka_producer
-from advisor.advice.search import candidates
+from advisor.advice.recommendations.search import candidates
 from advisor.errors import ConfigError
 from advisor.protocol.rules.config import Config
 from clusters import left_out

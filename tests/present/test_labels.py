@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import advisor
-from advisor.present.axis import loss_label, nines_axis, refused_label
+from advisor.present.figures.axis import loss_label, nines_axis, refused_label
 from advisor.present.labels import (
     as_given,
     availability,
@@ -18,7 +18,7 @@ from advisor.present.labels import (
     time_per_year,
 )
 from advisor.present.points import Estimated
-from advisor.present.settings import tolerance_words, verdict
+from advisor.present.setting_text import tolerance_words, verdict
 
 SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from advisor.advice.era import controller_of
+from advisor.advice.kafka_version import controller_of
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster, load_cluster

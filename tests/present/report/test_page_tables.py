@@ -12,14 +12,14 @@ from advisor.advice import Goals, Recommendation, recommend
 from advisor.advice.phrases import every
 from advisor.formatting import years
 from advisor.present import plot_reliability
-from advisor.present.comparison import records_in_words, schemes_compared
-from advisor.present.dependents import dependents_in_words
-from advisor.present.evidence import card_in_words
+from advisor.present.card_text import card_in_words
+from advisor.present.figures.tornado import largest_swings
 from advisor.present.labels import time_per_year
 from advisor.present.outcome import compared_outcomes, outcomes
-from advisor.present.report import render_report
-from advisor.present.settings import verdict
-from advisor.present.tornado import largest_swings
+from advisor.present.report.dependents import dependents_in_words
+from advisor.present.report.page import render_report
+from advisor.present.report.schemes import records_in_words, schemes_compared
+from advisor.present.setting_text import verdict
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.cost import in_bytes

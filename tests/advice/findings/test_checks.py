@@ -3,15 +3,15 @@
 import pytest
 
 from advisor.advice import Goals, recommend
-from advisor.advice.auditing import audit
-from advisor.advice.checks import (
+from advisor.advice.audits.audit import audit
+from advisor.advice.findings.catalogue import RULES
+from advisor.advice.findings.checks import (
     check_cluster,
     check_producer,
     check_replacement,
     check_topic,
 )
-from advisor.advice.described import config_of
-from advisor.advice.findings import RULES
+from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config

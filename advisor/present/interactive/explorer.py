@@ -10,13 +10,13 @@ import ipywidgets as widgets
 from advisor import catalog
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
-from advisor.present.settings import (
+from advisor.present.interactive.neighbourhood import (
     Neighbourhood,
     refusal_html,
     setting_html,
-    verdict,
     waiting_html,
 )
+from advisor.present.setting_text import verdict
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, NEWEST_KNOWN
 from advisor.reliability.failures.failure_model import FailureModel, load_model

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.advice.story import tell
+from advisor.advice.recommendations.loss_story import tell
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.player import play
 

@@ -14,22 +14,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
-from advisor.advice.auditing import WITHOUT_INTERVALS
+from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.choice import GOAL_WORDS, Choice
-from advisor.advice.findings import grouped
+from advisor.advice.findings.catalogue import grouped
 from advisor.errors import InputError
 from advisor.formatting import percent, significant
-from advisor.present import style
-from advisor.present.comparison import compared, curve, has_interval, marks, schemes_compared
-from advisor.present.dependents import dependents_in_words
-from advisor.present.evidence import card_in_words
-from advisor.present.grid import chart_places, grid
+from advisor.present.card_text import card_in_words
+from advisor.present.figures import style
+from advisor.present.figures.comparison import compared, curve, has_interval, marks
+from advisor.present.figures.curves import plot_curves
+from advisor.present.figures.pareto import plot_pareto
+from advisor.present.figures.tornado import largest_swings
 from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
-from advisor.present.pareto import plot_pareto
-from advisor.present.plots import plot_curves
-from advisor.present.sampled_check import sampled_check
-from advisor.present.settings import rack_words, tolerance_words
-from advisor.present.tornado import largest_swings
+from advisor.present.report.dependents import dependents_in_words
+from advisor.present.report.grid import chart_places, grid
+from advisor.present.report.sampled_check import sampled_check
+from advisor.present.report.schemes import schemes_compared
+from advisor.present.setting_text import rack_words, tolerance_words
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
 
@@ -94,7 +95,7 @@ def render_report(
 ) -> str:
     """Return the text of the report; see `write_report`."""
     environment = Environment(
-        loader=PackageLoader("advisor.present", "."),
+        loader=PackageLoader("advisor.present.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,

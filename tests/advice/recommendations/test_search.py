@@ -9,9 +9,9 @@ import pytest
 
 from advisor.advice import Goals, recommend
 from advisor.advice.choice import ranked
-from advisor.advice.era import version_of
 from advisor.advice.goals import decades_short, judge
-from advisor.advice.search import candidates, search, usual_config
+from advisor.advice.kafka_version import version_of
+from advisor.advice.recommendations.search import candidates, search, usual_config
 from advisor.advice.tolerance import Survival
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError, NotComputedError

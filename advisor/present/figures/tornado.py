@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from advisor.present import style
-from advisor.present.comparison import shown_figure
-from advisor.present.evidence import range_in_words
+from advisor.present.card_text import range_in_words
+from advisor.present.figures import style
+from advisor.present.figures.reliability import shown_figure
 from advisor.present.labels import once_in_years, short, time_per_year
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from advisor.advice.choice import Choice, choose, ranked
-from advisor.advice.described import amount_of
-from advisor.advice.era import controller_of, version_of
 from advisor.advice.goals import Goals
+from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import sentence
-from advisor.advice.recommendation import Recommendation
+from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
+from advisor.advice.topic_settings import amount_of
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config

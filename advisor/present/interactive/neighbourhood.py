@@ -7,23 +7,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 
-from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError, ConfigError, NotComputedError
-from advisor.present import style
-from advisor.present.labels import once_in_years, time_per_year
-from advisor.present.outcome import compared_outcomes, estimated, outcomes, point_of
-from advisor.present.plots import plot_curves
+from advisor.present.figures import style
+from advisor.present.figures.curves import plot_curves
+from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Point
+from advisor.present.setting_text import notes, rack_words, tolerance_words, verdict
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.fault_tolerance import never_writes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
-_BEYOND_BELIEF_YEARS = 1e6
 # Inside JupyterLab the charts follow its theme; elsewhere the colours drawn stand.
 _THEME = (
     "--advisor-ink: var(--jp-content-font-color1, #222222); "
@@ -144,76 +141,6 @@ def waiting_html(config: Config) -> str:
         f"{config.replication_factor} is worked out for the first time; this takes some "
         "seconds.</p></div>"
     )
-
-
-def verdict(result: Reliability) -> str:
-    """Return in one sentence what a setting does, without intervals: they take many evaluations."""
-    _, refused, _ = compared_outcomes(result, ranged=False)
-    never = never_writes(result.config)
-    name = point_of(result, ranged=False).name
-    loss = estimated(result, "loss_probability_per_year", ranged=False).value
-    between = once_in_years(result.mean_years_to_loss)
-    stopped = estimated(result, "write_unavailability", ranged=False).value
-    if never:
-        return f"{name}: {never}."
-    loses = "nothing in this failure model loses an acknowledged record"
-    if loss:
-        loses = f"you lose an acknowledged record {between}"
-    if loss and result.mean_years_to_loss >= _BEYOND_BELIEF_YEARS:
-        loses = f"these failures lose a record {between}, so mistakes and bugs come first"
-    if not stopped:
-        return f"{name}: {loses}; writes are never refused."
-    return (
-        f"{name}: {loses}; writes stop {time_per_year(stopped)}, "
-        f"mostly from {refused.shares[0][0]}."
-    )
-
-
-def notes(config: Config) -> tuple[str, ...]:
-    """Return what Kafka silently makes of a setting, one sentence each."""
-    said = []
-    least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
-    if least > factor:
-        if config.effective_min_insync_replicas > factor:
-            said.append(
-                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
-                f"{config.kafka_version} refuses every write with acks=all: "
-                "“Messages are rejected since there are fewer in-sync replicas than required.”"
-            )
-        else:
-            said.append(
-                f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
-                f"{config.kafka_version} takes it for {factor} (since 3.7)."
-            )
-    if not config.enable_idempotence:
-        said.append("enable.idempotence is off: retries may write duplicates.")
-    return tuple(said)
-
-
-def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
-    """Return the three tolerance numbers, each with what it counts."""
-    tolerates = result.tolerates
-    never = tolerates.while_writable < 0
-    return (
-        ("without losing acknowledged records", f"{tolerates.without_loss}"),
-        ("while writes go on", "not even 0" if never else f"{tolerates.while_writable}"),
-        ("while reads go on", f"{tolerates.while_readable}"),
-    )
-
-
-def rack_words(cluster: Cluster, config: Config) -> str:
-    """Return in one sentence what losing one rack does; the worst single event there is."""
-    assert config.replication_factor is not None
-    share = largest_share(cluster.brokers, config.replication_factor, str(config.mode))
-    if share is None:
-        return "The racks are not known, so nothing can be said about losing one."
-    after = survival(share, config)
-    lost = (
-        "no acknowledged record is lost" if after.without_loss else "acknowledged records are lost"
-    )
-    goes_on = "writes go on" if after.writable else "writes stop"
-    replicas = "one replica" if share == 1 else f"{share} replicas"
-    return f"Losing a whole rack takes {replicas} of a partition at worst: {lost}, and {goes_on}."
 
 
 def _tolerance_html(result: Reliability) -> str:

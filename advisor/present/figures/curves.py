@@ -11,8 +11,8 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from advisor.present import style
-from advisor.present.axis import NinesAxis, loss_label, nines_axis, refused_label
+from advisor.present.figures import style
+from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated, Point, by_replication_factor, dominated, slots
 
 _EDGE = 0.3  # how far a ribbon reaches beyond its outermost points, in slots

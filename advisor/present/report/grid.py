@@ -8,11 +8,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from advisor.advice.choice import Choice
-from advisor.advice.recommendation import Recommendation
-from advisor.present.comparison import has_interval
+from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.present.figures.comparison import has_interval
 from advisor.present.outcome import outcomes
 from advisor.present.points import Point, slots
-from advisor.present.settings import tolerance_words
+from advisor.present.setting_text import tolerance_words
 from advisor.protocol.rules.config import Config
 
 _MISSING = "This combination was not compared: min.insync.replicas above the replication factor."

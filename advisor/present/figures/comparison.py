@@ -5,48 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from advisor.advice.choice import Choice
-from advisor.advice.recommendation import Recommendation
-from advisor.errors import NotComputedError
-from advisor.present import style
-from advisor.present.labels import interval
+from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.present.figures import style
+from advisor.present.figures.curves import Marks, draw_curves, keys
+from advisor.present.figures.pareto import draw_pareto, shape_keys
+from advisor.present.figures.reliability import shown_figure
 from advisor.present.outcome import (
-    BETWEEN,
-    COMPARED,
-    brief_in_words,
-    draw_outcomes,
-    given_up_in_words,
-    outcomes,
     point_of,
 )
-from advisor.present.pareto import draw_pareto, shape_keys
-from advisor.present.plots import Marks, draw_curves, keys
 from advisor.present.points import Point
-from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
-from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sampled import Sampled
-from advisor.reliability.schemes.comparison import (
-    FLUSHED_MAJORITY,
-    KAFKA,
-    SchemeRow,
-    rows_beside,
-    scheme_intervals,
-)
 
 MOST_REPLICAS_WITH_INTERVALS = 3
-RECORDS_LOST = "acked_records_lost_per_year"
-SCHEMES_COMPARED_BY = (COMPARED[0], RECORDS_LOST, *COMPARED[1:])
-"""Columns of the table of schemes: how often records are lost, how many, and the time without."""
-
-_SCHEME_WORDS = {
-    KAFKA: "Kafka, as recommended",
-    SYNCHRONOUS: "Synchronous",
-    MAJORITY: "Majority vote",
-    FLUSHED_MAJORITY: "Majority vote, flushed",
-    ASYNCHRONOUS: "Asynchronous",
-}
 
 
 def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
@@ -89,48 +60,6 @@ def _point(recommendation: Recommendation, choice: Choice) -> Point:
     return point_of(choice.reliability, has_interval(recommendation, choice))
 
 
-def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
-    """Return a setting beside other ways to replicate, each a row in words.
-
-    Returns
-    -------
-    list of dict
-        "name", "rule", "note" and "measures": value and interval of each of
-        `SCHEMES_COMPARED_BY`; empty for more replicas than are compared.
-    """
-    try:
-        rows = rows_beside(result)
-    except NotComputedError:
-        return []
-    return [_scheme_in_words(row, result) for row in rows]
-
-
-def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
-    ranges = scheme_intervals(row, result)
-    return {
-        "name": _SCHEME_WORDS[row.name],
-        "rule": row.rule,
-        "note": row.note,
-        "measures": [
-            records_in_words(row, *ranges[measure])
-            if measure == RECORDS_LOST
-            else brief_in_words(measure, getattr(row, measure), *ranges[measure])
-            for measure in (BETWEEN, *SCHEMES_COMPARED_BY[1:])
-        ],
-    }
-
-
-def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]:
-    """Return how many records a scheme loses in a mean year, and the interval of that mean."""
-    if row.records_dropped_per_year:
-        return "none is acknowledged", ""
-    mean = row.acked_records_lost_per_year
-    if mean == 0:
-        return given_up_in_words(mean), ""
-    ends = interval(low, high, given_up_in_words) if low < high else ""
-    return given_up_in_words(mean), ends
-
-
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
     """Draw the candidates of a recommendation, the recommended and the current one marked.
 
@@ -165,36 +94,6 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
         style.key(figure, 0.13, entries)
         style.key(figure, 0.68, shapes)
     return [upper, lower, pareto]
-
-
-def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> Axes:
-    """Draw the measures of one result in words, and what each comes from as bars.
-
-    Parameters
-    ----------
-    result
-        What `advisor.evaluate` or `advisor.simulate` returned.
-    ax
-        Where to draw; a new figure without it.
-    """
-    told = outcomes(result)
-    if ax is None:
-        lines = sum(2.4 + len(outcome.shares) for outcome in told)
-        ax = shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
-    with style.look():
-        draw_outcomes(ax, told)
-    return ax
-
-
-def shown_figure(width_inches: float, height_inches: float) -> Figure:
-    """Return a figure of the user's own pyplot, so that it shows where theirs do.
-
-    To be called outside `style.look`: with its first figure pyplot becomes interactive in a
-    notebook, and must stay so.
-    """
-    from matplotlib import pyplot
-
-    return pyplot.figure(figsize=(width_inches, height_inches), facecolor="white")
 
 
 def _as_listed(choice: Choice) -> tuple[int, int, bool, bool]:

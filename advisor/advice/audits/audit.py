@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from advisor.advice.checks import (
+from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
+from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for, measures_of
+from advisor.advice.findings.catalogue import BROKEN, Finding, by_weight
+from advisor.advice.findings.checks import (
     check_cluster,
     check_producer,
     check_replacement,
     check_topic,
 )
-from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for, measures_of
-from advisor.advice.described import amount_of, config_of, kept_for_ever, load_of
-from advisor.advice.era import controller_of, version_of
-from advisor.advice.findings import BROKEN, Finding, by_weight
 from advisor.advice.goals import Goals, decades_short
+from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import every, first_of, listed, sentence
-from advisor.advice.spread import spread_numbers, spread_words
 from advisor.advice.tolerance import share_of
+from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, time_per_year
 from advisor.protocol.rules.config import Config

@@ -23,9 +23,9 @@ from advisor.present import (
     write_report,
 )
 from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
-from advisor.present.report import render_report
-from advisor.present.sampled_check import sampled_check
-from advisor.present.settings import notes
+from advisor.present.report.page import render_report
+from advisor.present.report.sampled_check import sampled_check
+from advisor.present.setting_text import notes
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
@@ -193,7 +193,7 @@ def test_a_report_that_cannot_be_written_leaves_what_was_there(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("advisor.present.report.os.replace", full)
+    monkeypatch.setattr("advisor.present.report.page.os.replace", full)
     with pytest.raises(InputError, match=r"cannot write .*report\.html: No space left"):
         write_report(advice, target)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

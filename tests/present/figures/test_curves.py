@@ -14,9 +14,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from advisor.errors import InputError
-from advisor.present import style
-from advisor.present.pareto import plot_pareto
-from advisor.present.plots import plot_curves
+from advisor.present.figures import style
+from advisor.present.figures.curves import plot_curves
+from advisor.present.figures.pareto import plot_pareto
 from advisor.present.points import Estimated, Point, dominated, dominates, slots
 
 

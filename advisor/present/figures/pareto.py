@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from advisor.present import style
-from advisor.present.axis import NinesAxis, loss_label, nines_axis, refused_label
-from advisor.present.plots import Marks, keys
+from advisor.present.figures import style
+from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
+from advisor.present.figures.curves import Marks, keys
 from advisor.present.points import Point, dominated
 
 _SAME_PLACE_PIXELS = 3.0

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from advisor.advice.findings import Finding, finding
+from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Topic

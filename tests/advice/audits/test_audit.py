@@ -6,8 +6,8 @@ import random
 import pytest
 
 from advisor.advice import Goals, audit
-from advisor.advice.described import config_of, load_of
-from advisor.advice.findings import grouped
+from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
+from advisor.advice.findings.catalogue import grouped
 from advisor.advice.phrases import (
     count,
     dominant,
@@ -16,7 +16,7 @@ from advisor.advice.phrases import (
     listed,
     sentence,
 )
-from advisor.advice.spread import spread_numbers, spread_words
+from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import significant
 from advisor.reliability.common_cause.copysets import copysets

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from advisor import plotting
-from advisor.advice import reasons
-from advisor.advice.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.choice import Choice, measures_of
-from advisor.advice.findings import Finding
+from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.goals import Goals
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
 from advisor.advice.phrases import count
-from advisor.advice.story import Story, tell
+from advisor.advice.recommendations import reasons
+from advisor.advice.recommendations.loss_story import Story, tell
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
 from advisor.formatting import as_given, significant

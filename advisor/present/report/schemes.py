@@ -1,0 +1,78 @@
+"""To be described."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from advisor.errors import NotComputedError
+from advisor.present.labels import interval
+from advisor.present.outcome import (
+    BETWEEN,
+    COMPARED,
+    brief_in_words,
+    given_up_in_words,
+)
+from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.schemes.comparison import (
+    FLUSHED_MAJORITY,
+    KAFKA,
+    SchemeRow,
+    rows_beside,
+    scheme_intervals,
+)
+
+RECORDS_LOST = "acked_records_lost_per_year"
+
+SCHEMES_COMPARED_BY = (COMPARED[0], RECORDS_LOST, *COMPARED[1:])
+"""Columns of the table of schemes: how often records are lost, how many, and the time without."""
+
+_SCHEME_WORDS = {
+    KAFKA: "Kafka, as recommended",
+    SYNCHRONOUS: "Synchronous",
+    MAJORITY: "Majority vote",
+    FLUSHED_MAJORITY: "Majority vote, flushed",
+    ASYNCHRONOUS: "Asynchronous",
+}
+
+
+def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
+    """Return a setting beside other ways to replicate, each a row in words.
+
+    Returns
+    -------
+    list of dict
+        "name", "rule", "note" and "measures": value and interval of each of
+        `SCHEMES_COMPARED_BY`; empty for more replicas than are compared.
+    """
+    try:
+        rows = rows_beside(result)
+    except NotComputedError:
+        return []
+    return [_scheme_in_words(row, result) for row in rows]
+
+
+def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
+    ranges = scheme_intervals(row, result)
+    return {
+        "name": _SCHEME_WORDS[row.name],
+        "rule": row.rule,
+        "note": row.note,
+        "measures": [
+            records_in_words(row, *ranges[measure])
+            if measure == RECORDS_LOST
+            else brief_in_words(measure, getattr(row, measure), *ranges[measure])
+            for measure in (BETWEEN, *SCHEMES_COMPARED_BY[1:])
+        ],
+    }
+
+
+def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]:
+    """Return how many records a scheme loses in a mean year, and the interval of that mean."""
+    if row.records_dropped_per_year:
+        return "none is acknowledged", ""
+    mean = row.acked_records_lost_per_year
+    if mean == 0:
+        return given_up_in_words(mean), ""
+    ends = interval(low, high, given_up_in_words) if low < high else ""
+    return given_up_in_words(mean), ends
