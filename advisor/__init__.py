@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Imported when first used, so that `import advisor` stays light.
+# Imported on first use, so that `import advisor` stays fast.
 _HOMES = {
     "AdvisorError": "advisor.errors",
     "Cluster": "advisor.cluster",
@@ -58,19 +58,19 @@ __all__ = [
 ]
 
 
-def _present(name: str) -> Callable[..., Any]:
-    def drawn(*arguments: Any, **options: Any) -> Any:
+def _imported_when_called(name: str) -> Callable[..., Any]:
+    def plot_function(*arguments: Any, **options: Any) -> Any:
         return getattr(import_module("advisor.present"), name)(*arguments, **options)
 
-    return drawn
+    return plot_function
 
 
-plotting.painters.update(
-    reliability=_present("plot_reliability"),
-    sampled=_present("plot_reliability"),
-    recommendation=_present("plot_recommendation"),
-    report=_present("write_report"),
-    tornado=_present("plot_tornado"),
+plotting.plot_functions.update(
+    reliability=_imported_when_called("plot_reliability"),
+    sampled=_imported_when_called("plot_reliability"),
+    recommendation=_imported_when_called("plot_recommendation"),
+    report=_imported_when_called("write_report"),
+    tornado=_imported_when_called("plot_tornado"),
 )
 
 

@@ -1,7 +1,6 @@
 """The command line: `advisor`, or `python -m advisor`.
 
-Whatever goes wrong is one sentence on stderr and exit code 2; ADVISOR_DEBUG=1 shows where it
-happened.
+Every error is one sentence on stderr and exit code 2; ADVISOR_DEBUG=1 prints the traceback.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ import click
 from advisor.cli.commands import advisor
 from advisor.errors import AdvisorError
 
-FAILED = 2
-INTERRUPTED = 130
-NOBODY_READS = 141
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,28 +25,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Without the program's name; those of the process unless given.
+        Without the program name; default: `sys.argv[1:]`.
     """
     try:
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        # Not `advisor.main`: for click a closed pipe is exit code 1, which means something here.
-        with advisor.make_context("advisor", given) as context:
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        # Not `advisor.main`: click exits 1 on a closed pipe, and 1 has a meaning here.
+        with advisor.make_context("advisor", words) as context:
             code = advisor.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as done:
-        return done.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        return FAILED
+        return EXIT_ERROR
     except click.ClickException as error:
         return _fail(_with_help(error))
     except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Nobody reads any more; the interpreter's own last flush must not complain either.
+        # The reader is gone; keep the interpreter's final flush from raising again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return EXIT_BROKEN_PIPE
     except AdvisorError as error:
         return _fail(str(error))
     except OSError as error:
@@ -70,9 +69,9 @@ def _fail(sentence: str) -> int:
     if error is not None and os.environ.get("ADVISOR_DEBUG") == "1":
         raise error
     one_line = " ".join(sentence.split())
-    ended = one_line if one_line.endswith("?") else f"{one_line.rstrip('.')}."
-    click.echo(f"advisor: {ended}", err=True)
-    return FAILED
+    sentence = one_line if one_line.endswith("?") else f"{one_line.rstrip('.')}."
+    click.echo(f"advisor: {sentence}", err=True)
+    return EXIT_ERROR
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Find and check the documents that ship with the package: `models/` and `data/`.
+"""Locate the documents that ship with the package (`models/`, `data/`) and read the evidence.
 
-The source tree keeps both beside `advisor/`; an installed wheel carries them inside it, in
-`advisor/_shipped/`. Nothing here reads a card's numbers: that is `advisor.reliability.failures.card`.
+In the source tree both directories are beside `advisor/`; in an installed wheel they are inside
+it, in `advisor/_shipped/`. Cards are read in `advisor.reliability.failures.card`.
 """
 
 import csv
@@ -22,26 +22,26 @@ _VERIFIED = ("primary", "secondary", "assumption")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One row of `data/failure_rates.csv`: a number, and why anyone should believe it.
+    """One row of `data/failure_rates.csv`: a number and its source.
 
     Attributes
     ----------
     id
-        What a card's `evidence` names.
+        Key that a card's `evidence` refers to.
     quantity
-        What was counted; for a row that a card cites, the card's key (`broker.crash.per_year`).
+        What was measured; for a row that a card cites, the card's key.
     value, low, high
         The figure and its 95 % range, in `unit`.
     unit
-        The last word of the card's key (`per_year`, `minutes`), or a unit in plain words.
+        Last part of the card's key (`per_year`, `minutes`), or a unit in words.
     source, url, year, retrieved
-        Who published it, where (empty for an assumption), when, and the day it was looked up
-        (ISO date).
+        Publisher, address (empty for an assumption), year of publication, and the ISO date of
+        retrieval.
     verified
-        "primary": read in the source itself; "secondary": read in a quotation or summary of it;
-        "assumption": our judgement, no public figure was found.
+        "primary": read in the source itself; "secondary": read in a quotation or summary;
+        "assumption": a judgement, as no public figure was found.
     note
-        How the figure follows from the source. `[id]` refers to another row.
+        How the figure is derived from the source. `[id]` refers to another row.
     """
 
     id: str
@@ -74,17 +74,18 @@ def model_names() -> tuple[str, ...]:
 
 
 def model_path(name_or_path: str | Path) -> Path:
-    """Return the file of a card, given by the name of a shipped one or by a path.
+    """Return the file of a failure-model card.
 
     Parameters
     ----------
     name_or_path
-        "three_az_cloud", or the path of a TOML file. A shipped name wins over a file so called.
+        Name of a shipped card ("three_az_cloud") or path of a TOML file. A shipped name takes
+        precedence over a file of the same name.
 
     Raises
     ------
     ModelError
-        Neither a shipped card nor a file.
+        If it is neither a shipped card nor a file.
     """
     names = model_names()
     if str(name_or_path) in names:
@@ -106,12 +107,12 @@ def model_path(name_or_path: str | Path) -> Path:
 
 
 def data_path(relative: str | Path) -> Path:
-    """Return a shipped data file or directory, as in `data_path("clusters")`.
+    """Return the path of a shipped data file or directory, such as `data_path("clusters")`.
 
     Raises
     ------
     InputError
-        Nothing of that name ships, or the name leads out of `data/`.
+        If there is no such file, or the path leaves `data/`.
     """
     root = data_dir()
     path = (root / relative).resolve()
@@ -122,17 +123,18 @@ def data_path(relative: str | Path) -> Path:
 
 @functools.cache
 def evidence() -> Mapping[str, Evidence]:
-    """Return the shipped evidence, `data/failure_rates.csv`, by id (read once)."""
+    """Return the rows of `data/failure_rates.csv` by id (cached)."""
     return read_evidence(data_path("failure_rates.csv"))
 
 
 def read_evidence(path: Path) -> Mapping[str, Evidence]:
-    """Read a table of published rates, in file order, by id.
+    """Read a table of published rates into a mapping by id, in file order.
 
     Raises
     ------
     ModelError
-        A column or field is missing, an id comes twice, a number is impossible; names file:line.
+        If a column or field is missing, an id is repeated or a number is out of range; the message
+        gives file and line.
     """
     rows: dict[str, Evidence] = {}
     columns = [field.name for field in fields(Evidence)]
@@ -149,7 +151,7 @@ def read_evidence(path: Path) -> Mapping[str, Evidence]:
 
 
 def kafka_pom() -> Path:
-    """Return the Maven project that brings the jars of a real broker."""
+    """Return the Maven project that downloads the jars of a real broker."""
     inside = _PACKAGE / "_shipped" / "kafka" / "pom.xml"
     return inside if inside.is_file() else _PACKAGE.parent / "tests" / "kafka" / "pom.xml"
 
@@ -160,10 +162,11 @@ def _shipped(name: str) -> Path:
 
 
 def _evidence(cells: Mapping[str | None, str | None], where: str) -> Evidence:
-    judged = (cells.get("verified") or "").strip() == "assumption"
+    is_assumption = (cells.get("verified") or "").strip() == "assumption"
     for column in fields(Evidence):
-        # A judgement was published nowhere else; its note says what it rests on.
-        if not (cells.get(column.name) or "").strip() and not (judged and column.name == "url"):
+        # An assumption has no address; its note gives the reasoning.
+        optional = is_assumption and column.name == "url"
+        if not (cells.get(column.name) or "").strip() and not optional:
             raise ModelError(f"{where}: the field '{column.name}' is empty; every row needs it.")
     if None in cells:
         raise ModelError(f"{where}: more fields than columns; quote a field that holds a comma.")

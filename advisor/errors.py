@@ -4,32 +4,124 @@ from __future__ import annotations
 
 import math
 
-# Nobody reads on after so many digits or characters.
-_MOST_DIGITS, _MOST_SHOWN = 20, 80
+# Longer numbers and texts are abbreviated in messages.
+_MAX_DIGITS, _MAX_CHARACTERS = 20, 80
 
 
 class AdvisorError(Exception):
-    """Base of every error raised on purpose here; its text is for the person who reads it."""
+    """Base class of the errors that this package raises on purpose.
+
+    The message is one sentence for the user: what is wrong, where, and what to do about it.
+
+    See Also
+    --------
+    InputError : A file, scenario, address or argument is unusable.
+    ConfigError : Kafka would refuse the configuration.
+    ModelError : A failure-model card is unusable.
+    NotComputedError : A measure is not available.
+    MissingExtraError : An optional dependency is not installed.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> try:
+    ...     advisor.load_cluster("no-such-file.txt")
+    ... except advisor.AdvisorError as error:
+    ...     print(type(error).__name__, "-", str(error).split(";")[0])
+    InputError - no-such-file.txt: there is no such file
+    """
 
 
 class InputError(AdvisorError):
-    """A file, scenario, address or argument cannot be used as it stands."""
+    """A file, scenario, address or argument cannot be used.
+
+    See Also
+    --------
+    AdvisorError : The base class.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> advisor.Cluster.uniform(brokers=2, racks=3)
+    Traceback (most recent call last):
+    advisor.errors.InputError: racks=3: give 1 to 2 racks, or None for no racks
+    """
 
 
 class ConfigError(AdvisorError):
-    """Kafka itself would refuse this configuration."""
+    """Kafka itself would refuse the configuration.
+
+    See Also
+    --------
+    AdvisorError : The base class.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> try:
+    ...     advisor.Config(acks=1, enable_idempotence=True)
+    ... except advisor.AdvisorError as error:
+    ...     print(type(error).__name__)
+    ConfigError
+    """
 
 
 class ModelError(AdvisorError):
-    """A failure-model card is unknown, incomplete or holds an impossible number."""
+    """A failure-model card is unknown, incomplete or has a number out of range.
+
+    See Also
+    --------
+    AdvisorError : The base class.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> try:
+    ...     advisor.load_model("three_az_clod")
+    ... except advisor.AdvisorError as error:
+    ...     print(type(error).__name__, "-", str(error).split("?")[0])
+    ModelError - no failure-model card is called 'three_az_clod'. Did you mean three_az_cloud
+    """
 
 
 class NotComputedError(AdvisorError, AttributeError):
-    """A measure that the given card or engine does not yield; never answered with 0 or None."""
+    """A measure cannot be computed from this card or by this engine.
+
+    Raised instead of returning 0 or None. It is also an `AttributeError`, so that `getattr` with
+    a default and `hasattr` work.
+
+    See Also
+    --------
+    AdvisorError : The base class.
+
+    Examples
+    --------
+    >>> from advisor.errors import NotComputedError
+    >>> issubclass(NotComputedError, AttributeError)
+    True
+    """
 
 
 class MissingExtraError(AdvisorError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    Parameters
+    ----------
+    what : str
+        The feature that needs it, as the subject of the message.
+    extra : str
+        Name of the extra that installs it.
+
+    See Also
+    --------
+    AdvisorError : The base class.
+
+    Examples
+    --------
+    >>> from advisor.errors import MissingExtraError
+    >>> print(MissingExtraError("a checkpoint", "spark"))
+    a checkpoint needs the extra 'spark': pip install 'kafka-replication-advisor[spark]'
+    """
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
@@ -38,12 +130,12 @@ class MissingExtraError(AdvisorError, ImportError):
 
 
 def shown(value: object) -> str:
-    """A value as it was given, cut to what a person reads; a long number by its power of ten."""
-    if isinstance(value, int) and abs(value) >= 10**_MOST_DIGITS:
+    """Return the repr of a value, abbreviated; a long integer as its power of ten."""
+    if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
         return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
     try:
         text = repr(value)
     except ValueError:
-        # Python writes no number of thousands of digits, wherever it stands.
+        # Python refuses to print integers of thousands of digits, nested ones included.
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."

@@ -1,15 +1,16 @@
-"""Numbers in words: two digits, the small side, and never more certainty than there is."""
+"""Numbers, durations and intervals as text, mostly with two significant digits."""
 
 from __future__ import annotations
 
 import math
 
-# As many as people give, and far fewer than a float holds.
-_GIVEN_DIGITS = 6
-# From here on zeros have to be counted.
-_NO_ZEROS_MORE = 1e15
-_YEAR_MINUTES = 8760.0 * 60.0
-_SPANS = (
+# Enough for numbers that people write, and hides binary rounding.
+_INPUT_DIGITS = 6
+# Larger numbers are written with an exponent.
+_EXPONENT_FROM = 1e15
+_MINUTES_PER_YEAR = 8760.0 * 60.0
+# Smallest number of years, years in one unit, unit.
+_LONG_UNITS = (
     (1e12, 1e12, "trillion years"),
     (1e9, 1e9, "billion years"),
     (1e6, 1e6, "million years"),
@@ -18,8 +19,8 @@ _SPANS = (
     (0.0, 1 / 365, "days"),
 )
 
-# From how many minutes on, minutes in one, and what it is called.
-_TIMES = (
+# Smallest number of minutes, minutes in one unit, unit.
+_SHORT_UNITS = (
     (48 * 60.0, 1440.0, "days"),
     (120.0, 60.0, "hours"),
     (1.0, 1.0, "minutes"),
@@ -28,7 +29,7 @@ _TIMES = (
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """A number with few digits, without an exponent where it is readable.
+    """Round to significant digits; no exponent from 0.001 to 1e15.
 
     >>> significant(178487.06), significant(5.591e-6), significant(3.0)
     ('180,000', '5.6e-06', '3')
@@ -36,7 +37,7 @@ def significant(value: float, digits: int = 2) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     rounded = float(f"{value:.{digits - 1}e}")
-    if 1e-3 <= abs(rounded) < _NO_ZEROS_MORE:
+    if 1e-3 <= abs(rounded) < _EXPONENT_FROM:
         decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
         text = f"{rounded:,.{decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -44,24 +45,24 @@ def significant(value: float, digits: int = 2) -> str:
 
 
 def as_given(value: float) -> str:
-    """A number as somebody wrote it: its own digits, up to six, and thousands apart.
+    """Format an input value: its own digits, up to six, with thousands separators.
 
     >>> as_given(5e7), as_given(1500.0), as_given(0.0136), as_given(1e-6)
     ('50,000,000', '1,500', '0.0136', '1e-06')
     """
-    text = f"{value:,.{_GIVEN_DIGITS}g}"
-    rounded = float(f"{value:.{_GIVEN_DIGITS}g}")
-    return f"{rounded:,.0f}" if "e+" in text and abs(rounded) < _NO_ZEROS_MORE else text
+    text = f"{value:,.{_INPUT_DIGITS}g}"
+    rounded = float(f"{value:.{_INPUT_DIGITS}g}")
+    return f"{rounded:,.0f}" if "e+" in text and abs(rounded) < _EXPONENT_FROM else text
 
 
 def years(value: float) -> str:
-    """A span of years: ``4 months``, ``12 years``, ``3.4 million years``, ``2.1e+16 years``."""
+    """Format a number of years: ``4 months``, ``12 years``, ``3.4 million years``."""
     if math.isinf(value):
         return "never"
     if value < 1 / 365:
         return f"{significant(value * 8760)} hours"
-    for least, size, unit in _SPANS:
-        # Rounded first: 999,999.5 years are a million.
+    for least, size, unit in _LONG_UNITS:
+        # Round first: 999,999.5 years are a million.
         if least <= float(f"{value:.1e}") < 1e15:
             number = significant(value / size)
             single = number == "1" and " " not in unit
@@ -70,20 +71,20 @@ def years(value: float) -> str:
 
 
 def time_per_year(fraction: float) -> str:
-    """A fraction of time as its yearly total: ``8.8 hours a year``, ``32 seconds a year``."""
+    """Format a fraction of time as time per year: ``8.8 hours a year``."""
     if fraction > 0.995:
         return "all the time"
-    # Rounded first: 119.9 minutes are two hours.
-    minutes = float(f"{fraction * _YEAR_MINUTES:.1e}")
-    for least, size, unit in _TIMES:
+    # Round first: 119.9 minutes are two hours.
+    minutes = float(f"{fraction * _MINUTES_PER_YEAR:.1e}")
+    for least, size, unit in _SHORT_UNITS:
         if minutes >= least:
-            number = significant(fraction * _YEAR_MINUTES / size)
+            number = significant(fraction * _MINUTES_PER_YEAR / size)
             return f"{number} {unit if number != '1' else unit.removesuffix('s')} a year"
     return "less than a second a year"
 
 
 def interval(low: str, high: str) -> str:
-    """The ends of a 95 % interval in brackets; nothing where both read the same.
+    """Format a 95 % interval in brackets; "" if both ends are the same text.
 
     >>> interval("3 hours", "5 hours"), interval("4 hours", "4 hours")
     (' (95 %: 3 to 5 hours)', '')
@@ -92,19 +93,19 @@ def interval(low: str, high: str) -> str:
 
 
 def span(first: str, second: str) -> str:
-    """Two ends, with a unit of both said once.
+    """Format a range; a unit that both ends share is written once.
 
     >>> span("5 s/year", "39 s/year"), span("5 s/year", "2 min/year")
     ('5 to 39 s/year', '5 s/year to 2 min/year')
     """
     number, _, unit = first.partition(" ")
-    # The very same: "440,000 to 110 million years" would be read as millions twice.
-    alike = unit and number[0].isdigit() and second.partition(" ")[2] == unit
-    return f"{number if alike else first} to {second}"
+    # Identical units only: in "440,000 to 110 million years" both would read as millions.
+    same_unit = unit and number[0].isdigit() and second.partition(" ")[2] == unit
+    return f"{number if same_unit else first} to {second}"
 
 
 def dependence(low: float, high: float) -> str:
-    """Between what the chance of a loss lies, however many partitions lose at once.
+    """Format the bounds of P(loss) over all assumptions on simultaneous losses.
 
     >>> dependence(0.0952, 0.761), dependence(1e-9, 1e-9)
     (' However many partitions lose at once, the chance of a loss in a year is 0.095 to 0.76.', '')
@@ -117,12 +118,12 @@ def dependence(low: float, high: float) -> str:
 
 
 def capital(text: str) -> str:
-    """The text as the beginning of a sentence."""
+    """Return the text with its first letter capitalised."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def percent(share: float) -> str:
-    """A share in whole percent, and never 0 or 100 for what is not: ``61 %``."""
+    """Format a share in whole percent (``61 %``); 0 and 100 only if exact."""
     if share < 0.005:
         return "under 1 %"
     return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"

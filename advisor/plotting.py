@@ -1,6 +1,6 @@
-"""Where drawing is plugged in: results know how to be drawn, but this room draws nothing.
+"""Registry of plotting functions, so that results can plot without importing `present`.
 
-The package fills the table when it is imported; the functions import what they need when called.
+`advisor/__init__.py` fills it; the registered functions import `advisor.present` when called.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from typing import Any
 
 from advisor.errors import MissingExtraError
 
-painters: dict[str, Callable[..., Any]] = {}
-"""By name: "reliability", "sampled", "recommendation" and "tornado" draw on axes; "report" writes
-a file."""
+plot_functions: dict[str, Callable[..., Any]] = {}
+"""By kind of result: "reliability", "sampled", "recommendation" and "tornado" plot on axes;
+"report" writes an HTML file."""
 
 
-def draw(what: str, *arguments: Any, **options: Any) -> Any:
-    """Draw with what is plugged in.
+def draw(kind: str, *arguments: Any, **options: Any) -> Any:
+    """Call the plotting function registered for a kind of result.
 
     Raises
     ------
     MissingExtraError
-        Nothing is plugged in, or the libraries that draw are not installed.
+        If none is registered, or the plotting libraries are not installed.
     """
-    painter = painters.get(what)
-    if painter is None:
+    plot_function = plot_functions.get(kind)
+    if plot_function is None:
         raise MissingExtraError("drawing plots and reports", "notebook")
-    return painter(*arguments, **options)
+    return plot_function(*arguments, **options)

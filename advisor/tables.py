@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 def data_frame(
     rows: Sequence[Any], columns: Sequence[str] | None = None, what: str = "to_frame()"
 ) -> pd.DataFrame:
-    """Return the rows as a pandas DataFrame.
+    """Return rows as a pandas DataFrame.
 
     Parameters
     ----------
     rows : sequence of mappings or tuples
+        One item per row.
     columns : sequence of str, optional
-        Names of the columns; those of the mappings unless given.
+        Column names; default: the keys of the mappings.
     what : str
-        What needs pandas, for the error.
+        Feature to name in the error when pandas is missing.
 
     Raises
     ------
@@ -40,7 +41,11 @@ def data_frame(
 
 
 def html_table(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return the rows as an HTML table, every value escaped; "" for no rows."""
+    """Return rows as an HTML table with escaped values; "" without rows.
+
+    >>> print(html_table([{"n": 1}]))
+    <table><thead><tr><th scope='col'>n</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>
+    """
     if not rows:
         return ""
     head = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in rows[0])
