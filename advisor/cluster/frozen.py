@@ -1,4 +1,4 @@
-"""A mapping that is a value: frozen dataclasses hold it."""
+"""An immutable, hashable mapping for frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class FrozenMap(Mapping[K, V], Generic[K, V]):
-    """A mapping that can be hashed, compared with a dict and pickled, but not changed."""
+    """An immutable mapping; hashable, picklable and equal to a dict with the same items."""
 
     __slots__ = ("_items",)
     _items: dict[K, V]

@@ -1,4 +1,4 @@
-"""Find out what kind of description somebody brings, and read it."""
+"""`load_cluster`: detect the format of a cluster description and read it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ from advisor.cluster.model import Cluster
 from advisor.cluster.racks import Racks, read_racks
 from advisor.errors import InputError
 
-_KINDS = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
+_FORMAT_BY_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 _TOML = re.compile(
     r"^\s*(\[\[?\s*(brokers|broker|racks|defaults|topic)\b|(kafka_version|brokers|racks)\s*=)",
     re.MULTILINE,
 )
 _YAML = re.compile(r"^(apiVersion|kind|items):", re.MULTILINE)
-_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
 
 
 def load_cluster(
@@ -35,71 +39,83 @@ def load_cluster(
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
 ) -> Cluster:
-    """Read a cluster from what its users have at hand.
+    """Read a cluster from a file, a text or a running cluster.
 
     Parameters
     ----------
     source : str or path
-        The path of a file, or the text itself (it holds a newline). Understood are the output of
-        `kafka-topics.sh --describe` of any version, our TOML (`advisor.cluster.formats.toml_format` says how
-        it is written), `Cluster.to_dict` as JSON, the JSON plan of `kafka-reassign-partitions.sh`,
-        and Strimzi's YAML.
+        Path of a file, the text itself (if it contains a newline), or `host:port` of a running
+        cluster (several separated by commas). Formats: the output of `kafka-topics.sh --describe`
+        of any version, TOML (see `advisor.cluster.formats.toml_format`), `Cluster.to_dict` as
+        JSON, the JSON plan of `kafka-reassign-partitions.sh`, and Strimzi YAML.
     racks : mapping, str or path, optional
-        Racks, where the source does not tell them: `{1: "a"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, or a
-        TOML file with a table `[racks]`. Brokers that only `racks` names are added; brokers that
-        it does not name keep what the source says.
+        Racks, where the source has none: `{1: "a"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, or a TOML file
+        with a table `[racks]`. Brokers named only here are added; brokers not named here keep
+        their rack from the source.
     kafka_version : str, optional
-        Such as "4.1"; goes before what the source says.
+        Such as "4.1"; overrides the version in the source.
     client_properties : str or path, optional
-        A Java client's properties file, for a running cluster that wants TLS or a login.
+        A Java client's properties file, for a running cluster that requires TLS or SASL.
     timeout_ms : int, optional
-        For a running cluster, everything together, in milliseconds; 30 000 unless given.
+        Time limit in milliseconds for reading a running cluster. Default: 30 000.
 
     Returns
     -------
     Cluster
-        A describe output shows no broker without replicas and no rack. Of a running cluster,
-        `notes` says what it did not tell, and `observed` holds what a describe output lacks.
+        A describe output has neither racks nor brokers without replicas. For a running cluster,
+        `notes` lists what could not be read and `observed` has what a describe output lacks.
 
     Raises
     ------
     InputError
-        If the source cannot be read or understood, or contradicts itself; the message is one
-        sentence that names the file and, where there is one, the line.
+        If the source cannot be read, parsed, or contradicts itself; the message names the file
+        and, if known, the line.
     MissingExtraError
         If a running cluster is to be read and the extra `live` is not installed.
+
+    See Also
+    --------
+    Cluster : The result, and how to build one directly.
+    Cluster.to_dict : JSON data that this function reads back.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> text = "Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+    >>> advisor.load_cluster(text, racks="1=a,2=b")
+    Cluster(2 brokers in 2 racks (a, b); 1 topic, 1 partition)
     """
     if kafka_version is not None:
         version_numbers(kafka_version)
-    given = None if racks is None else read_racks(racks)
+    rack_of = None if racks is None else read_racks(racks)
     if _is_address(source):
-        cluster = read_live(str(source), client_properties, timeout_ms).with_racks(given or {})
+        cluster = read_live(str(source), client_properties, timeout_ms).with_racks(rack_of or {})
         return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
     if client_properties is not None:
         raise InputError("client properties are for the address of a running cluster, host:9092")
     text, name, suffix = _read(source)
-    kind = _KINDS.get(suffix) or _kind(text)
-    if kind in _PLACING:
-        cluster = _PLACING[kind](text, name, given)  # racks decide where replicas are put
+    kind = _FORMAT_BY_SUFFIX.get(suffix) or _detect_format(text)
+    if kind in _PARSERS_WITH_RACKS:
+        cluster = _PARSERS_WITH_RACKS[kind](text, name, rack_of)  # placement depends on racks
     else:
-        read = parse_json if kind == "json" else _from_describe
-        cluster = _with_racks(read(text, name), given or {})
+        parse = parse_json if kind == "json" else _from_describe
+        cluster = _with_racks(parse(text, name), rack_of or {})
     return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
-    """Put brokers into racks, and say which of them nothing was described on: a slip or a spare."""
-    spare = sorted(set(racks) - set(cluster.brokers))
-    found = cluster.with_racks(racks)
-    if not spare:
-        return found
-    who = f"Broker{'s' if len(spare) > 1 else ''} {', '.join(map(str, spare))}"
-    note = f"{who} stood in the racks alone: counted as running, without a replica as yet."
-    return replace(found, notes=(*found.notes, note))
+    """Set racks; note the brokers that only the racks name (a typo or an idle broker)."""
+    added = sorted(set(racks) - set(cluster.brokers))
+    result = cluster.with_racks(racks)
+    if not added:
+        return result
+    brokers = f"Broker{'s' if len(added) > 1 else ''} {', '.join(map(str, added))}"
+    note = f"{brokers} stood in the racks alone: counted as running, without a replica as yet."
+    return replace(result, notes=(*result.notes, note))
 
 
 def _is_address(source: object) -> bool:
-    """Say whether to ask a cluster; a file that happens to have such a name goes first."""
+    """Whether the source is an address; an existing file of that name takes precedence."""
     return isinstance(source, str) and looks_like_addresses(source) and not os.path.exists(source)
 
 
@@ -111,13 +127,13 @@ def _from_describe(text: str, source: str) -> Cluster:
         raise InputError(f"{source}: {error}") from None
 
 
-_PLACING: dict[str, Callable[[str, str, dict[int, str | None] | None], Cluster]] = {
+_PARSERS_WITH_RACKS: dict[str, Callable[[str, str, dict[int, str | None] | None], Cluster]] = {
     "toml": parse_toml,
     "yaml": parse_strimzi,
 }
 
 
-def _kind(text: str) -> str:
+def _detect_format(text: str) -> str:
     if text.lstrip().startswith("{"):
         return "json"
     if looks_like_describe(text):
@@ -128,30 +144,31 @@ def _kind(text: str) -> str:
 
 
 def _read(source: object) -> tuple[str, str, str]:
-    """Return the text, what to call it in messages, and the file's suffix."""
+    """Return the text, its name for messages, and the file suffix."""
     if not isinstance(source, str | os.PathLike):
         raise InputError(
             f"a cluster is read from a path or a text, not from {type(source).__name__}"
         )
-    given = os.fspath(source)
-    if not isinstance(given, str):
+    path_or_text = os.fspath(source)
+    if not isinstance(path_or_text, str):
         raise InputError("the path of a cluster file is bytes; give it as text")
-    if not given.strip():
+    if not path_or_text.strip():
         raise InputError(
             "the cluster is an empty text; give a path or the output of kafka-topics.sh --describe"
         )
-    if "\n" in given or looks_like_describe(given):
-        text, name, suffix = given.removeprefix("\ufeff"), "the text", ""
+    if "\n" in path_or_text or looks_like_describe(path_or_text):
+        text, name, suffix = path_or_text.removeprefix("\ufeff"), "the text", ""
     else:
-        text, name, suffix = _decoded(_bytes(given), given), given, Path(given).suffix.lower()
+        name, suffix = path_or_text, Path(path_or_text).suffix.lower()
+        text = _decode(_bytes(name), name)
     if "\0" in text:
-        raise InputError(f"{name}: this is not text; {_WANTED}")
+        raise InputError(f"{name}: this is not text; {_ACCEPTED_SOURCES}")
     if not text.strip():
-        raise InputError(f"{name}: the file is empty; {_WANTED}")
+        raise InputError(f"{name}: the file is empty; {_ACCEPTED_SOURCES}")
     return text, name, suffix
 
 
-_WANTED = (
+_ACCEPTED_SOURCES = (
     "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML, or the address "
     "of a running cluster, host:9092"
 )
@@ -161,23 +178,23 @@ def _bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; {_WANTED}") from None
+        raise InputError(f"{path}: there is no such file; {_ACCEPTED_SOURCES}") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: this is a directory; {_WANTED}") from None
+        raise InputError(f"{path}: this is a directory; {_ACCEPTED_SOURCES}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise InputError(f"{path!r}: this cannot be read ({reason}); {_WANTED}") from None
+        raise InputError(f"{path!r}: this cannot be read ({reason}); {_ACCEPTED_SOURCES}") from None
 
 
-def _decoded(content: bytes, name: str) -> str:
-    """Return the text; what is not UTF-8 can only be prose, which is passed over.
+def _decode(content: bytes, name: str) -> str:
+    """Decode by byte order mark (PowerShell's `>` writes UTF-16), otherwise as UTF-8.
 
-    PowerShell's `>` writes UTF-16 with a byte order mark.
+    Invalid UTF-8 is replaced: it can only be prose around the description, which is skipped.
     """
-    for mark, encoding in _BOMS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if content.startswith(mark):
             try:
                 return content.decode(encoding)
             except UnicodeDecodeError:
-                raise InputError(f"{name}: this is not text; {_WANTED}") from None
+                raise InputError(f"{name}: this is not text; {_ACCEPTED_SOURCES}") from None
     return content.decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""What only a running cluster tells of itself: its controller, features and brokers' settings."""
+"""`Observed`: controller, features and settings, which only a running cluster reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REPLICATION_SETTINGS = frozenset(
         "zookeeper.session.timeout.ms",
     }
 )
-"""The settings of topics and brokers that replication depends on; of the others none is kept."""
+"""The topic and broker settings that affect replication; only these are kept."""
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
@@ -49,34 +49,35 @@ SOURCES = {
     4: "STATIC_BROKER_CONFIG",
     5: "DEFAULT_CONFIG",
 }
-"""`DescribeConfigsResponse.ConfigSource` of Kafka's clients, by its number."""
+"""`DescribeConfigsResponse.ConfigSource` by code."""
 OWN, DEFAULT = SOURCES[1], SOURCES[5]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting's value, as text, and where it comes from: one of `SOURCES`."""
+    """Value of a setting as text, and its config source (one of `SOURCES`)."""
 
     value: str | None
     source: str
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody set it, so that it is Kafka's own default."""
+        """Whether it is Kafka's default value."""
         return self.source == DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """KRaft's controllers.
+    """The KRaft controller quorum.
 
     Parameters
     ----------
     leader : int or None
-        Id of the active controller; None while there is none.
+        Id of the active controller; None if there is none.
     leader_epoch : int
+        Epoch of the active controller.
     voters, observers : tuple of int
-        Node ids, ascending. Brokers observe.
+        Node ids, ascending. Brokers are observers.
     """
 
     leader: int | None
@@ -87,30 +88,30 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Observed:
-    """What only a running cluster tells of itself.
+    """What a running cluster reports beyond a describe output.
 
     Parameters
     ----------
     mode : {"kraft", "zookeeper"}
-        Which controller decides.
+        Kind of controller.
     cluster_id : str
+        Cluster id.
     quorum : Quorum or None
-        None under ZooKeeper, and where the cluster did not tell.
+        None under ZooKeeper, or if not reported.
     features : mapping of str to int
-        Finalized features and their levels, such as `metadata.version`; a feature that is off
-        is not among them.
+        Finalized features (`metadata.version`) and their levels; disabled ones are absent.
     features_known : bool
-        Whether the cluster tells its features, so that one that is not there is off.
+        Whether the cluster reports features, so that an absent one is disabled.
     versions : mapping of int to str
-        Kafka's version by broker id, as far as a broker could be asked.
+        Kafka version by broker id, for the brokers that could be reached.
     broker_settings : mapping of int to (mapping of str to Setting)
-        By broker id and Kafka's name; only `REPLICATION_SETTINGS`.
+        By broker id and Kafka's setting name; only `REPLICATION_SETTINGS`.
     topic_settings : mapping of str to (mapping of str to Setting)
-        By topic and Kafka's name, those left at their defaults included.
+        By topic and Kafka's setting name, defaults included.
     bootstrap_servers : str
-        Where it was asked, as Kafka's tools take it.
+        Addresses it was read from, in the form of `--bootstrap-server`.
     command_config : str or None
-        The client properties file that it was asked with; only its path.
+        Path of the client properties file it was read with.
     """
 
     mode: str
@@ -133,21 +134,21 @@ class Observed:
 
     @property
     def eligible_leader_replicas(self) -> bool | None:
-        """Whether KIP-966 is on; None where the cluster does not tell."""
+        """Whether KIP-966 is enabled; None if not reported."""
         if self.mode == "zookeeper":
             return False
         return self.features.get(ELR_FEATURE, 0) > 0 if self.features_known else None
 
     def broker_values(self, name: str) -> dict[int, str]:
-        """Return a setting's value by broker, where it is known."""
+        """Return the values of a setting by broker id, where known."""
         return {
             broker: settings[name].value or ""
             for broker, settings in self.broker_settings.items()
             if name in settings
         }
 
-    def own_value(self, topic: str, name: str) -> bool | None:
-        """Whether a topic's setting is its own, not inherited; None where that is not known."""
+    def is_topic_override(self, topic: str, name: str) -> bool | None:
+        """Whether a setting is set on the topic itself; None if unknown."""
         setting = self.topic_settings.get(topic, {}).get(name)
         return None if setting is None else setting.source == OWN
 
@@ -161,10 +162,12 @@ class Observed:
             "features_known": self.features_known,
             "versions": {str(broker): version for broker, version in self.versions.items()},
             "broker_settings": {
-                str(broker): _plain(settings) for broker, settings in self.broker_settings.items()
+                str(broker): _settings_to_dict(settings)
+                for broker, settings in self.broker_settings.items()
             },
             "topic_settings": {
-                topic: _plain(settings) for topic, settings in self.topic_settings.items()
+                topic: _settings_to_dict(settings)
+                for topic, settings in self.topic_settings.items()
             },
             "bootstrap_servers": self.bootstrap_servers,
             "command_config": self.command_config,
@@ -172,12 +175,12 @@ class Observed:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Observed:
-        """Return what `to_dict` wrote.
+        """Return the object that `to_dict` wrote.
 
         Raises
         ------
         AttributeError, KeyError, TypeError, ValueError
-            If it is of another form.
+            If the document is malformed.
         """
         quorum = document["quorum"]
         return cls(
@@ -204,7 +207,7 @@ class Observed:
         )
 
 
-def _plain(settings: Mapping[str, Setting]) -> dict[str, list[str | None]]:
+def _settings_to_dict(settings: Mapping[str, Setting]) -> dict[str, list[str | None]]:
     return {name: [setting.value, setting.source] for name, setting in settings.items()}
 
 

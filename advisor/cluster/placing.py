@@ -1,23 +1,25 @@
-"""Put topics of which only counts are known onto brokers, as Kafka would."""
+"""Place the replicas of topics that are described by counts only, as Kafka would."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from advisor.cluster.model import Partition, Topic
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 
 MAX_PARTITIONS = 200_000
-"""More partitions than Kafka serves in one cluster; a larger count is a slip of the finger."""
+"""More than one Kafka cluster serves; a larger count is taken for a typo."""
 
-PLACED = "Replicas were placed as Kafka would on an empty cluster for {}: only counts are given."
+PLACEMENT_NOTE = (
+    "Replicas were placed as Kafka would on an empty cluster for {}: only counts are given."
+)
 
 
 @dataclass(frozen=True)
 class CountedTopic:
-    """A topic of which only the counts are known."""
+    """A topic described by partition count and replication factor only."""
 
     name: str
     partitions: int
@@ -26,21 +28,21 @@ class CountedTopic:
 
 
 def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0) -> Topic:
-    """Return the topic with replicas on the brokers, every replica in sync.
+    """Return the topic with its replicas assigned to brokers, all in sync.
 
     Parameters
     ----------
     topic : CountedTopic
-        Its name and counts.
+        Name and counts.
     brokers : mapping of int to (str or None)
         Broker id to rack.
     order : int
-        The topic's number: each is placed from another start, so that leaders spread.
+        Number of the topic, the seed of its placement, so that leaders spread over brokers.
 
     Raises
     ------
     InputError
-        If a count is below 1, above Kafka's reach, or there are more replicas than brokers.
+        If a count is out of range, or there are more replicas than brokers.
     """
     if not 1 <= topic.partitions <= MAX_PARTITIONS:
         raise InputError(
@@ -55,18 +57,18 @@ def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0
             f"topic {topic.name} has replication_factor {topic.replication_factor} "
             f"but there are only {len(brokers)} brokers"
         )
-    # Striped is how a KRaft controller places; it takes any mix of known and unknown racks.
+    # The KRaft controller's algorithm; it accepts a mix of known and unknown racks.
     replicas = assign(
         brokers, topic.partitions, topic.replication_factor, algorithm="striped", seed=order
     )
     return Topic(
         name=topic.name,
-        partitions=tuple(in_sync(index, tuple(ids)) for index, ids in replicas.items()),
+        partitions=tuple(healthy_partition(index, tuple(ids)) for index, ids in replicas.items()),
         configs=topic.configs,
     )
 
 
-def in_sync(index: int, replicas: tuple[int, ...]) -> Partition:
-    """Return a healthy partition: the first replica leads and all are in sync."""
+def healthy_partition(index: int, replicas: tuple[int, ...]) -> Partition:
+    """Return a partition whose first replica leads and whose replicas are all in sync."""
     leader = replicas[0] if replicas else None
     return Partition(index=index, leader=leader, replicas=replicas, isr=replicas)

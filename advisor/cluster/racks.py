@@ -1,4 +1,4 @@
-"""Which broker stands in which rack, in every form people write it down."""
+"""Rack assignments in the forms that users write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ID = 2**31 - 1
 
 
 def broker_id(value: object, where: str) -> int:
-    """Return a broker id from a number or its digits; broker ids are Java ints from 0."""
+    """Convert an int or its digits to a broker id (a non-negative Java int)."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID:
@@ -31,15 +31,15 @@ def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, 
     Parameters
     ----------
     mapping : mapping
-        A value that is a list is the brokers of the rack that its key names; any other value is
-        the rack of the broker whose id its key is. None or "" stands for "not known".
+        A list value is the brokers of the rack named by its key; any other value is the rack of
+        the broker with that id. None or "" means unknown.
     where : str
-        What to name in an error, such as "racks.toml".
+        Name for error messages, such as "racks.toml".
 
     Raises
     ------
     InputError
-        If an id or rack is malformed, or a broker is put into two racks.
+        If an id or rack is malformed, or a broker is assigned to two racks.
     """
     result: dict[int, str | None] = {}
     for key, value in mapping.items():
@@ -60,13 +60,12 @@ def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, 
 def read_racks(racks: Racks) -> dict[int, str | None]:
     """Return broker id to rack from any form of `Racks`.
 
-    A TOML file has a table `[racks]` with lines `a = [1, 2]` or `1 = "a"`; the table's name may
-    be left out.
+    A TOML file has lines `a = [1, 2]` or `1 = "a"`, in a table `[racks]` or at the top level.
 
     Raises
     ------
     InputError
-        If it cannot be read or understood; the message names the file.
+        If it cannot be read or parsed; the message names the file.
     """
     if isinstance(racks, Mapping):
         return rack_mapping(racks)

@@ -20,7 +20,7 @@ from advisor.advice.migration.properties import broker_properties, producer_file
 from advisor.advice.migration.tools import Tools
 from advisor.advice.phrases import listed
 from advisor.cluster import Cluster, Topic
-from advisor.cluster.model import INTERNAL_TOPICS
+from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import default
@@ -152,7 +152,7 @@ def _tools(cluster: Cluster, config: Config) -> Tools:
 
 def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
     """Whether a setting is the topic's own; what a describe output shows is taken as such."""
-    own = cluster.observed.own_value(topic.name, key) if cluster.observed else None
+    own = cluster.observed.is_topic_override(topic.name, key) if cluster.observed else None
     return key in topic.configs if own is None else own
 
 

@@ -1,10 +1,10 @@
-"""Read what `kafka-topics.sh --describe` prints, from 0.8.0 to today.
+"""Parse the output of `kafka-topics.sh --describe`, Kafka 0.8.0 to today.
 
-The columns come from the tool's own sources: `kafka/admin/ListTopicCommand.scala` (0.8.0),
+The columns are those of `kafka/admin/ListTopicCommand.scala` (0.8.0),
 `kafka/admin/TopicCommand.scala` (0.8.1 to 3.6) and `org/apache/kafka/tools/TopicCommand.java`.
-People paste the output through terminals and chats. So tabs may have become blanks, a line may
-have been broken before a label, and prompts and prose may stand around it. What is not a line of
-the tool is passed over; a line of the tool that is broken is refused, never guessed at.
+The output may have been pasted through a terminal or chat: tabs may have become spaces, lines may
+be wrapped before a label, and prompts or prose may surround it. Other lines are skipped; a line
+of the tool that is incomplete is an error.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from advisor.cluster.model import TOPIC_NAME, Partition, Topic
 from advisor.cluster.racks import MAX_ID
+from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
 from advisor.errors import InputError
 
 PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
@@ -29,13 +29,13 @@ _LABEL = re.compile(
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 _COMMA = re.compile(r"\s*,\s*")
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
-_NOISE = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
-_AGAIN = "save the whole output of kafka-topics.sh --describe again"
+_ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
+_RETRY = "save the whole output of kafka-topics.sh --describe again"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of the tool: where it stands, and the text after each label."""
+    """One line of the tool: its position (`file:line`) and the text after each label."""
 
     where: str
     topic: str
@@ -47,31 +47,30 @@ class _Line:
 
 
 def looks_like_describe(text: str) -> bool:
-    """Say whether some line of the text has the labels of `kafka-topics.sh --describe`."""
+    """Whether a line of the text has labels of `kafka-topics.sh --describe`."""
     return any(len(_LABEL.findall(line)) >= 2 for line in text.splitlines())
 
 
 def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
-    """Return the topics of a describe output, in the order in which they first appear.
+    """Return the topics of a describe output, in order of first appearance.
 
     Parameters
     ----------
     text : str
         The output of `kafka-topics.sh --describe` (0.8.0: `kafka-list-topic.sh`).
     source : str
-        What errors call it, usually the file's name.
+        Name for error messages, usually the file name.
 
     Returns
     -------
     tuple of Topic
-        `configs` holds what the header says. Since 2.2 (with `--bootstrap-server`) these are all
-        settings that differ from Kafka's defaults, whoever set them; with `--zookeeper` only the
-        topic's own.
+        `configs` are those of the header: since 2.2 (with `--bootstrap-server`) all settings that
+        differ from Kafka's defaults at any level, with `--zookeeper` only topic overrides.
 
     Raises
     ------
     InputError
-        If there is no topic in it, or a line is broken, contradicts itself or its header.
+        If there is no topic, or a line is incomplete or contradicts itself or its header.
     """
     headers: dict[str, _Line] = {}
     partitions: dict[str, list[_Line]] = {}
@@ -95,83 +94,83 @@ def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
 
 def _lines(text: str, source: str) -> Iterator[_Line]:
     numbered = [
-        (number, _NOISE.sub("", line).strip())
+        (number, _ESCAPE_CODES.sub("", line).strip())
         for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1)
     ]
     numbered = [(number, line) for number, line in numbered if line]
     if numbered and "topic:".startswith(numbered[-1][1].lower()):
-        raise InputError(f"{source}:{numbered[-1][0]}: the output is cut here; {_AGAIN}")
+        raise InputError(f"{source}:{numbered[-1][0]}: the output is cut here; {_RETRY}")
     ends_in_line = text[-1:] not in ("\n", "\r")
-    joined = _rejoined(numbered)
+    joined = _join_wrapped_lines(numbered)
     for position, (number, line) in enumerate(joined):
-        read = _read_line(line, f"{source}:{number}")
-        if read is not None:
+        parsed = _parse_line(line, f"{source}:{number}")
+        if parsed is not None:
             if ends_in_line and position == len(joined) - 1:
-                _refuse_cut_isr(read)
-            yield read
+                _check_isr_not_cut(parsed)
+            yield parsed
 
 
-def _rejoined(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Put a line that begins with a label back behind the line it was broken off from."""
+def _join_wrapped_lines(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Append a line that begins with a label to the line it was wrapped from."""
     result: list[tuple[int, str]] = []
     for number, line in numbered:
         first = _LABEL.match(line)
-        broken_off = first is not None and first[1].lower() not in ("topic", "partition")
-        if broken_off and result and _LABEL.search(result[-1][1]):
+        wrapped = first is not None and first[1].lower() not in ("topic", "partition")
+        if wrapped and result and _LABEL.search(result[-1][1]):
             result[-1] = (result[-1][0], f"{result[-1][1]}\t{line}")
         else:
             result.append((number, line))
     return result
 
 
-def _read_line(line: str, where: str) -> _Line | None:
-    """Return the labels of one line; None when it is prose, a prompt or a comment."""
+def _parse_line(line: str, where: str) -> _Line | None:
+    """Parse the labels of one line; None if it is prose, a prompt or a comment."""
     found = list(_LABEL.finditer(line))
     configs = next((match for match in found if match[1].lower() == "configs"), None)
     if configs is not None:
-        # A config value may hold anything; only this one label ever follows the configs.
+        # A config value may contain anything; only MarkedForDeletion can follow the configs.
         found = [
             match
             for match in found
             if match.start() <= configs.start() or match[1].lower() == "markedfordeletion"
         ]
     labels = [_SPELLING[match[1].lower()] for match in found]
-    tool = len(labels) >= 2 or (labels == ["Topic"] and found[0].start() == 0)
-    if not tool or line.startswith("#"):
+    is_tool_line = len(labels) >= 2 or (labels == ["Topic"] and found[0].start() == 0)
+    if not is_tool_line or line.startswith("#"):
         return None
     if labels[0] != "Topic":
-        raise InputError(f"{where}: this line has {labels[0]} but no Topic before it; {_AGAIN}")
+        raise InputError(f"{where}: this line has {labels[0]} but no Topic before it; {_RETRY}")
     ends = [match.start() for match in found[1:]] + [len(line)]
     values: dict[str, str] = {}
     for label, match, end in zip(labels, found, ends, strict=True):
         if label in values:
-            raise InputError(f"{where}: this line has {label} twice; {_AGAIN}")
+            raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()
-    _refuse_missing(values, where)
+    _check_labels(values, where)
     if not TOPIC_NAME.fullmatch(values["Topic"]):
-        raise InputError(f"{where}: {values['Topic']!r} is not the name of a topic; {_AGAIN}")
+        raise InputError(f"{where}: {values['Topic']!r} is not the name of a topic; {_RETRY}")
     return _Line(where, values["Topic"], values)
 
 
-def _refuse_missing(values: dict[str, str], where: str) -> None:
+def _check_labels(values: dict[str, str], where: str) -> None:
     is_partition = any(label in values for label in PARTITION_LABELS)
-    wanted = list(PARTITION_LABELS if is_partition else HEADER_LABELS)
+    required = list(PARTITION_LABELS if is_partition else HEADER_LABELS)
     for pair in _PAIRS:
-        # The tool prints both of a pair or neither.
+        # The tool prints both labels of a pair or neither.
         if any(label in values for label in pair):
-            wanted.extend(pair)
-    for label in wanted:
+            required.extend(pair)
+    for label in required:
         if label not in values:
-            raise InputError(f"{where}: the line is cut, it has no {label}; {_AGAIN}")
+            raise InputError(f"{where}: the line is cut, it has no {label}; {_RETRY}")
 
 
-def _refuse_cut_isr(line: _Line) -> None:
-    """Refuse a last line that ends inside its ISR: a leader is always one of its own ISR."""
+def _check_isr_not_cut(line: _Line) -> None:
+    """Reject a last line truncated in its ISR: the leader is always in the ISR."""
     if line.header or "Elr" in line.values:
         return
     leader = line.values["Leader"]
     if leader.isdigit() and leader not in re.split(r"\s*,\s*", line.values["Isr"]):
-        raise InputError(f"{line.where}: the line is cut in its Isr; {_AGAIN}")
+        raise InputError(f"{line.where}: the line is cut in its Isr; {_RETRY}")
 
 
 def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
@@ -181,9 +180,9 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
         if stated != len(lines):
             raise InputError(
                 f"{where}: topic {name} says PartitionCount {stated} but {len(lines)} partition "
-                f"line{'s' * (len(lines) != 1)} can be read; {_AGAIN}"
+                f"line{'s' * (len(lines) != 1)} can be read; {_RETRY}"
             )
-    _refuse_uneven(lines)
+    _check_elr_columns(lines)
     partitions = tuple(_partition(line) for line in lines)
     first_seen: dict[int, str] = {}
     for partition, line in zip(partitions, lines, strict=True):
@@ -194,7 +193,7 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
             )
         first_seen[partition.index] = line.where
     if header is not None:
-        _refuse_factor(header, partitions)
+        _check_replication_factor(header, partitions)
     values = header.values if header is not None else {}
     try:
         return Topic(
@@ -208,24 +207,24 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
         raise _located(error, where) from None
 
 
-def _refuse_uneven(lines: list[_Line]) -> None:
+def _check_elr_columns(lines: list[_Line]) -> None:
     for line in lines:
         if ("Elr" in line.values) != ("Elr" in lines[0].values):
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have Elr and others do not; "
-                f"{_AGAIN}"
+                f"{_RETRY}"
             )
 
 
-def _refuse_factor(header: _Line, partitions: tuple[Partition, ...]) -> None:
-    # The header counts the replicas of one partition. Partitions may differ, so any may match.
+def _check_replication_factor(header: _Line, partitions: tuple[Partition, ...]) -> None:
+    # The header has the factor of one partition, and partitions may differ: any may match.
     if any(partition.adding or partition.removing for partition in partitions):
         return
     stated = _number(header, "ReplicationFactor")
     if all(partition.replication_factor != stated for partition in partitions):
         raise InputError(
             f"{header.where}: topic {header.topic} says ReplicationFactor {stated} but its "
-            f"partitions have {partitions[0].replication_factor} replicas; {_AGAIN}"
+            f"partitions have {partitions[0].replication_factor} replicas; {_RETRY}"
         )
 
 
@@ -248,20 +247,20 @@ def _partition(line: _Line) -> Partition:
     if partition.leader is not None and not partition.isr:
         raise InputError(
             f"{line.where}: partition {partition.index} has the leader {partition.leader} and an "
-            f"empty Isr, which cannot be; {_AGAIN}"
+            f"empty Isr, which cannot be; {_RETRY}"
         )
     return partition
 
 
 def _located(error: InputError, where: str) -> InputError:
     text = str(error)
-    return error if text.startswith(where) else InputError(f"{where}: {text}; {_AGAIN}")
+    return error if text.startswith(where) else InputError(f"{where}: {text}; {_RETRY}")
 
 
 def _number(line: _Line, label: str) -> int:
     text = line.values[label]
     if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > MAX_ID:
-        raise InputError(f"{line.where}: {label} {text!r} is not a number; {_AGAIN}")
+        raise InputError(f"{line.where}: {label} {text!r} is not a number; {_RETRY}")
     return int(text)
 
 
@@ -270,13 +269,13 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
     ids = _numbers(text)
     if ids is None:
         text = _COMMA.sub(",", text)
-        raise InputError(f"{line.where}: {label} {text!r} is not a list of broker ids; {_AGAIN}")
+        raise InputError(f"{line.where}: {label} {text!r} is not a list of broker ids; {_RETRY}")
     return ids
 
 
-@lru_cache(maxsize=4096)  # most partitions have an ISR like their replicas, and like others'
+@lru_cache(maxsize=4096)  # the same lists occur again and again
 def _numbers(text: str) -> tuple[int, ...] | None:
-    """Return ids with commas between them; None when it is something else."""
+    """Parse comma-separated ids; None if the text is something else."""
     if not text:
         return ()
     text = _COMMA.sub(",", text)
@@ -287,24 +286,24 @@ def _numbers(text: str) -> tuple[int, ...] | None:
 
 
 def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
-    """Return the ids; None when the tool did not print them or a broker could not tell (N/A)."""
+    """Return the ids; None if the tool printed none or N/A."""
     if line.values.get(label, "N/A").upper() == "N/A":
         return None
     return _id_list(line, label)
 
 
 def parse_configs(text: str, where: str) -> dict[str, str]:
-    """Return `a=b,c=d,e` as {"a": "b", "c": "d,e"}: a value may hold commas, a key may not.
+    """Parse `a=b,c=d,e` as {"a": "b", "c": "d,e"}: values may contain commas, keys may not.
 
     Raises
     ------
     InputError
-        If the text does not begin with `key=`.
+        If the text does not start with `key=`.
     """
     configs: dict[str, str] = {}
     for part in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
         key, equals, value = part.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
-            raise InputError(f"{where}: Configs has {part!r}, which is not key=value; {_AGAIN}")
+            raise InputError(f"{where}: Configs has {part!r}, which is not key=value; {_RETRY}")
         configs[key.strip()] = value.strip()
     return configs

@@ -1,6 +1,6 @@
-"""Print topics in the very columns of `kafka-topics.sh --describe`, as each era printed them.
+"""Write topics in the columns of `kafka-topics.sh --describe`, per Kafka version.
 
-Read in the tool's sources: `kafka/admin/ListTopicCommand.scala` (0.8.0),
+Sources: `kafka/admin/ListTopicCommand.scala` (0.8.0),
 `kafka/admin/TopicCommand.scala` (0.8.1 to 3.6), `org/apache/kafka/tools/TopicCommand.java` (3.7+).
 """
 
@@ -8,37 +8,44 @@ from __future__ import annotations
 
 import re
 
-from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.model import Cluster
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError
 
 
 def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
-    """Return what `kafka-topics.sh --describe` of that Kafka version prints.
+    """Return the output of `kafka-topics.sh --describe` of a Kafka version.
 
     Parameters
     ----------
     described : Cluster or Topic
-        All topics of a cluster, in its order, or one.
+        All topics of a cluster in its order, or one topic.
     version : str
-        Such as "0.8.0", "2.1" or "4.1". What that version does not print is left out: 0.8.0 has
-        no header line; the reassignment came in 2.6, topic ids in 2.8, the ELR in 3.8.
+        Such as "0.8.0", "2.1" or "4.1". Columns that the version lacks are left out: 0.8.0 has no
+        header line; reassignments were added in 2.6, topic ids in 2.8, the ELR in 3.8.
 
     Returns
     -------
     str
-        Lines that end with a newline; "" for a cluster without topics.
+        Lines, each ending in a newline; "" for a cluster without topics.
 
     Raises
     ------
     InputError
         If the version is not of the form "4.1".
+
+    Examples
+    --------
+    >>> topic = Topic("t", (Partition(0, 1, (1, 2), (1, 2)),))
+    >>> print(format_describe(topic, "0.8.0").expandtabs(1), end="")
+    topic: t partition: 0 leader: 1 replicas: 1,2 isr: 1,2
     """
     numbers = version_numbers(version)
     topics = described.topics if isinstance(described, Cluster) else (described,)
     lines: list[str] = []
     for topic in topics:
         if numbers < (0, 8, 1):
-            lines.extend(_oldest_line(topic, partition) for partition in topic.partitions)
+            lines.extend(_line_of_0_8_0(topic, partition) for partition in topic.partitions)
         else:
             lines.append(_header(topic, numbers))
             lines.extend(_line(topic, partition, numbers) for partition in topic.partitions)
@@ -46,12 +53,12 @@ def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Return "4.1" as (4, 1).
+    """Convert "4.1" to (4, 1).
 
     Raises
     ------
     InputError
-        If the version is not two to four numbers with dots between them.
+        If the version is not two to four numbers separated by dots.
     """
     if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
         raise InputError(f'{version!r} is not a Kafka version; write it like "4.1"')
@@ -66,7 +73,7 @@ def _leader(partition: Partition) -> str:
     return "none" if partition.leader is None else str(partition.leader)
 
 
-def _oldest_line(topic: Topic, partition: Partition) -> str:
+def _line_of_0_8_0(topic: Topic, partition: Partition) -> str:
     return (
         f"topic: {topic.name}\tpartition: {partition.index}\tleader: {_leader(partition)}"
         f"\treplicas: {_ids(partition.replicas)}\tisr: {_ids(partition.isr)}"
@@ -77,7 +84,7 @@ def _header(topic: Topic, numbers: tuple[int, ...]) -> str:
     fields = [("Topic", topic.name)]
     if numbers >= (2, 8) and topic.topic_id:
         fields.append(("TopicId", topic.topic_id))
-    # Before 2.5 the tool counted the replicas being added as well.
+    # Before 2.5 the tool also counted the replicas being added.
     first = topic.partitions[0]
     factor = topic.replication_factor if numbers >= (2, 5) else len(first.replicas)
     fields.append(("PartitionCount", str(len(topic.partitions))))

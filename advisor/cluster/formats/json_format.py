@@ -1,4 +1,4 @@
-"""Read JSON: what `Cluster.to_dict` gives, and the plans of `kafka-reassign-partitions.sh`."""
+"""Parse JSON: `Cluster.to_dict`, and plans of `kafka-reassign-partitions.sh`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.model import Cluster
 from advisor.cluster.observed import Observed
-from advisor.cluster.placing import in_sync
+from advisor.cluster.placing import healthy_partition
 from advisor.cluster.racks import broker_id, rack_mapping
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
 
-PLANNED = (
+PLAN_NOTE = (
     "A reassignment plan tells neither leaders nor ISR: the first replica is taken as the leader, "
     "and every replica as in sync."
 )
 
 
 def parse_json(text: str, source: str) -> Cluster:
-    """Return the cluster in `Cluster.to_dict` form or in a reassignment plan.
+    """Parse a cluster from `Cluster.to_dict` data or a reassignment plan.
 
     Parameters
     ----------
@@ -29,12 +30,12 @@ def parse_json(text: str, source: str) -> Cluster:
         The JSON. A plan is `{"version": 1, "partitions": [{"topic", "partition", "replicas"}]}`
         (`org.apache.kafka.tools.reassign.ReassignPartitionsCommand`).
     source : str
-        What errors call it, usually the file's name.
+        Name for error messages, usually the file name.
 
     Raises
     ------
     InputError
-        If it is not JSON, or of neither form, or says something that cannot be.
+        If it is not JSON, of neither form, or invalid.
     """
     try:
         document = json.loads(text)
@@ -54,12 +55,12 @@ def parse_json(text: str, source: str) -> Cluster:
 
 
 def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
-    """Return the cluster that `Cluster.to_dict` wrote.
+    """Build a cluster from `Cluster.to_dict` data.
 
     Raises
     ------
     InputError
-        If a part is missing, of the wrong kind, or cannot be.
+        If a field is missing, of the wrong type or invalid.
     """
     version = _text_or_none(document, "kafka_version")
     if version is not None:
@@ -131,15 +132,15 @@ def _from_plan(rows: list[Any], source: str) -> Cluster:
             raise InputError(f"the entry {reprlib.repr(row)} needs topic, partition and replicas")
         index = broker_id(row["partition"], f"topic {name}: partition")
         replicas = _ids(row, "replicas", f"topic {name}") or ()
-        partitions.setdefault(name, []).append(in_sync(index, replicas))
+        partitions.setdefault(name, []).append(healthy_partition(index, replicas))
     if not partitions:
         raise InputError("the plan moves no partition; give one that does")
     topics = tuple(Topic(name=name, partitions=tuple(p)) for name, p in partitions.items())
-    return Cluster(brokers=seen_brokers(topics), topics=topics, source=source, notes=(PLANNED,))
+    return Cluster(brokers=seen_brokers(topics), topics=topics, source=source, notes=(PLAN_NOTE,))
 
 
 def seen_brokers(topics: tuple[Topic, ...]) -> dict[int, str | None]:
-    """Return every broker that the topics mention, with no rack known."""
+    """Return every broker in the topics, without racks."""
     ids = {broker for t in topics for partition in t.partitions for broker in partition.brokers()}
     return dict.fromkeys(sorted(ids), None)
 

@@ -1,10 +1,9 @@
-"""Read the Kubernetes resources of Strimzi: `Kafka`, `KafkaNodePool` and `KafkaTopic`.
+"""Parse Strimzi's Kubernetes resources: `Kafka`, `KafkaNodePool` and `KafkaTopic`.
 
-Both API versions are read (`kafka.strimzi.io/v1beta2` and `v1`), whether they were written by
-hand or saved with `kubectl get kafka,kafkanodepool,kafkatopic -o yaml`. Brokers come from the
-node pools with the role broker, or from `spec.kafka.replicas` in the older form without pools.
-Node ids are those of the pool's `status.nodeIds`, else they are numbered as the operator numbers
-a new cluster. All scalars are read as text, so that version 3.10 is not the number 3.1.
+API versions `kafka.strimzi.io/v1beta2` and `v1`, hand-written or saved with
+`kubectl get kafka,kafkanodepool,kafkatopic -o yaml`. Brokers are the node pools with the role
+broker, or `spec.kafka.replicas` without pools. Node ids are those of `status.nodeIds`, otherwise
+numbered as the operator numbers a new cluster. Scalars are read as text: 3.10 is not 3.1.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from typing import Any
 import yaml
 
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.model import Cluster, Topic
-from advisor.cluster.placing import PLACED, CountedTopic, place
+from advisor.cluster.model import Cluster
+from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id
+from advisor.cluster.topic import Topic
 from advisor.errors import InputError
 
 MAX_BROKERS = 10_000
@@ -28,26 +28,26 @@ _LABEL = "strimzi.io/cluster"
 
 
 def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
-    """Return the cluster that Strimzi's resources describe.
+    """Parse the cluster that Strimzi resources describe.
 
     Parameters
     ----------
     text : str
         YAML, several documents or a `List`.
     source : str
-        What errors call it, usually the file's name.
+        Name for error messages, usually the file name.
     racks : mapping of int to (str or None), optional
-        Racks by broker id, which the resources cannot tell; they decide where replicas go.
+        Racks by broker id, which the resources do not contain; they affect replica placement.
 
     Returns
     -------
     Cluster
-        Its notes say what was assumed: racks, node ids, the placement of replicas.
+        `notes` has the assumptions on racks, node ids and replica placement.
 
     Raises
     ------
     InputError
-        If it is not YAML, there are no brokers or two clusters, or a topic cannot be.
+        If it is not YAML, has no brokers or two clusters, or a topic is invalid.
     """
     resources = list(_resources(text, source))
     try:
@@ -59,7 +59,7 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
 
 def _resources(text: str, source: str) -> Iterator[Mapping[str, Any]]:
     try:
-        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))  # makes text only, no objects
+        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))  # scalars as text, no objects
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -89,26 +89,26 @@ def _cluster(
         raise InputError(f"there are several clusters, {names}; keep one in a file")
     kafka = kafkas[0] if kafkas else {}
     cluster_name = _name(kafka) if kafkas else None
-    spec = _at(kafka, "spec", "kafka")
-    pools = _belonging(_of_kind(resources, "KafkaNodePool"), cluster_name)
+    spec = _nested(kafka, "spec", "kafka")
+    pools = _of_cluster(_of_kind(resources, "KafkaNodePool"), cluster_name)
     brokers, notes = _brokers(spec, pools)
     unknown = sorted(racks.keys() - brokers.keys())
     if unknown:
         raise InputError(f"racks: broker {unknown[0]} is not one of the node pools' brokers")
     brokers.update(racks)
     if not racks:
-        key = _at(spec, "rack").get("topologyKey")
+        key = _nested(spec, "rack").get("topologyKey")
         spread = f"Brokers are spread by {key}, but which is where" if key else "Where brokers are"
         notes.append(f"{spread} is not told; give racks.")
     version = spec.get("version")
     if version is not None:
         version_numbers(version)
-    configs = {**_DEFAULTS, **_settings(_at(spec, "config"))}
+    configs = {**_DEFAULTS, **_settings(_nested(spec, "config"))}
     topics: list[Topic] = []
-    for order, resource in enumerate(_belonging(_of_kind(resources, "KafkaTopic"), cluster_name)):
+    for order, resource in enumerate(_of_cluster(_of_kind(resources, "KafkaTopic"), cluster_name)):
         topics.append(place(_counted(resource, configs), brokers, order))
     if topics:
-        notes.append(PLACED.format(", ".join(topic.name for topic in topics)))
+        notes.append(PLACEMENT_NOTE.format(", ".join(topic.name for topic in topics)))
     return Cluster(
         brokers=brokers,
         topics=tuple(topics),
@@ -130,15 +130,15 @@ def _brokers(
     assumed: list[str] = []
     for pool in pools:
         name = _name(pool)
-        count = _broker_count(_at(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
-        stated = _at(pool, "status").get("nodeIds")
+        count = _broker_count(_nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
+        stated = _nested(pool, "status").get("nodeIds")
         if isinstance(stated, list) and stated:
             node_ids = [broker_id(node, f"KafkaNodePool {name}: nodeIds") for node in stated]
         else:
-            node_ids = _free(count, taken)
+            node_ids = _free_ids(count, taken)
             assumed.append(name)
         taken.update(node_ids)
-        roles = _at(pool, "spec").get("roles", [])
+        roles = _nested(pool, "spec").get("roles", [])
         if isinstance(roles, list) and "broker" in roles:
             ids.extend(node_ids)
     if not ids:
@@ -153,7 +153,7 @@ def _brokers(
     return dict.fromkeys(sorted(ids)), notes
 
 
-def _free(count: int, taken: set[int]) -> list[int]:
+def _free_ids(count: int, taken: set[int]) -> list[int]:
     result: list[int] = []
     candidate = 0
     while len(result) < count:
@@ -164,12 +164,12 @@ def _free(count: int, taken: set[int]) -> list[int]:
 
 
 def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> CountedTopic:
-    spec = _at(resource, "spec")
+    spec = _nested(resource, "spec")
     name = spec.get("topicName", _name(resource))
-    own = _settings(_at(spec, "config"))
+    own = _settings(_nested(spec, "config"))
     if "min.insync.replicas" in configs:
         own.setdefault("min.insync.replicas", configs["min.insync.replicas"])
-    # -1 asks for the brokers' default, as in the tools (KIP-464).
+    # -1 means the broker default, as in the tools (KIP-464).
     counts = [
         configs[default] if spec.get(key) in (None, "-1") else spec[key]
         for key, default in (
@@ -179,8 +179,8 @@ def _counted(resource: Mapping[str, Any], configs: Mapping[str, str]) -> Counted
     ]
     return CountedTopic(
         name=str(name),
-        partitions=_whole(counts[0], f"KafkaTopic {name}: partitions"),
-        replication_factor=_whole(counts[1], f"KafkaTopic {name}: replicas"),
+        partitions=_integer(counts[0], f"KafkaTopic {name}: partitions"),
+        replication_factor=_integer(counts[1], f"KafkaTopic {name}: replicas"),
         configs=own,
     )
 
@@ -194,17 +194,18 @@ def _of_kind(resources: list[Mapping[str, Any]], kind: str) -> list[Mapping[str,
     ]
 
 
-def _belonging(resources: list[Mapping[str, Any]], cluster: str | None) -> list[Mapping[str, Any]]:
-    """Leave out what is labelled as another cluster's."""
+def _of_cluster(resources: list[Mapping[str, Any]], cluster: str | None) -> list[Mapping[str, Any]]:
+    """Return the resources that are not labelled as another cluster's."""
     return [
         resource
         for resource in resources
-        if cluster is None or _at(resource, "metadata", "labels").get(_LABEL, cluster) == cluster
+        if cluster is None
+        or _nested(resource, "metadata", "labels").get(_LABEL, cluster) == cluster
     ]
 
 
-def _at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return the mapping below the keys, empty where there is none."""
+def _nested(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return the mapping under nested keys; empty if absent."""
     for key in keys:
         below = table.get(key)
         if below in (None, ""):
@@ -216,7 +217,7 @@ def _at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _name(resource: Mapping[str, Any]) -> str:
-    name = _at(resource, "metadata").get("name")
+    name = _nested(resource, "metadata").get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"a {resource['kind']} has no metadata.name")
     return name
@@ -227,13 +228,13 @@ def _settings(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _broker_count(value: object, where: str) -> int:
-    count = _whole(value, f"{where}: replicas")
+    count = _integer(value, f"{where}: replicas")
     if not 0 <= count <= MAX_BROKERS:
         raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")
     return count
 
 
-def _whole(value: object, where: str) -> int:
+def _integer(value: object, where: str) -> int:
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
         return int(value)
     raise InputError(f"{where} is {reprlib.repr(value)}, which is not a whole number")

@@ -1,36 +1,36 @@
-"""Read our own TOML: a cluster written down by hand, as much of it as one knows.
+"""Parse this project's TOML description of a cluster.
 
-Only the brokers must be there. Keys are Kafka's names with underscores::
+Only brokers are required. Keys are Kafka's names with underscores::
 
     kafka_version = "4.1"
 
-    [brokers]                 # id = rack, "" where the rack is not known
+    [brokers]                 # id = rack, "" if unknown
     1 = "a"
     2 = "b"
     3 = ""
                               # or, before any table:  brokers = 6  and  racks = 3  (round robin)
                               # or  racks = ["a", "b", "c"]
-    [[broker]]                # or one by one
+    [[broker]]                # or individually
     id = 4
     rack = "c"
 
-    [racks]                   # racks may also be given by rack
+    [racks]                   # rack = ids
     c = [3, 4]
 
-    [defaults]                # of every topic that does not say otherwise
+    [defaults]                # for all topics
     partitions = 12
     replication_factor = 3
     min_insync_replicas = 2
 
     [[topic]]
-    name = "orders"           # the rest from [defaults]; replicas are placed as Kafka would
+    name = "orders"           # the rest from [defaults]; replicas placed as Kafka would
     configs = { "retention.ms" = 604800000 }
 
     [[topic]]
     name = "audit"
-    replicas = [[1, 2, 3], [2, 3, 1]]     # or where they really are
-    leaders = [1, 2]                      # optional: -1 for none; the first replica
-    isr = [[1, 2], [2, 3, 1]]             # optional: all replicas
+    replicas = [[1, 2, 3], [2, 3, 1]]     # or an explicit assignment
+    leaders = [1, 2]                      # optional, -1 for none; default: first replica
+    isr = [[1, 2], [2, 3, 1]]             # optional; default: all replicas
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from advisor.cluster.formats.describe_format import version_numbers
-from advisor.cluster.model import Cluster, Partition, Topic
-from advisor.cluster.placing import PLACED, CountedTopic, in_sync, place
+from advisor.cluster.model import Cluster
+from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, healthy_partition, place
 from advisor.cluster.racks import broker_id, rack_mapping
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
 
 MAX_BROKERS = 10_000
@@ -53,27 +54,27 @@ _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
 
 
 def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = None) -> Cluster:
-    """Return the cluster that the TOML describes; the module says how it is written.
+    """Parse a cluster from TOML in the format of this module.
 
     Parameters
     ----------
     text : str
         The TOML.
     source : str
-        What errors call it, usually the file's name.
+        Name for error messages, usually the file name.
     racks : mapping of int to (str or None), optional
-        Racks by broker id that go before those of the file; brokers only named here are added.
+        Racks by broker id that override those of the file; brokers named only here are added.
 
     Raises
     ------
     InputError
-        If it is not TOML, has a key that is not known, no brokers, or a topic that cannot be.
+        If it is not TOML, has an unknown key, no brokers, or an invalid topic.
     """
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: this is not TOML: {error}") from None
-    _refuse_unknown(document, _TOP, source, "the file")
+    _check_keys(document, _TOP, source, "the file")
     brokers = {**_brokers(document, source), **(racks or {})}
     version = document.get("kafka_version")
     if version is not None:
@@ -82,11 +83,11 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
         except InputError as error:
             raise InputError(f"{_line_of(text, 'kafka_version', source)}: {error}") from None
     defaults = _table(document.get("defaults", {}), f"{source}: [defaults]")
-    _refuse_unknown(defaults, _DEFAULTS, source, "[defaults]")
+    _check_keys(defaults, _DEFAULTS, source, "[defaults]")
     topics: list[Topic] = []
     placed: list[str] = []
     for order, (where, table) in enumerate(_tables(text, document, "topic", source)):
-        _refuse_unknown(table, _TOPIC, where, "[[topic]]")
+        _check_keys(table, _TOPIC, where, "[[topic]]")
         name = table.get("name")
         if not isinstance(name, str) or not name:
             raise InputError(f'{where}: a [[topic]] needs a name = "..."')
@@ -102,7 +103,7 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
             topics=tuple(topics),
             kafka_version=version,
             source=source,
-            notes=(PLACED.format(", ".join(placed)),) if placed else (),
+            notes=(PLACEMENT_NOTE.format(", ".join(placed)),) if placed else (),
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
@@ -118,7 +119,7 @@ def _brokers(document: Mapping[str, Any], source: str) -> dict[int, str | None]:
         raise InputError(f"{source}: write a broker as [[broker]] with id and rack")
     for row in rows:
         row = _table(row, f"{source}: [[broker]]")
-        _refuse_unknown(row, frozenset({"id", "rack"}), source, "[[broker]]")
+        _check_keys(row, frozenset({"id", "rack"}), source, "[[broker]]")
         broker = broker_id(row.get("id"), f"{source}: [[broker]] id")
         if broker in brokers:
             raise InputError(f"{source}: broker {broker} is there twice; keep one")
@@ -161,9 +162,9 @@ def _topic(
     order: int,
 ) -> Topic:
     name = table["name"]
-    configs = dict(_flat(_table(table.get("configs", {}), f"topic {name}: configs")))
+    configs = dict(_flatten(_table(table.get("configs", {}), f"topic {name}: configs")))
     if "min_insync_replicas" in settings:
-        stated = str(_whole(settings, "min_insync_replicas", name))
+        stated = str(_integer(settings, "min_insync_replicas", name))
         configs.setdefault("min.insync.replicas", stated)
         if "min_insync_replicas" in table and configs["min.insync.replicas"] != stated:
             raise InputError(f"topic {name} states min_insync_replicas twice, and differently")
@@ -173,8 +174,8 @@ def _topic(
                 raise InputError(f"topic {name} has {key} but no replicas; give both")
         counted = CountedTopic(
             name=name,
-            partitions=_whole(settings, "partitions", name),
-            replication_factor=_whole(settings, "replication_factor", name),
+            partitions=_integer(settings, "partitions", name),
+            replication_factor=_integer(settings, "replication_factor", name),
             configs=configs,
         )
         return place(counted, brokers, order)
@@ -183,7 +184,7 @@ def _topic(
         ("partitions", len(topic.partitions)),
         ("replication_factor", topic.replication_factor),
     ):
-        if key in table and _whole(table, key, name) != found:
+        if key in table and _integer(table, key, name) != found:
             raise InputError(f"topic {name} has {key} {table[key]} but its replicas say {found}")
     for broker in sorted({b for partition in topic.partitions for b in partition.brokers()}):
         if broker not in brokers:
@@ -198,7 +199,7 @@ def _partitions(table: Mapping[str, Any], name: str) -> Iterator[Partition]:
     if not isinstance(leaders, list) or not len(leaders) == len(isr) == len(replicas):
         raise InputError(f"topic {name} needs as many leaders and isr lists as replicas lists")
     for index, (leader, ids, synced) in enumerate(zip(leaders, replicas, isr, strict=True)):
-        healthy = in_sync(index, ids)
+        healthy = healthy_partition(index, ids)
         yield Partition(
             index=index,
             leader=None if leader == -1 else broker_id(leader, f"topic {name}: leaders"),
@@ -213,7 +214,7 @@ def _id_lists(value: object, where: str) -> list[tuple[int, ...]]:
     return [tuple(broker_id(broker, where) for broker in ids) for ids in value]
 
 
-def _whole(settings: Mapping[str, Any], key: str, name: str) -> int:
+def _integer(settings: Mapping[str, Any], key: str, name: str) -> int:
     value = settings.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
         found = "no " + key if value is None else f"{key} = {shown(value)}"
@@ -221,11 +222,11 @@ def _whole(settings: Mapping[str, Any], key: str, name: str) -> int:
     return value
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield config names with their values; an unquoted a.b = 1 is a nested table in TOML."""
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield config names and values; an unquoted `a.b = 1` is a nested table in TOML."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flatten(value, f"{prefix}{key}.")
         elif isinstance(value, bool):
             yield f"{prefix}{key}", str(value).lower()
         elif isinstance(value, list):
@@ -243,7 +244,7 @@ def _table(value: object, where: str) -> Mapping[Any, Any]:
 def _tables(
     text: str, document: Mapping[str, Any], key: str, source: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each table of an array with the file and line at which it begins."""
+    """Yield each table of an array with its position (`file:line`)."""
     rows = document.get(key, [])
     if not isinstance(rows, list):
         raise InputError(f"{source}: write a {key} as [[{key}]], with two brackets")
@@ -261,7 +262,7 @@ def _line_of(text: str, key: str, source: str) -> str:
     return source
 
 
-def _refuse_unknown(
+def _check_keys(
     table: Mapping[str, Any], known: frozenset[str], where: str, place_name: str
 ) -> None:
     for key in table:

@@ -1,8 +1,8 @@
-"""Put the questions to a running cluster, through kafka-python; none of them changes anything.
+"""Read-only requests to a running cluster, through kafka-python.
 
-One connection to a broker that answers is enough for all but the brokers' own settings, which
-each broker tells only of itself. So listeners that cannot be reached from here cost those and no
-more. What a broker refuses, or cannot be asked, is written down and the rest is asked all the same.
+One bootstrap connection answers everything except broker settings, which each broker reports only
+for itself. An unreachable broker costs only its own settings. Failed requests are recorded, and
+the others are sent regardless.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ from advisor.errors import InputError
 
 TOPIC, BROKER = 2, 4
 TOPICS_AT_ONCE, PARTITIONS_AT_ONCE = 250, 2000
-_LARGEST_ANSWER_BYTES = 100_000_000
-_GRACE_MS = 1_000
+_MAX_RESPONSE_BYTES = 100_000_000
+_CLOSE_TIMEOUT_MS = 1_000
 _BOOTSTRAP = "bootstrap-0"
-# These write what they send, passwords included, where somebody has turned on their debugging.
-_TALKATIVE = ("kafka.net.connection", "kafka.protocol.parser")
-# Without a handler of the application's own, Python would print kafka-python's log on stderr.
+# At level DEBUG these log the requests they send, passwords included.
+_LOGGERS_WITH_SECRETS = ("kafka.net.connection", "kafka.protocol.parser")
+# Without a handler Python prints kafka-python's warnings on stderr.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
 @dataclass
 class Answers:
-    """What a cluster answered, as it came over the wire, and what it did not.
+    """Responses of a cluster, and the requests that failed.
 
     Attributes
     ----------
     topics : list of dict
-        As in the response to DescribeTopicPartitions or, where `elr_told` is False, Metadata.
+        From DescribeTopicPartitions responses or, if `elr_reported` is False, Metadata.
     racks : dict of int to (str or None)
-        Of every broker that is registered and told of.
+        Rack of every registered broker.
     fenced : set of int
-        Brokers that are registered and not running.
+        Brokers that are registered but fenced.
     settings : dict
-        (TOPIC or BROKER, name) to its settings by name.
-    refused : dict
-        (TOPIC or BROKER, name) to why its settings are not known.
+        (TOPIC or BROKER, name) to settings by name.
+    settings_errors : dict
+        (TOPIC or BROKER, name) to the reason why its settings are unknown.
     missing : dict of str to str
-        What else could not be asked, and why, in Kafka's words.
+        Other information that could not be read, and the error name.
     """
 
     topics: list[dict[str, Any]] = field(default_factory=list)
-    elr_told: bool = False
+    elr_reported: bool = False
     cluster_id: str = ""
     kraft: bool = False
     racks: dict[int, str | None] = field(default_factory=dict)
@@ -74,36 +74,37 @@ class Answers:
     features: dict[str, int] = field(default_factory=dict)
     features_known: bool = False
     quorum: Quorum | None = None
-    moves: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = field(
+    reassignments: dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]] = field(
         default_factory=dict
     )
     settings: dict[tuple[int, str], dict[str, Setting]] = field(default_factory=dict)
-    refused: dict[tuple[int, str], str] = field(default_factory=dict)
+    settings_errors: dict[tuple[int, str], str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def ask_cluster(
+def query_cluster(
     address: Address,
     properties: ClientProperties,
     context: ssl.SSLContext | None,
     deadline: float,
 ) -> Answers:
-    """Return what the cluster behind a broker's address answers.
+    """Send all requests to a cluster and return the responses.
 
     Parameters
     ----------
     address : Address
-        Where a broker answers.
+        A broker that answers.
     properties : ClientProperties
+        Client settings and credentials.
     context : ssl.SSLContext or None
-        To speak TLS with.
+        TLS context; None for plaintext.
     deadline : float
-        When it must be over, by `time.monotonic`, in seconds.
+        Time limit, in seconds of `time.monotonic`.
 
     Raises
     ------
     InputError
-        If the broker refuses the login, or stops answering before it has told of topics.
+        If authentication fails, or the broker stops answering before topics are read.
     """
     config = {
         "bootstrap_servers": [str(address)],
@@ -112,131 +113,133 @@ def ask_cluster(
         "ssl_context": context,
         "request_timeout_ms": properties.request_timeout_ms,
         "socket_connection_setup_timeout_ms": properties.connection_setup_timeout_ms,
-        "receive_message_max_bytes": _LARGEST_ANSWER_BYTES,
+        "receive_message_max_bytes": _MAX_RESPONSE_BYTES,
         **login_options(properties, deadline),
     }
-    with _discreet(f"kafka-io-{properties.client_id}"):
+    with _without_debug_records(f"kafka-io-{properties.client_id}"):
         net = NetworkSelector(client_id=properties.client_id)
         manager = KafkaConnectionManager(net, **config)
         net.start()
-        conversation = _Conversation(manager, deadline)
+        query = _ClusterQuery(manager, deadline)
         try:
-            answers: Answers = manager.run(conversation.held)
+            answers: Answers = manager.run(query.run)
         except errors.KafkaError as error:
-            reason = _failure(error, properties, conversation.connected)
+            reason = _failure_reason(error, properties, query.connected)
             raise InputError(f"{address} {reason}") from None
         finally:
             manager.call_soon(manager.close)
-            net.stop(timeout_ms=_GRACE_MS)
+            net.stop(timeout_ms=_CLOSE_TIMEOUT_MS)
     return answers
 
 
-class _Conversation:
-    """All questions to one cluster, in the thread of kafka-python's event loop."""
+class _ClusterQuery:
+    """All requests to one cluster, in the thread of kafka-python's event loop."""
 
     def __init__(self, manager: Any, deadline: float) -> None:
         self.manager = manager
         self.deadline = deadline
-        self.first: Any = None
+        self.bootstrap: Any = None
         self.connected = False
         self.answers = Answers()
 
-    async def held(self) -> Answers:
-        self.first = self.manager.get_connection(
+    async def run(self) -> Answers:
+        self.bootstrap = self.manager.get_connection(
             _BOOTSTRAP, pop_on_close=False, refresh_metadata_on_err=False
         )
-        await self._within(self.first.init_future)
+        await self._before_deadline(self.bootstrap.init_future)
         self.connected = True
-        # Else every broker would be taken to be no newer than the first.
+        # Otherwise kafka-python takes every broker for no newer than the first one.
         self.manager.broker_version_data = None
         await self._brokers_and_topics()
-        await self._or_missing("the features", self._features())
-        await self._or_missing("fenced brokers", self._fenced())
-        await self._or_missing("the controllers' quorum", self._quorum())
-        await self._or_missing("running reassignments", self._moves())
+        await self._note_failure("the features", self._features())
+        await self._note_failure("fenced brokers", self._fenced())
+        await self._note_failure("the controllers' quorum", self._quorum())
+        await self._note_failure("running reassignments", self._reassignments())
         names = [topic["name"] for topic in self.answers.topics if not topic["error_code"]]
         for start in range(0, len(names), TOPICS_AT_ONCE):
-            await self._settings(TOPIC, names[start : start + TOPICS_AT_ONCE], self.first)
-        await self._ask_every_broker()
+            await self._settings(TOPIC, names[start : start + TOPICS_AT_ONCE], self.bootstrap)
+        await self._broker_settings()
         return self.answers
 
-    async def _within(self, future: Any) -> Any:
+    async def _before_deadline(self, future: Any) -> Any:
         left_ms = (self.deadline - time.monotonic()) * 1000
         return await self.manager.wait_for(future, max(1.0, left_ms))
 
-    async def _ask(self, request: Any, connection: Any = None) -> Any:
-        return await self._within((connection or self.first).send_request(request))
+    async def _send(self, request: Any, connection: Any = None) -> Any:
+        return await self._before_deadline((connection or self.bootstrap).send_request(request))
 
-    async def _or_missing(self, what: str, asking: Awaitable[None]) -> None:
+    async def _note_failure(self, what: str, request: Awaitable[None]) -> None:
         try:
-            await asking
+            await request
         except errors.IncompatibleBrokerVersion:
-            pass  # this version has no such thing
+            pass  # not supported by this version
         except errors.KafkaError as error:
-            self.answers.missing[what] = name_of(error)
+            self.answers.missing[what] = error_name(error)
 
     def _knows(self, request: type) -> bool:
         try:
-            self.first.broker_version_data.api_version(request)
+            self.bootstrap.broker_version_data.api_version(request)
         except errors.IncompatibleBrokerVersion:
             return False
         return True
 
     async def _brokers_and_topics(self) -> None:
         answers = self.answers
-        answers.elr_told = self._knows(DescribeTopicPartitionsRequest)
-        # A question for all topics, or for none, creates none, in any version.
-        asked: list[str] | None = [] if answers.elr_told else None
-        metadata = await self._ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False))
+        answers.elr_reported = self._knows(DescribeTopicPartitionsRequest)
+        # A request for all topics or for none never creates a topic, in any version.
+        topics: list[str] | None = [] if answers.elr_reported else None
+        metadata = await self._send(MetadataRequest(topics=topics, allow_auto_topic_creation=False))
         self.manager.cluster.update_metadata(metadata)
         answers.cluster_id = metadata.cluster_id or ""
         answers.racks = {broker.node_id: broker.rack or None for broker in metadata.brokers}
         answers.kraft = self._knows(DescribeQuorumRequest)
-        if not answers.elr_told:
+        if not answers.elr_reported:
             answers.topics = [topic.to_dict() for topic in metadata.topics]
             return
         cursor = None
         while True:
-            page = await self._ask(
+            page = await self._send(
                 DescribeTopicPartitionsRequest(
                     topics=[], response_partition_limit=PARTITIONS_AT_ONCE, cursor=cursor
                 )
             )
-            _append(answers.topics, [topic.to_dict() for topic in page.topics])
+            _append_page(answers.topics, [topic.to_dict() for topic in page.topics])
             if page.next_cursor is None:
                 return
             cursor = page.next_cursor
 
     async def _features(self) -> None:
-        told = await self._ask(
+        response = await self._send(
             ApiVersionsRequest(
                 client_software_name="advisor", client_software_version="1", min_version=3
             )
         )
-        _raise_for(told.error_code)
+        _raise_for_code(response.error_code)
         self.answers.features = {
-            feature.name: feature.max_version_level for feature in told.finalized_features or []
+            feature.name: feature.max_version_level for feature in response.finalized_features or []
         }
-        epoch = told.finalized_features_epoch
+        epoch = response.finalized_features_epoch
         self.answers.features_known = epoch is not None and epoch >= 0
 
     async def _fenced(self) -> None:
-        told = await self._ask(DescribeClusterRequest(include_fenced_brokers=True, min_version=2))
-        _raise_for(told.error_code)
-        for broker in told.brokers:
+        response = await self._send(
+            DescribeClusterRequest(include_fenced_brokers=True, min_version=2)
+        )
+        _raise_for_code(response.error_code)
+        for broker in response.brokers:
             self.answers.racks.setdefault(broker.broker_id, broker.rack or None)
             if broker.is_fenced:
                 self.answers.fenced.add(broker.broker_id)
 
     async def _quorum(self) -> None:
         kind = DescribeQuorumRequest.TopicData
-        asked = kind(
+        topic = kind(
             topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)]
         )
-        told = await self._ask(DescribeQuorumRequest(topics=[asked]))
-        _raise_for(told.error_code)
-        log = told.topics[0].partitions[0]
-        _raise_for(log.error_code)
+        response = await self._send(DescribeQuorumRequest(topics=[topic]))
+        _raise_for_code(response.error_code)
+        log = response.topics[0].partitions[0]
+        _raise_for_code(log.error_code)
         self.answers.quorum = Quorum(
             leader=log.leader_id if log.leader_id >= 0 else None,
             leader_epoch=log.leader_epoch,
@@ -244,58 +247,58 @@ class _Conversation:
             observers=tuple(sorted(observer.replica_id for observer in log.observers)),
         )
 
-    async def _moves(self) -> None:
+    async def _reassignments(self) -> None:
         request = ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None)
-        told = await self._ask(request)
-        if told.error_code == errors.NotControllerError.errno:  # under ZooKeeper only it knows
+        response = await self._send(request)
+        if response.error_code == errors.NotControllerError.errno:  # ZooKeeper: only the controller
             controller = self.manager.cluster.controller
             connection = self.manager.get_connection(controller.node_id)
-            await self._within(connection.init_future)
-            told = await self._ask(
+            await self._before_deadline(connection.init_future)
+            response = await self._send(
                 ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), connection
             )
-        _raise_for(told.error_code)
-        for topic in told.topics:
+        _raise_for_code(response.error_code)
+        for topic in response.topics:
             for moving in topic.partitions:
-                self.answers.moves[topic.name, moving.partition_index] = (
+                self.answers.reassignments[topic.name, moving.partition_index] = (
                     tuple(moving.adding_replicas),
                     tuple(moving.removing_replicas),
                 )
 
-    async def _ask_every_broker(self) -> None:
+    async def _broker_settings(self) -> None:
         running = sorted(self.answers.racks.keys() - self.answers.fenced)
-        # All connections are begun before the first is waited for.
-        begun = {broker: self.manager.get_connection(broker) for broker in running}
-        for broker, connection in begun.items():
+        # Open all connections before waiting for the first.
+        connections = {broker: self.manager.get_connection(broker) for broker in running}
+        for broker, connection in connections.items():
             try:
-                await self._within(connection.init_future)
+                await self._before_deadline(connection.init_future)
                 version = connection.broker_version_data.broker_version_str
                 self.answers.versions[broker] = version
                 await self._settings(BROKER, [str(broker)], connection)
             except errors.KafkaError as error:
-                self.answers.refused[BROKER, str(broker)] = name_of(error)
+                self.answers.settings_errors[BROKER, str(broker)] = error_name(error)
 
     async def _settings(self, kind: int, names: Sequence[str], connection: Any) -> None:
         if not names:
             return
         try:
-            told = await self._ask(
+            response = await self._send(
                 DescribeConfigsRequest(resources=[(kind, name, None) for name in names]), connection
             )
         except errors.KafkaError as error:
-            self.answers.refused.update({(kind, name): name_of(error) for name in names})
+            self.answers.settings_errors.update({(kind, name): error_name(error) for name in names})
             return
-        for result in told.results:
+        for result in response.results:
             key = (kind, result.resource_name)
             if result.error_code:
-                self.answers.refused[key] = name_of(errors.for_code(result.error_code)())
+                self.answers.settings_errors[key] = error_name(errors.for_code(result.error_code)())
             else:
                 rows = [row.to_dict() for row in result.configs]
-                self.answers.settings[key] = {row["name"]: setting_of(row, kind) for row in rows}
+                self.answers.settings[key] = {row["name"]: parse_setting(row, kind) for row in rows}
 
 
-def setting_of(row: Mapping[str, Any], kind: int) -> Setting:
-    """Return a setting from its row in a response; before 1.1 the source is told only roughly."""
+def parse_setting(row: Mapping[str, Any], kind: int) -> Setting:
+    """Return a setting from a response row; before 1.1 only `is_default` gives its source."""
     source = row.get("config_source")
     if source is None or source not in SOURCES:
         dynamic = 1 if kind == TOPIC else 4
@@ -303,8 +306,8 @@ def setting_of(row: Mapping[str, Any], kind: int) -> Setting:
     return Setting(row["value"], SOURCES[source])
 
 
-def _append(topics: list[dict[str, Any]], page: list[dict[str, Any]]) -> None:
-    """Add a page; a topic that it goes on with is the last of the page before."""
+def _append_page(topics: list[dict[str, Any]], page: list[dict[str, Any]]) -> None:
+    """Append a page; its first topic may continue the last one of the page before."""
     for topic in page:
         if topics and topics[-1]["name"] == topic["name"]:
             topics[-1]["partitions"].extend(topic["partitions"])
@@ -312,13 +315,13 @@ def _append(topics: list[dict[str, Any]], page: list[dict[str, Any]]) -> None:
             topics.append(topic)
 
 
-def _raise_for(code: int) -> None:
+def _raise_for_code(code: int) -> None:
     if code:
         raise errors.for_code(code)()
 
 
-def name_of(error: Exception) -> str:
-    """Return Kafka's own name of an error, or a few words where it is the connection's."""
+def error_name(error: Exception) -> str:
+    """Return Kafka's name of an error, or a few words for a connection error."""
     if isinstance(error, errors.BrokerResponseError) and isinstance(error.message, str):
         return error.message
     if isinstance(error, errors.KafkaTimeoutError):
@@ -328,8 +331,8 @@ def name_of(error: Exception) -> str:
     return type(error).__name__
 
 
-def _failure(error: Exception, properties: ClientProperties, connected: bool) -> str:
-    """Return what went wrong with the first broker, to stand behind its address."""
+def _failure_reason(error: Exception, properties: ClientProperties, connected: bool) -> str:
+    """Return why the bootstrap broker failed, as the predicate of a sentence."""
     if isinstance(error, errors.IncompatibleBrokerVersion | errors.UnsupportedVersionError):
         return "does not tell of brokers and topics; it may be a controller's port: give a broker's"
     if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
@@ -337,7 +340,7 @@ def _failure(error: Exception, properties: ClientProperties, connected: bool) ->
     if isinstance(error, errors.KafkaProtocolError):
         return "answers, but not as a Kafka broker does"
     if properties.sasl and not connected:
-        # kafka-python loses the reason where the broker closes the connection right behind it.
+        # kafka-python loses the error if the broker closes the connection right after it.
         return f"refuses the login; see sasl.jaas.config in {properties.source}"
     if isinstance(error, errors.KafkaConnectionError):
         login = (
@@ -349,21 +352,21 @@ def _failure(error: Exception, properties: ClientProperties, connected: bool) ->
             )
         )
         return f"breaks the connection off when asked{login}"
-    return f"cannot be asked ({name_of(error)})"
+    return f"cannot be asked ({error_name(error)})"
 
 
 @contextmanager
-def _discreet(thread: str) -> Iterator[None]:
-    """Keep what kafka-python sends for us out of its debug log, which would show the password."""
+def _without_debug_records(thread: str) -> Iterator[None]:
+    """Suppress kafka-python's debug records of our requests, which contain the password."""
 
-    def shown(record: logging.LogRecord) -> bool:
+    def allowed(record: logging.LogRecord) -> bool:
         return record.levelno > logging.DEBUG or record.threadName != thread
 
-    loggers = [logging.getLogger(name) for name in _TALKATIVE]
+    loggers = [logging.getLogger(name) for name in _LOGGERS_WITH_SECRETS]
     for logger in loggers:
-        logger.addFilter(shown)
+        logger.addFilter(allowed)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(shown)
+            logger.removeFilter(allowed)

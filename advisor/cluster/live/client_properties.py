@@ -1,9 +1,8 @@
-"""Read a Java client's properties file: how to reach a cluster, and as whom.
+"""Parse a Java client's properties file, as Kafka's tools take it with `--command-config`.
 
-It is the file that Kafka's own tools take as `--command-config`. Names and defaults are those of
-`AdminClientConfig`, `SaslConfigs` and `SslConfigs` in `org.apache.kafka.clients` and `common`.
-A property that would change how the cluster is reached, and is not understood, is refused:
-passed over in silence, `securty.protocol=SSL` would send a password in the clear.
+Names and defaults are those of `AdminClientConfig`, `SaslConfigs` and `SslConfigs` in
+`org.apache.kafka.clients` and `common`. An unknown property that could affect the connection is
+an error: if it were ignored, `securty.protocol=SSL` would send a password in plaintext.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 REQUEST_TIMEOUT_MS = 30_000
 CONNECTION_SETUP_TIMEOUT_MS = 10_000
 
-_UNDERSTOOD = frozenset(
+_SUPPORTED = frozenset(
     {
         "security.protocol",
         "request.timeout.ms",
@@ -40,7 +39,7 @@ _UNDERSTOOD = frozenset(
         *(f"ssl.truststore.{part}" for part in ("location", "password", "type", "certificates")),
     }
 )
-_WITHOUT_EFFECT = re.compile(
+_IGNORED = re.compile(
     r"bootstrap\.servers|metadata\..*|(send|receive)\.buffer\.bytes|(reconnect|retry)\.backoff\..*|"
     r"retries|enable\.metrics\.push|connections\.max\.idle\.ms|metrics?\..*|metric\.reporters|"
     r"socket\.connection\.setup\.timeout\.max\.ms|auto\.include\.jmx\.reporter|ssl\.protocol|"
@@ -57,7 +56,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class Secret(str):
-    """A text that shows itself to nobody: neither printed, nor formatted, nor in a traceback."""
+    """A string that hides itself when printed, formatted or shown in a traceback."""
 
     __slots__ = ()
 
@@ -69,8 +68,8 @@ class Secret(str):
     def __format__(self, spec: str) -> str:
         return format("[hidden]", spec)
 
-    def revealed(self) -> str:
-        """Return the text itself, for the one place that needs it."""
+    def reveal(self) -> str:
+        """Return the plain text, for the caller that has to send it."""
         return "".join(self)
 
 
@@ -79,18 +78,18 @@ _NONE = Secret()
 
 @dataclass(frozen=True)
 class Store:
-    """A key store or trust store: a file, or PEM text in the properties themselves.
+    """A key store or trust store: a file, or inline PEM text.
 
     Attributes
     ----------
     location : str
-        Path of the file; "" if there is none.
+        Path of the file, or "".
     password : Secret
-        Of the store; "" if there is none.
+        Password of the store, or "".
     key, certificates : Secret, str
-        PEM text given in place of a file.
+        Inline PEM text.
     key_password : Secret
-        Of the private key in it; "" if there is none.
+        Password of the private key, or "".
     """
 
     location: str = ""
@@ -105,28 +104,32 @@ class Store:
 
 @dataclass(frozen=True)
 class ClientProperties:
-    """How to reach a cluster, and as whom.
+    """Connection settings and credentials of a client.
 
     Attributes
     ----------
     source : str
-        The file, for messages; "" where there is none.
+        File name for messages, or "".
     security_protocol : {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
+        Kafka's `security.protocol`.
     sasl_mechanism : str
         One of `MECHANISMS`; "" without SASL.
     login : mapping of str to Secret
-        The options of `sasl.jaas.config`, such as username and password.
+        Options of `sasl.jaas.config`, such as username and password.
     token_endpoint_url : str
-        Where OAUTHBEARER gets its token: `https:`, or `file:` for a token in a file.
+        Where OAUTHBEARER gets its token: an `https:` address, or `file:`.
     truststore, keystore : Store
+        TLS stores.
     check_hostname : bool
-        Whether the broker's certificate must name the host (`ssl.endpoint.identification...`).
+        Whether the broker certificate must match the host name.
     tls_versions : tuple of str
-        Of `ssl.enabled.protocols`, such as "TLSv1.3"; empty: 1.2 and newer.
+        `ssl.enabled.protocols`, such as "TLSv1.3"; empty for 1.2 and newer.
     request_timeout_ms, connection_setup_timeout_ms : int
+        Limits of one request and of one connection attempt.
     default_api_timeout_ms : int or None
-        The limit for everything together, where the file states one.
+        Total time limit, if set in the file.
     client_id : str
+        Kafka's `client.id`.
     """
 
     source: str = ""
@@ -150,17 +153,17 @@ class ClientProperties:
 
     @property
     def sasl(self) -> bool:
-        """Whether SASL says who asks."""
+        """Whether the client authenticates with SASL."""
         return self.security_protocol.startswith("SASL")
 
 
 def load_properties(path: str | os.PathLike[str]) -> ClientProperties:
-    """Return what a client's properties file says.
+    """Read a client properties file.
 
     Raises
     ------
     InputError
-        If it cannot be read, or has a property that is unknown, not supported or malformed.
+        If it cannot be read, or has an unknown, unsupported or malformed property.
     MissingExtraError
         If the extra `live` is not installed.
     """
@@ -172,10 +175,10 @@ def load_properties(path: str | os.PathLike[str]) -> ClientProperties:
         raise InputError(
             f"{name}: this cannot be read ({reason}); give the properties file of a Kafka client"
         ) from None
-    return read_properties(_pairs(content, name), name)
+    return parse_properties(_read_pairs(content, name), name)
 
 
-def _pairs(content: bytes, name: str) -> dict[str, str]:
+def _read_pairs(content: bytes, name: str) -> dict[str, str]:
     try:
         import javaproperties
     except ModuleNotFoundError:
@@ -183,63 +186,67 @@ def _pairs(content: bytes, name: str) -> dict[str, str]:
     try:
         return dict(javaproperties.loads(content))
     except javaproperties.InvalidUEscapeError:
-        # The error's own text shows the value, which may be a password.
+        # The text of this error contains the value, possibly a password.
         raise InputError(f"{name}: a \\u escape is broken; write it with four digits") from None
 
 
-def read_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
-    """Return what pairs of a property's name and value say.
+def parse_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
+    """Interpret property names and values.
 
     Raises
     ------
     InputError
         As `load_properties`.
     """
-    given = {key: value.strip() for key, value in pairs.items()}
-    _refuse_unknown(given, source)
-    protocol = given.get("security.protocol", "PLAINTEXT").upper()
+    properties = {key: value.strip() for key, value in pairs.items()}
+    _check_keys(properties, source)
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise InputError(f"{source}: security.protocol is {protocol}, not {_or(PROTOCOLS)}")
     mechanism, login = "", dict[str, Secret]()
     if protocol.startswith("SASL"):
-        mechanism, login = _sasl(given, source)
-    identification = given.get("ssl.endpoint.identification.algorithm", "https").lower()
+        mechanism, login = _sasl(properties, source)
+    identification = properties.get("ssl.endpoint.identification.algorithm", "https").lower()
     if identification not in ("", "https"):
         raise InputError(
             f"{source}: ssl.endpoint.identification.algorithm is https, or empty for no check"
         )
-    versions = tuple(filter(None, re.split(r"\s*,\s*", given.get("ssl.enabled.protocols", ""))))
+    versions = tuple(
+        filter(None, re.split(r"\s*,\s*", properties.get("ssl.enabled.protocols", "")))
+    )
     for version in versions:
         if version not in ("TLSv1.2", "TLSv1.3"):
             raise InputError(f"{source}: ssl.enabled.protocols has {version}; TLSv1.2 or TLSv1.3")
-    api_timeout_ms = _milliseconds(given, "default.api.timeout.ms", 0, source)
+    api_timeout_ms = _milliseconds(properties, "default.api.timeout.ms", 0, source)
     return ClientProperties(
         source=source,
         security_protocol=protocol,
         sasl_mechanism=mechanism,
         login=login,
-        token_endpoint_url=given.get("sasl.oauthbearer.token.endpoint.url", ""),
+        token_endpoint_url=properties.get("sasl.oauthbearer.token.endpoint.url", ""),
         truststore=_store(pairs, "truststore", "certificates"),
         keystore=_store(pairs, "keystore", "certificate.chain"),
         check_hostname=identification == "https",
         tls_versions=versions,
-        request_timeout_ms=_milliseconds(given, "request.timeout.ms", REQUEST_TIMEOUT_MS, source),
+        request_timeout_ms=_milliseconds(
+            properties, "request.timeout.ms", REQUEST_TIMEOUT_MS, source
+        ),
         connection_setup_timeout_ms=_milliseconds(
-            given, "socket.connection.setup.timeout.ms", CONNECTION_SETUP_TIMEOUT_MS, source
+            properties, "socket.connection.setup.timeout.ms", CONNECTION_SETUP_TIMEOUT_MS, source
         ),
         default_api_timeout_ms=api_timeout_ms or None,
-        client_id=given.get("client.id") or "advisor",
+        client_id=properties.get("client.id") or "advisor",
     )
 
 
-def _refuse_unknown(given: Mapping[str, str], source: str) -> None:
-    handler = given.get("sasl.login.callback.handler.class", "")
+def _check_keys(properties: Mapping[str, str], source: str) -> None:
+    handler = properties.get("sasl.login.callback.handler.class", "")
     if handler and not _OAUTH_HANDLER.fullmatch(handler):
         raise InputError(
             f"{source}: sasl.login.callback.handler.class names Java code, which cannot run here"
         )
     unknown = [
-        name for name in given if name not in _UNDERSTOOD and not _WITHOUT_EFFECT.fullmatch(name)
+        name for name in properties if name not in _SUPPORTED and not _IGNORED.fullmatch(name)
     ]
     if unknown:
         one = len(unknown) == 1
@@ -249,16 +256,16 @@ def _refuse_unknown(given: Mapping[str, str], source: str) -> None:
         )
 
 
-def _sasl(given: Mapping[str, str], source: str) -> tuple[str, dict[str, Secret]]:
-    mechanism = given.get("sasl.mechanism", "GSSAPI").upper()
+def _sasl(properties: Mapping[str, str], source: str) -> tuple[str, dict[str, Secret]]:
+    mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
     if mechanism not in MECHANISMS:
-        stated = "" if "sasl.mechanism" in given else " (Kafka's default, as none is stated)"
+        stated = "" if "sasl.mechanism" in properties else " (Kafka's default, as none is stated)"
         raise InputError(
             f"{source}: sasl.mechanism is {mechanism}{stated}; supported are {_or(MECHANISMS)}"
         )
-    if "sasl.jaas.config" not in given:
+    if "sasl.jaas.config" not in properties:
         raise InputError(f"{source}: sasl.jaas.config is missing; {mechanism} needs it to log in")
-    login = parse_jaas(given["sasl.jaas.config"], source)
+    login = parse_jaas(properties["sasl.jaas.config"], source)
     if mechanism != "OAUTHBEARER":
         for option in ("username", "password"):
             if not login.get(option):
@@ -269,19 +276,19 @@ def _sasl(given: Mapping[str, str], source: str) -> tuple[str, dict[str, Secret]
 
 
 def parse_jaas(text: str, source: str) -> dict[str, Secret]:
-    """Return the options of a JAAS login line, as `JaasConfig` of Kafka's clients reads it.
+    """Parse the options of a JAAS line like `JaasConfig` of Kafka's clients.
 
     Parameters
     ----------
     text : str
         `org.example.LoginModule required username="alice" password="..." ;`
     source : str
-        What errors call the file; they never show the line itself.
+        File name for error messages, which never show the line itself.
 
     Raises
     ------
     InputError
-        If it is not of that form, or names two modules.
+        If it is malformed or has two login modules.
     """
     broken = InputError(
         f"{source}: sasl.jaas.config is broken; it reads "
@@ -328,8 +335,8 @@ def _store(pairs: Mapping[str, str], kind: str, certificates: str) -> Store:
     )
 
 
-def _milliseconds(given: Mapping[str, str], name: str, default: int, source: str) -> int:
-    text = given.get(name)
+def _milliseconds(properties: Mapping[str, str], name: str, default: int, source: str) -> int:
+    text = properties.get(name)
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:

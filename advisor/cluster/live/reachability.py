@@ -1,8 +1,8 @@
-"""Find out whether a Kafka broker answers at an address, and if not, why.
+"""Probe whether a Kafka broker answers at an address, and if not, find out why.
 
-A client library tries again until its time is up, and then says no more than that. Here one
-connection is made first, step by step: the name, the port, TLS, and a first request, the one that
-every broker since 0.10 answers before anybody has logged in.
+Client libraries retry until a timeout and do not give the reason. The probe opens one connection
+step by step: DNS, TCP, TLS, and an ApiVersions request, which every broker since 0.10 answers
+before authentication.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ ADDRESS = re.compile(
     r"(?:[A-Za-z_]+://)?(?:\[([0-9A-Fa-f:.]+(?:%\w+)?)\]|([^\s/\\:,\[\]=]+)):([0-9]{1,5})"
 )
 # ApiVersions, version 0, correlation id 0, no client id (`ApiVersionsRequest.json`).
-_HELLO = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+_API_VERSIONS_REQUEST = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
-_LARGEST_ANSWER = 1 << 20
+_MAX_RESPONSE_BYTES = 1 << 20
 _ILLEGAL_SASL_STATE = 34
-_CLOSED = "closes the connection without an answer; is it a broker, and security.protocol right?"
+_CLOSED_MESSAGE = (
+    "closes the connection without an answer; is it a broker, and security.protocol right?"
+)
 
 
 @dataclass(frozen=True)
 class Address:
-    """A host and a port from 1 to 65535."""
+    """Host and port (1 to 65535)."""
 
     host: str
     port: int
@@ -39,24 +41,24 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class _NotReachedError(Exception):
-    """Why an address cannot be used; the text continues a sentence that began with it."""
+class _UnreachableError(Exception):
+    """Why an address cannot be used, as the predicate of a sentence."""
 
 
 def looks_like_addresses(text: str) -> bool:
-    """Say whether a text is `host:port`, or several with commas between them."""
+    """Whether a text is `host:port`, or several separated by commas."""
     return all(ADDRESS.fullmatch(part.strip()) for part in text.split(","))
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of `host:9092,host2:9092`.
+    """Parse `host:9092,host2:9092`.
 
     Raises
     ------
     InputError
-        If one of them has another form, or a port that cannot be.
+        If an address is malformed or its port out of range.
     """
-    found = []
+    addresses = []
     for part in text.split(","):
         match = ADDRESS.fullmatch(part.strip())
         if match is None:
@@ -64,72 +66,73 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
         address = Address(match[1] or match[2], int(match[3]))
         if not 1 <= address.port <= 65_535:
             raise InputError(f"{part.strip()}: ports are numbered 1 to 65535")
-        found.append(address)
-    return tuple(dict.fromkeys(found))
+        addresses.append(address)
+    return tuple(dict.fromkeys(addresses))
 
 
-def first_reached(
+def first_reachable(
     addresses: Sequence[Address],
     context: ssl.SSLContext | None,
     mechanism: str,
     limit_ms: float,
     deadline: float,
 ) -> Address:
-    """Return the first address where a Kafka broker answers.
+    """Return the first address at which a Kafka broker answers.
 
     Parameters
     ----------
     addresses : sequence of Address
+        Tried in order.
     context : ssl.SSLContext or None
-        To speak TLS with; None for plaintext.
+        TLS context; None for plaintext.
     mechanism : str
-        The SASL mechanism that the broker must take; "" without SASL.
+        SASL mechanism that the broker must support; "" without SASL.
     limit_ms : float
-        For one address, in milliseconds.
+        Time limit per address, in milliseconds.
     deadline : float
-        When all must be over, by `time.monotonic`, in seconds.
+        Time limit for all, in seconds of `time.monotonic`.
 
     Raises
     ------
     InputError
-        If none answers; the message gives the reason for each.
+        If none answers; the message has the reason for each.
     """
     reasons: dict[Address, str] = {}
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
         share = (deadline - time.monotonic()) / left
         try:
-            _greet(address, context, mechanism, time.monotonic() + min(limit_ms / 1000, share))
-        except _NotReachedError as reason:
+            _probe(address, context, mechanism, time.monotonic() + min(limit_ms / 1000, share))
+        except _UnreachableError as reason:
             reasons[address] = str(reason)
         else:
             return address
     raise InputError("; ".join(f"{address} {reason}" for address, reason in reasons.items()))
 
 
-def _greet(
+def _probe(
     address: Address, context: ssl.SSLContext | None, mechanism: str, deadline: float
 ) -> None:
-    with _connected(address, deadline) as plain:
+    with _connect(address, deadline) as plain:
         if context is None:
-            _talk(plain, mechanism, deadline)
+            _handshake(plain, mechanism, deadline)
             return
         try:
             with context.wrap_socket(plain, server_hostname=address.host) as secured:
-                _talk(secured, mechanism, deadline)
+                _handshake(secured, mechanism, deadline)
         except TimeoutError:
-            raise _NotReachedError("accepts connections and does not answer in time") from None
+            raise _UnreachableError("accepts connections and does not answer in time") from None
         except ssl.SSLCertVerificationError as error:
-            raise _NotReachedError(
+            raise _UnreachableError(
                 f"has a certificate that is not trusted ({error.verify_message.rstrip('.')}); see "
                 "ssl.truststore.location and ssl.endpoint.identification.algorithm"
             ) from None
         except OSError as error:
-            raise _NotReachedError(_tls_reason(error, address, deadline)) from None
+            raise _UnreachableError(_tls_reason(error, address, deadline)) from None
 
 
-def _talk(sock: socket.socket, mechanism: str, deadline: float) -> None:
-    """Exchange what needs no login: which requests it knows, and which logins it takes."""
-    _exchange(sock, _HELLO, 0, deadline)
+def _handshake(sock: socket.socket, mechanism: str, deadline: float) -> None:
+    """Send ApiVersions and SaslHandshake, which need no authentication."""
+    _exchange(sock, _API_VERSIONS_REQUEST, 0, deadline)
     if not mechanism:
         return
     name = mechanism.encode()
@@ -138,32 +141,32 @@ def _talk(sock: socket.socket, mechanism: str, deadline: float) -> None:
     answer = _exchange(sock, struct.pack(">i", len(body)) + body, 1, deadline)
     (code,) = struct.unpack_from(">h", answer, 4)
     if code == _ILLEGAL_SASL_STATE:
-        raise _NotReachedError("has no login at this port; leave SASL_ out of security.protocol")
+        raise _UnreachableError("has no login at this port; leave SASL_ out of security.protocol")
     if code:
-        taken = _texts(answer[6:])
-        raise _NotReachedError(
-            f"does not take sasl.mechanism={mechanism}, but {', '.join(taken) or 'none'}"
+        supported = _strings(answer[6:])
+        raise _UnreachableError(
+            f"does not take sasl.mechanism={mechanism}, but {', '.join(supported) or 'none'}"
         )
 
 
-def _texts(data: bytes) -> list[str]:
-    """Return an array of strings in Kafka's format; what is cut off is left out."""
-    found: list[str] = []
+def _strings(data: bytes) -> list[str]:
+    """Decode an array of strings in Kafka's format; a truncated tail is dropped."""
+    strings: list[str] = []
     position = 4
     while position + 2 <= len(data):
         (length,) = struct.unpack_from(">h", data, position)
-        found.append(data[position + 2 : position + 2 + length].decode(errors="replace"))
+        strings.append(data[position + 2 : position + 2 + length].decode(errors="replace"))
         position += 2 + max(0, length)
-    return found
+    return strings
 
 
-def _connected(address: Address, deadline: float) -> socket.socket:
+def _connect(address: Address, deadline: float) -> socket.socket:
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise _NotReachedError("cannot be found: no address is known by this name") from None
+        raise _UnreachableError("cannot be found: no address is known by this name") from None
     reason = "cannot be reached"
-    for family, kind, protocol, _, place in found:
+    for family, kind, protocol, _, place in resolved:
         sock = socket.socket(family, kind, protocol)
         try:
             sock.settimeout(max(0.001, deadline - time.monotonic()))
@@ -177,34 +180,34 @@ def _connected(address: Address, deadline: float) -> socket.socket:
             reason = f"cannot be reached ({why}): is a broker running there?"
         else:
             return sock
-    raise _NotReachedError(reason)
+    raise _UnreachableError(reason)
 
 
 def _exchange(sock: socket.socket, request: bytes, number: int, deadline: float) -> bytes:
-    """Send a request and return the answer to it, from its number on."""
+    """Send a request and return the response, starting at its correlation id."""
     try:
         sock.settimeout(max(0.001, deadline - time.monotonic()))
         sock.sendall(request)
-        head = _received(sock, 8, deadline)
+        head = _receive(sock, 8, deadline)
         length = _length(head, number)
-        return head[4:] + _received(sock, length - 4, deadline)
+        return head[4:] + _receive(sock, length - 4, deadline)
     except TimeoutError:
-        raise _NotReachedError("accepts connections and does not answer in time") from None
+        raise _UnreachableError("accepts connections and does not answer in time") from None
     except ssl.SSLError:
         raise
     except OSError:
-        raise _NotReachedError(_CLOSED) from None
+        raise _UnreachableError(_CLOSED_MESSAGE) from None
 
 
-def _received(sock: socket.socket, size: int, deadline: float) -> bytes:
-    """Return so many bytes, or fewer where the other side ends."""
+def _receive(sock: socket.socket, size: int, deadline: float) -> bytes:
+    """Receive `size` bytes, or fewer if the peer closes the connection."""
     received = b""
     while len(received) < size:
         sock.settimeout(max(0.001, deadline - time.monotonic()))
         try:
             chunk = sock.recv(size - len(received))
         except ConnectionError:
-            break  # what came before is judged
+            break  # judge what was received before
         if not chunk:
             break
         received += chunk
@@ -212,14 +215,14 @@ def _received(sock: socket.socket, size: int, deadline: float) -> bytes:
 
 
 def _length(head: bytes, number: int) -> int:
-    """Return how long an answer is, from its first eight bytes."""
+    """Return the length of a response from its first eight bytes."""
     if head.startswith(_TLS_RECORDS):
-        raise _NotReachedError("speaks TLS; give client properties with security.protocol=SSL")
+        raise _UnreachableError("speaks TLS; give client properties with security.protocol=SSL")
     if not head:
-        raise _NotReachedError(_CLOSED)
-    length, given = struct.unpack(">ii", head.ljust(8, b"\xff"))
-    if not 6 <= length <= _LARGEST_ANSWER or given != number:
-        raise _NotReachedError("answers, but not as a Kafka broker does")
+        raise _UnreachableError(_CLOSED_MESSAGE)
+    length, correlation_id = struct.unpack(">ii", head.ljust(8, b"\xff"))
+    if not 6 <= length <= _MAX_RESPONSE_BYTES or correlation_id != number:
+        raise _UnreachableError("answers, but not as a Kafka broker does")
     return int(length)
 
 
@@ -237,8 +240,8 @@ def _tls_reason(error: OSError, address: Address, deadline: float) -> str:
 
 def _speaks_plaintext(address: Address, deadline: float) -> bool:
     try:
-        with _connected(address, deadline) as plain:
-            _talk(plain, "", deadline)
-    except _NotReachedError:
+        with _connect(address, deadline) as plain:
+            _handshake(plain, "", deadline)
+    except _UnreachableError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Read a running cluster: what it is asked is in `live_client`, what is made of it is here."""
+"""`read_live`: read a running cluster and convert the responses to a `Cluster`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from advisor.cluster.live.client_properties import ClientProperties, load_properties
-from advisor.cluster.live.reachability import first_reached, parse_addresses
+from advisor.cluster.live.reachability import first_reachable, parse_addresses
 from advisor.cluster.live.tls import tls_context
-from advisor.cluster.model import Cluster, Partition, Topic
+from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS, Observed, Setting
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ T = TypeVar("T")
 TIMEOUT_MS = 30_000
 _GRACE_S = 2.0
 _TOPIC, _BROKER = 2, 4
-_NAMED = 5
+_MAX_NAMES = 5
 
 
 def read_live(
@@ -35,22 +36,22 @@ def read_live(
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
 ) -> Cluster:
-    """Return a running cluster as it is now; nothing in it is changed.
+    """Read a running cluster without changing it.
 
     Parameters
     ----------
     addresses : str
-        `host:9092`, or several with commas between them; the first that answers is asked.
+        `host:9092`, or several separated by commas; the first that answers is used.
     client_properties : str or path, optional
-        Path of a Java client's properties file.
+        A Java client's properties file.
     timeout_ms : int, optional
-        For everything together, in milliseconds; unless given, the file's
-        `default.api.timeout.ms`, or 30 000.
+        Total time limit in milliseconds. Default: `default.api.timeout.ms` of the properties
+        file, or 30 000.
 
     Raises
     ------
     InputError
-        If no broker answers, or the one that does refuses the login.
+        If no broker answers, or authentication fails.
     MissingExtraError
         If the extra `live` is not installed.
     """
@@ -60,7 +61,7 @@ def read_live(
         if str(error.name).startswith("advisor"):
             raise
         raise MissingExtraError("Reading a live cluster", "live") from None
-    places = parse_addresses(addresses)
+    bootstrap = parse_addresses(addresses)
     properties = (
         ClientProperties() if client_properties is None else load_properties(client_properties)
     )
@@ -70,60 +71,61 @@ def read_live(
     deadline = time.monotonic() + limit_ms / 1000
     context = tls_context(properties) if properties.tls else None
 
-    def asked() -> Answers:
-        limit_ms = properties.connection_setup_timeout_ms
-        place = first_reached(places, context, properties.sasl_mechanism, limit_ms, deadline)
-        return client.ask_cluster(place, properties, context, deadline)
+    def query() -> Answers:
+        setup_ms = properties.connection_setup_timeout_ms
+        address = first_reachable(bootstrap, context, properties.sasl_mechanism, setup_ms, deadline)
+        return client.query_cluster(address, properties, context, deadline)
 
-    answers = within(asked, limit_ms / 1000 + _GRACE_S)
+    answers = run_with_timeout(query, limit_ms / 1000 + _GRACE_S)
     if answers is None:
         raise InputError(f"{addresses} did not answer within {limit_ms / 1000:g} seconds")
-    return cluster_of(answers, addresses, client_properties)
+    return cluster_from_answers(answers, addresses, client_properties)
 
 
-def within(work: Callable[[], T], limit_s: float) -> T | None:
-    """Return what the work returns, or None when it takes longer.
+def run_with_timeout(work: Callable[[], T], limit_s: float) -> T | None:
+    """Run a function in a thread; None if it takes longer than the limit.
 
-    A name server that does not answer cannot be interrupted, only be left behind.
+    A DNS lookup cannot be interrupted, so the thread is abandoned.
     """
-    done: Future[T] = Future()
+    result: Future[T] = Future()
 
     def run() -> None:
         try:
-            done.set_result(work())
+            result.set_result(work())
         except BaseException as error:
-            done.set_exception(error)
+            result.set_exception(error)
 
     threading.Thread(target=run, name="advisor-live", daemon=True).start()
     try:
-        return done.result(timeout=limit_s)
+        return result.result(timeout=limit_s)
     except TimeoutError:
-        if done.done():
+        if result.done():
             raise
         return None
 
 
-def cluster_of(
+def cluster_from_answers(
     answers: Answers, source: str, client_properties: str | os.PathLike[str] | None = None
 ) -> Cluster:
-    """Return the cluster that the answers describe, with a note for each that is missing.
+    """Convert responses to a cluster, with a note for each part that is missing.
 
     Parameters
     ----------
     answers : Answers
+        Responses of the cluster.
     source : str
-        The addresses that were given.
+        Bootstrap addresses as given by the user.
     client_properties : str or path, optional
-        The file that the cluster was asked with.
+        The properties file that was used.
 
     Raises
     ------
     InputError
-        If no broker was told of.
+        If the responses contain no broker.
     """
-    told = [topic for topic in answers.topics if not topic["error_code"]]
+    described = [topic for topic in answers.topics if not topic["error_code"]]
     topics = tuple(
-        _topic(topic, answers) for topic in sorted(told, key=lambda topic: str(topic["name"]))
+        _topic(topic, answers) for topic in sorted(described, key=lambda topic: str(topic["name"]))
     )
     seen = {b for topic in topics for partition in topic.partitions for b in partition.brokers()}
     version = min(answers.versions.values(), key=_numbers, default=None)
@@ -150,13 +152,13 @@ def _topic(row: Mapping[str, Any], answers: Answers) -> Topic:
         configs={
             key: setting.value or "" for key, setting in settings.items() if not setting.is_default
         },
-        topic_id=topic_id_of(row.get("topic_id")),
+        topic_id=format_topic_id(row.get("topic_id")),
     )
 
 
 def _partition(topic: str, row: Mapping[str, Any], answers: Answers) -> Partition:
     index = int(row["partition_index"])
-    adding, removing = answers.moves.get((topic, index), ((), ()))
+    adding, removing = answers.reassignments.get((topic, index), ((), ()))
     epoch = row.get("leader_epoch")
     return Partition(
         index=index,
@@ -175,9 +177,9 @@ def _ids(ids: list[int] | None) -> tuple[int, ...] | None:
     return None if ids is None else tuple(ids)
 
 
-def topic_id_of(told: object) -> str | None:
-    """Return a topic's id as Kafka prints it, in URL-safe base64; None before 2.8."""
-    if told is None or (number := uuid.UUID(str(told))).int == 0:
+def format_topic_id(value: object) -> str | None:
+    """Format a topic id as Kafka does, in URL-safe base64; None before 2.8."""
+    if value is None or (number := uuid.UUID(str(value))).int == 0:
         return None
     return base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
 
@@ -186,8 +188,8 @@ def _observed(answers: Answers) -> Observed:
     def of(kind: int) -> dict[str, dict[str, Setting]]:
         return {
             name: {key: rows[key] for key in sorted(rows.keys() & REPLICATION_SETTINGS)}
-            for (asked, name), rows in answers.settings.items()
-            if asked == kind
+            for (of_kind, name), rows in answers.settings.items()
+            if of_kind == kind
         }
 
     return Observed(
@@ -204,13 +206,13 @@ def _observed(answers: Answers) -> Observed:
 
 def _notes(answers: Answers, topics: tuple[Topic, ...], seen: set[int]) -> list[str]:
     notes = []
-    gone = sorted((seen - answers.racks.keys()) | answers.fenced)
-    if gone:
+    down = sorted((seen - answers.racks.keys()) | answers.fenced)
+    if down:
         racks = "; their racks are not known" if seen - answers.racks.keys() else ""
-        notes.append(f"Brokers that do not run now: {_list(gone)}{racks}.")
-    for names, reason in _grouped(answers.refused, _BROKER).items():
+        notes.append(f"Brokers that do not run now: {_list(down)}{racks}.")
+    for names, reason in _grouped(answers.settings_errors, _BROKER).items():
         notes.append(f"The settings of the brokers {names} are not known ({reason}).")
-    for names, reason in _grouped(answers.refused, _TOPIC).items():
+    for names, reason in _grouped(answers.settings_errors, _TOPIC).items():
         notes.append(
             f"The settings of the topics {names} are not known ({reason}) and taken as Kafka's "
             "defaults, min.insync.replicas=1 among them; DescribeConfigs must be allowed on topics."
@@ -224,23 +226,25 @@ def _notes(answers: Answers, topics: tuple[Topic, ...], seen: set[int]) -> list[
         notes.append(
             "No topic is shown: there is none, or Describe on the topics is not allowed here."
         )
-    elif "AUTHORIZATION" in " ".join((*answers.refused.values(), *answers.missing.values())):
+    elif "AUTHORIZATION" in " ".join(
+        (*answers.settings_errors.values(), *answers.missing.values())
+    ):
         notes.append("Topics that may not be described are not listed by Kafka and missing here.")
     return notes
 
 
-def _grouped(refused: Mapping[tuple[int, str], str], kind: int) -> dict[str, str]:
-    """Return names and the reason they share, the names as one text."""
+def _grouped(settings_errors: Mapping[tuple[int, str], str], kind: int) -> dict[str, str]:
+    """Return error reasons by the names that share them, joined to one text."""
     reasons: dict[str, list[str]] = {}
-    for (asked, name), reason in refused.items():
-        if asked == kind:
+    for (of_kind, name), reason in settings_errors.items():
+        if of_kind == kind:
             reasons.setdefault(reason, []).append(name)
     return {_list(names): reason for reason, names in reasons.items()}
 
 
 def _list(names: list[Any]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(str, names[:_NAMED])) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(map(str, names[:_MAX_NAMES])) + more
 
 
 def _version_notes(answers: Answers) -> list[str]:

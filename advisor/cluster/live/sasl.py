@@ -1,4 +1,4 @@
-"""What kafka-python needs to log in, from a Java client's properties."""
+"""SASL options for kafka-python, from a Java client's properties."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ _CLAIM = "unsecuredLoginStringClaim_"
 
 
 def login_options(properties: ClientProperties, deadline: float) -> dict[str, Any]:
-    """Return the options `sasl_*` of kafka-python; none without SASL.
+    """Return the `sasl_*` options of kafka-python; empty without SASL.
 
     Raises
     ------
     InputError
-        If a token is needed and cannot be had.
+        If a token is needed and cannot be obtained.
     """
     if not properties.sasl:
         return {}
     options: dict[str, Any] = {"sasl_mechanism": properties.sasl_mechanism}
     if properties.sasl_mechanism == "OAUTHBEARER":
-        options["sasl_oauth_token_provider"] = _Token(_token(properties, deadline))
+        options["sasl_oauth_token_provider"] = _TokenProvider(_token(properties, deadline))
     else:
-        options["sasl_plain_username"] = properties.login["username"].revealed()
+        options["sasl_plain_username"] = properties.login["username"].reveal()
         options["sasl_plain_password"] = properties.login["password"]
     return options
 
 
-class _Token:
-    """One token, which outlives one reading of a cluster."""
+class _TokenProvider:
+    """A fixed token; it stays valid while the cluster is read."""
 
     def __init__(self, token: Secret) -> None:
         self._token = token
 
     def token(self) -> str:
-        return self._token.revealed()
+        return self._token.reveal()
 
     def extensions(self) -> dict[str, str]:
         return {}
 
 
-AbstractTokenProvider.register(_Token)
+AbstractTokenProvider.register(_TokenProvider)
 
 
 def _token(properties: ClientProperties, deadline: float) -> Secret:
@@ -63,9 +63,9 @@ def _token(properties: ClientProperties, deadline: float) -> Secret:
         except (OSError, ValueError):
             raise InputError(f"{path}: the token for the login cannot be read") from None
     if url:
-        return _fetched(properties, deadline)
+        return _fetch_token(properties, deadline)
     claims = {
-        name.removeprefix(_CLAIM): value.revealed()
+        name.removeprefix(_CLAIM): value.reveal()
         for name, value in properties.login.items()
         if name.startswith(_CLAIM)
     }
@@ -78,8 +78,8 @@ def _token(properties: ClientProperties, deadline: float) -> Secret:
     return Secret("".join(f"{_base64url(json.dumps(part))}." for part in parts))
 
 
-def _fetched(properties: ClientProperties, deadline: float) -> Secret:
-    """Return the token that the client's id and secret get (RFC 6749, 4.4)."""
+def _fetch_token(properties: ClientProperties, deadline: float) -> Secret:
+    """Fetch a token with client credentials (RFC 6749, 4.4)."""
     login, url = properties.login, properties.token_endpoint_url
     if not login.get("clientId") or not login.get("clientSecret"):
         raise InputError(
@@ -88,10 +88,10 @@ def _fetched(properties: ClientProperties, deadline: float) -> Secret:
         )
     if not url.startswith(("https://", "http://")):
         raise InputError(f"{properties.source}: the token endpoint is no https: or file: address")
-    pair = f"{login['clientId'].revealed()}:{login['clientSecret'].revealed()}"
+    pair = f"{login['clientId'].reveal()}:{login['clientSecret'].reveal()}"
     form = {"grant_type": "client_credentials"}
     if login.get("scope"):
-        form["scope"] = login["scope"].revealed()
+        form["scope"] = login["scope"].reveal()
     request = urllib.request.Request(
         url,
         data=urllib.parse.urlencode(form).encode(),

@@ -1,8 +1,8 @@
-"""Make a TLS context of a Java client's key store and trust store.
+"""TLS context from a Java client's key store and trust store.
 
-What a store is, its content says: Java's own `ssl.keystore.type` is JKS by default and reads
-PKCS12 all the same. PEM is read by Python, PKCS12 by the library `cryptography`. For JKS there is
-no library that is still looked after, so the reader is told how to convert it.
+The format is detected from the content: Java's default `ssl.keystore.type` is JKS but accepts
+PKCS12 too. Python reads PEM and the library `cryptography` PKCS12. No maintained library reads
+JKS; the error says how to convert it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 def tls_context(properties: ClientProperties) -> ssl.SSLContext:
-    """Return the context for connections to brokers; without a trust store, the system's is used.
+    """Return the TLS context for brokers; the system trust store is the default.
 
     Raises
     ------
     InputError
-        If a store cannot be read, or its password is wrong; the message names the file.
+        If a store cannot be read or its password is wrong; the message names the file.
     MissingExtraError
         If a PKCS12 store is given and the extra `live` is not installed.
     """
@@ -45,33 +45,33 @@ def tls_context(properties: ClientProperties) -> ssl.SSLContext:
         context.maximum_version = max(versions)
     context.check_hostname = properties.check_hostname
     if properties.truststore:
-        _trust(context, properties.truststore, properties.source)
+        _load_truststore(context, properties.truststore, properties.source)
     else:
         context.load_default_certs()
     if properties.keystore:
-        _identify(context, properties.keystore, properties.source)
+        _load_keystore(context, properties.keystore, properties.source)
     return context
 
 
-def _trust(context: ssl.SSLContext, store: Store, source: str) -> None:
+def _load_truststore(context: ssl.SSLContext, store: Store, source: str) -> None:
     name = store.location or f"ssl.truststore.certificates in {source}"
     content = _content(store)
     if not content.startswith(_PEM) and _PEM not in content:
-        content = _certificates(content, store, name)
+        content = _certificates_of_pkcs12(content, store, name)
     try:
         context.load_verify_locations(cadata=content.decode("ascii", errors="ignore"))
     except (ssl.SSLError, ValueError):
         raise InputError(f"{name}: there is no certificate in it that can be read") from None
 
 
-def _identify(context: ssl.SSLContext, store: Store, source: str) -> None:
+def _load_keystore(context: ssl.SSLContext, store: Store, source: str) -> None:
     name = store.location or f"ssl.keystore.key in {source}"
     content = _content(store)
-    password = store.key_password.revealed()
+    password = store.key_password.reveal()
     if _PEM not in content:
         password = secrets.token_urlsafe()
         content = _key_and_chain(content, store, name, password)
-    # OpenSSL reads a key from a file only: this one is its owner's alone, and gone at once.
+    # OpenSSL reads keys from files only: use a private one and delete it right away.
     descriptor, path = tempfile.mkstemp(prefix="advisor-", suffix=".pem")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -88,7 +88,7 @@ def _identify(context: ssl.SSLContext, store: Store, source: str) -> None:
 
 def _content(store: Store) -> bytes:
     if not store.location:
-        return f"{store.key.revealed()}\n{store.certificates}".encode()
+        return f"{store.key.reveal()}\n{store.certificates}".encode()
     try:
         content = Path(store.location).read_bytes()
     except (OSError, ValueError) as error:
@@ -103,14 +103,14 @@ def _content(store: Store) -> bytes:
     return content
 
 
-def _certificates(content: bytes, store: Store, name: str) -> bytes:
-    opened = _opened(content, store, name)
-    found = [held for held in (opened.cert, *opened.additional_certs) if held is not None]
-    return b"".join(_pem(held) for held in found)
+def _certificates_of_pkcs12(content: bytes, store: Store, name: str) -> bytes:
+    opened = _open_pkcs12(content, store, name)
+    entries = [entry for entry in (opened.cert, *opened.additional_certs) if entry is not None]
+    return b"".join(_pem(entry) for entry in entries)
 
 
 def _key_and_chain(content: bytes, store: Store, name: str, password: str) -> bytes:
-    opened = _opened(content, store, name)
+    opened = _open_pkcs12(content, store, name)
     if opened.key is None or opened.cert is None:
         raise InputError(f"{name}: there is no private key with its certificate in it")
     from cryptography.hazmat.primitives import serialization as forms
@@ -120,21 +120,21 @@ def _key_and_chain(content: bytes, store: Store, name: str, password: str) -> by
         forms.PrivateFormat.PKCS8,
         forms.BestAvailableEncryption(password.encode()),
     )
-    return key + b"".join(_pem(held) for held in (opened.cert, *opened.additional_certs))
+    return key + b"".join(_pem(entry) for entry in (opened.cert, *opened.additional_certs))
 
 
-def _pem(held: PKCS12Certificate) -> bytes:
+def _pem(entry: PKCS12Certificate) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    return held.certificate.public_bytes(Encoding.PEM) + b"\n"
+    return entry.certificate.public_bytes(Encoding.PEM) + b"\n"
 
 
-def _opened(content: bytes, store: Store, name: str) -> PKCS12KeyAndCertificates:
+def _open_pkcs12(content: bytes, store: Store, name: str) -> PKCS12KeyAndCertificates:
     try:
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ModuleNotFoundError:
         raise MissingExtraError("Reading a PKCS12 store", "live") from None
-    password = store.password.revealed().encode() or None
+    password = store.password.reveal().encode() or None
     try:
         return pkcs12.load_pkcs12(content, password)
     except (ValueError, TypeError):

@@ -16,7 +16,7 @@ from advisor.cluster.live.client_properties import (
     Secret,
     load_properties,
     parse_jaas,
-    read_properties,
+    parse_properties,
 )
 from advisor.cluster.live.sasl import login_options
 from advisor.errors import InputError
@@ -56,8 +56,8 @@ def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
     path.write_text(FILE)
     read = load_properties(path)
     assert (read.security_protocol, read.sasl_mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
-    assert read.login["username"].revealed() == "alice"
-    assert read.login["password"].revealed() == WORD
+    assert read.login["username"].reveal() == "alice"
+    assert read.login["password"].reveal() == WORD
     assert read.truststore.location == "/etc/kafka/ca.pem"
     assert not read.check_hostname
     assert (read.request_timeout_ms, read.default_api_timeout_ms) == (5000, 20_000)
@@ -67,7 +67,7 @@ def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_kafkas_defaults() -> None:
     """Without properties connections are plaintext, and Kafka's own limits hold."""
-    read = read_properties({}, "client.properties")
+    read = parse_properties({}, "client.properties")
     assert read == ClientProperties(source="client.properties")
     assert (read.tls, read.sasl) == (False, False)
     assert (read.request_timeout_ms, read.connection_setup_timeout_ms) == (30_000, 10_000)
@@ -94,7 +94,7 @@ def test_an_empty_file_is_kafkas_defaults() -> None:
 def test_what_is_not_understood_is_refused(pairs: dict[str, str], said: str) -> None:
     """Each unknown, unsupported or malformed property is one sentence that names the file."""
     with pytest.raises(InputError, match=said) as caught:
-        read_properties(pairs, "client.properties")
+        parse_properties(pairs, "client.properties")
     assert str(caught.value).startswith("client.properties: ")
 
 
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, tmp_path: 
 def test_a_login_line_is_read_as_java_reads_it(text: str, options: dict[str, str]) -> None:
     """Quotes of both kinds, escapes in them, and blanks around the sign are understood."""
     read = parse_jaas(text, "client.properties")
-    assert {name: value.revealed() for name, value in read.items()} == options
+    assert {name: value.reveal() for name, value in read.items()} == options
 
 
 @pytest.mark.parametrize(
@@ -150,20 +150,20 @@ def test_a_broken_login_line_is_refused_and_not_shown(text: str) -> None:
 def test_a_secret_shows_itself_to_nobody() -> None:
     """Printed, formatted, in a repr or in an object around it, a secret is hidden."""
     secret = Secret("hush")
-    read = read_properties(
+    read = parse_properties(
         {**SASL, "ssl.keystore.password": "hush", "ssl.keystore.key": "hush"}, "client.properties"
     )
     for shown in (repr(secret), str(secret), f"{secret}", "%s" % [secret], repr(read), str(read)):
         assert "hush" not in shown
         assert "hidden" in shown
-    assert secret.revealed() == "hush"
-    assert type(secret.revealed()) is str
-    assert pickle.loads(pickle.dumps(secret)).revealed() == "hush"
+    assert secret.reveal() == "hush"
+    assert type(secret.reveal()) is str
+    assert pickle.loads(pickle.dumps(secret)).reveal() == "hush"
 
 
 def test_the_password_reaches_the_client_and_no_log() -> None:
     """kafka-python gets what it joins and encodes; its options, when it logs them, show nothing."""
-    options = login_options(read_properties(SASL, "client.properties"), time.monotonic() + 1)
+    options = login_options(parse_properties(SASL, "client.properties"), time.monotonic() + 1)
     assert "\0".join(["", "alice", options["sasl_plain_password"]]).encode() == b"\0alice\0x"
     assert options["sasl_plain_password"].encode() == b"x"
     assert repr(options).count("[hidden]") == 1
@@ -196,7 +196,7 @@ def issuer() -> Iterator[str]:
 
 
 def token(pairs: dict[str, str]) -> str:
-    options = login_options(read_properties(pairs, "client.properties"), time.monotonic() + 5)
+    options = login_options(parse_properties(pairs, "client.properties"), time.monotonic() + 5)
     return str(options["sasl_oauth_token_provider"].token())
 
 

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from advisor import load_cluster
 from advisor.__main__ import main
-from advisor.cluster.live.client_properties import Store, read_properties
-from advisor.cluster.live.reachability import Address, first_reached, parse_addresses
+from advisor.cluster.live.client_properties import Store, parse_properties
+from advisor.cluster.live.reachability import Address, first_reachable, parse_addresses
 from advisor.cluster.live.tls import tls_context
 from advisor.errors import InputError, MissingExtraError
 from certificates import authority
@@ -160,7 +160,7 @@ def test_every_address_is_tried_and_has_its_reason(serve: Serve) -> None:
     """The first that answers is taken; when none does, each has its own reason."""
     good, closed = serve(greeting), closed_port()
     places = parse_addresses(f"127.0.0.1:{closed},127.0.0.1:{good}")
-    found = first_reached(places, None, "", 1000, time.monotonic() + 5)
+    found = first_reachable(places, None, "", 1000, time.monotonic() + 5)
     assert found == Address("127.0.0.1", good)
     mute = serve(silent)
     with pytest.raises(InputError) as caught:
@@ -281,8 +281,8 @@ def over_tls(context: ssl.SSLContext) -> Callable[[socket.socket], None]:
 
 
 def reached(port: int, pairs: dict[str, str], host: str = "127.0.0.1") -> Address:
-    context = tls_context(read_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
-    return first_reached([Address(host, port)], context, "", 2000, time.monotonic() + 5)
+    context = tls_context(parse_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
+    return first_reachable([Address(host, port)], context, "", 2000, time.monotonic() + 5)
 
 
 def stores(folder: Path) -> dict[str, dict[str, str]]:
@@ -381,6 +381,6 @@ def test_a_key_that_does_not_fit_is_refused_and_left_nowhere(
     pairs = stores(tmp_path)["pem"]
     with pytest.raises(InputError, match="the key and its certificates cannot be read"):
         reached(9, {**pairs, "ssl.keystore.location": pairs["ssl.truststore.location"]})
-    assert tls_context(read_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
+    assert tls_context(parse_properties({"security.protocol": "SSL", **pairs}, "c.properties"))
     assert list(aside.iterdir()) == []
     assert not Store()

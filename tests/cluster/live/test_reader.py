@@ -12,8 +12,8 @@ from advisor.advice.kafka_version import controller_of
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster, load_cluster
-from advisor.cluster.live.client import BROKER, TOPIC, Answers, setting_of
-from advisor.cluster.live.reader import cluster_of, topic_id_of, within
+from advisor.cluster.live.client import BROKER, TOPIC, Answers, parse_setting
+from advisor.cluster.live.reader import cluster_from_answers, format_topic_id, run_with_timeout
 from advisor.cluster.observed import Observed, Quorum, Setting
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
@@ -55,7 +55,7 @@ def answers(**changes: Any) -> Answers:
 
 def test_answers_become_a_cluster() -> None:
     """Everything that was told has its place, and nothing is noted where nothing is missing."""
-    read = cluster_of(answers(), "kafka:9092")
+    read = cluster_from_answers(answers(), "kafka:9092")
     (orders,) = read.topics
     (found,) = orders.partitions
     assert (found.leader, found.leader_epoch) == (1, 7)
@@ -69,7 +69,7 @@ def test_answers_become_a_cluster() -> None:
 def test_what_a_partition_lacks_is_none() -> None:
     """No leader, no epoch and no ELR told are None; an empty ELR is something else: empty."""
     row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
-    (orders,) = cluster_of(answers(topics=[topic("orders", row)]), "kafka:9092").topics
+    (orders,) = cluster_from_answers(answers(topics=[topic("orders", row)]), "kafka:9092").topics
     (found,) = orders.partitions
     assert (found.leader, found.leader_epoch, found.elr) == (None, None, None)
     assert found.last_known_elr == ()
@@ -79,9 +79,10 @@ def test_running_reassignments_are_put_to_their_partitions() -> None:
     """What is being added and removed counts as in a describe output."""
     row = partition(replica_nodes=[1, 2, 3, 4])
     told = answers(
-        topics=[topic("orders", row)], moves={("orders", 0): ((4,), (3,)), ("gone", 0): ((1,), ())}
+        topics=[topic("orders", row)],
+        reassignments={("orders", 0): ((4,), (3,)), ("gone", 0): ((1,), ())},
     )
-    (orders,) = cluster_of(told, "kafka:9092").topics
+    (orders,) = cluster_from_answers(told, "kafka:9092").topics
     assert (orders.partitions[0].adding, orders.partitions[0].removing) == ((4,), (3,))
     assert orders.replication_factor == 3
 
@@ -95,11 +96,11 @@ def test_running_reassignments_are_put_to_their_partitions() -> None:
         ({"fenced": {3}}, "Brokers that do not run now: 3."),
         ({"versions": {1: "4.1", 2: "3.9", 3: "4.1"}}, "(3.9: 2; 4.1: 1, 3); the oldest is"),
         (
-            {"refused": {(BROKER, str(b)): "no connection" for b in range(1, 8)}},
+            {"settings_errors": {(BROKER, str(b)): "no connection" for b in range(1, 8)}},
             "The settings of the brokers 1, 2, 3, 4, 5 and 2 more are not known (no connection).",
         ),
         (
-            {"settings": {}, "refused": {(TOPIC, "orders"): "TOPIC_AUTHORIZATION_FAILED"}},
+            {"settings": {}, "settings_errors": {(TOPIC, "orders"): "TOPIC_AUTHORIZATION_FAILED"}},
             "The settings of the topics orders are not known (TOPIC_AUTHORIZATION_FAILED) and",
         ),
         (
@@ -114,14 +115,14 @@ def test_running_reassignments_are_put_to_their_partitions() -> None:
 )
 def test_what_is_missing_is_noted(changes: dict[str, Any], note: str) -> None:
     """Each thing that was refused, not known or not there is a sentence of its own."""
-    assert note in "\n".join(cluster_of(answers(**changes), "kafka:9092").notes)
+    assert note in "\n".join(cluster_from_answers(answers(**changes), "kafka:9092").notes)
 
 
 def test_the_oldest_version_counts() -> None:
     """Versions are compared as numbers, and brokers that did not tell do not count."""
-    read = cluster_of(answers(versions={1: "3.10", 2: "3.9"}), "kafka:9092")
+    read = cluster_from_answers(answers(versions={1: "3.10", 2: "3.9"}), "kafka:9092")
     assert read.kafka_version == "3.9"
-    assert cluster_of(answers(versions={}), "kafka:9092").kafka_version is None
+    assert cluster_from_answers(answers(versions={}), "kafka:9092").kafka_version is None
 
 
 @pytest.mark.parametrize(
@@ -137,15 +138,15 @@ def test_the_oldest_version_counts() -> None:
 )
 def test_where_a_setting_comes_from(row: dict[str, Any], kind: int, source: str) -> None:
     """Since 1.1 brokers name the source; before, only whether a setting is a default."""
-    assert setting_of({"name": "x", "value": "1", **row}, kind) == Setting("1", source)
+    assert parse_setting({"name": "x", "value": "1", **row}, kind) == Setting("1", source)
 
 
 def test_topic_ids_are_printed_as_kafka_prints_them() -> None:
     """URL-safe base64 without padding (`org.apache.kafka.common.Uuid`); zero stands for none."""
     told = "99feb01c-29c3-4a5a-8d6b-9ef1e25b1d6a"
-    assert topic_id_of(told) == topic_id_of(uuid.UUID(told)) == "mf6wHCnDSlqNa57x4lsdag"
-    assert topic_id_of(uuid.UUID(int=0)) is None
-    assert topic_id_of(None) is None
+    assert format_topic_id(told) == format_topic_id(uuid.UUID(told)) == "mf6wHCnDSlqNa57x4lsdag"
+    assert format_topic_id(uuid.UUID(int=0)) is None
+    assert format_topic_id(None) is None
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_whether_eligible_leader_replicas_are_on(
 
 def test_the_controller_at_hand_is_reckoned_with() -> None:
     """KIP-966 is off in an upgraded cluster; of another version than runs there nothing is said."""
-    read = cluster_of(answers(), "kafka:9092")
+    read = cluster_from_answers(answers(), "kafka:9092")
     assert controller_of(read, "4.1") == {"mode": "kraft", "eligible_leader_replicas": False}
     assert controller_of(read, "4.2") == {}
     assert controller_of(Cluster(brokers={1: None}), "4.1") == {}
@@ -175,7 +176,9 @@ def test_the_controller_at_hand_is_reckoned_with() -> None:
 
 def test_a_saved_reading_is_the_same() -> None:
     """JSON keeps everything; what is no such reading is refused."""
-    read = cluster_of(answers(settings={(TOPIC, "orders"): MIN_ISR, (BROKER, "1"): {}}), "k:1")
+    read = cluster_from_answers(
+        answers(settings={(TOPIC, "orders"): MIN_ISR, (BROKER, "1"): {}}), "k:1"
+    )
     saved = json.dumps(read.to_dict(), indent=1)
     again = load_cluster(saved)
     assert again.observed == read.observed
@@ -195,15 +198,15 @@ def test_a_saved_reading_is_the_same() -> None:
 def test_work_is_left_behind_when_its_time_is_up() -> None:
     """What takes too long gives None in time; what fails in time fails, a timeout included."""
     begun = time.monotonic()
-    assert within(lambda: time.sleep(60), 0.05) is None
+    assert run_with_timeout(lambda: time.sleep(60), 0.05) is None
     assert time.monotonic() - begun < 30
-    assert within(lambda: 7, 30) == 7
+    assert run_with_timeout(lambda: 7, 30) == 7
 
     def fails() -> None:
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        within(fails, 30)
+        run_with_timeout(fails, 30)
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
@@ -217,7 +220,7 @@ def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
     """The plan names the address and the client properties; back means to inherit again."""
     inherited = {"min.insync.replicas": Setting("2", "STATIC_BROKER_CONFIG")}
     told = answers(settings={(TOPIC, "orders"): inherited})
-    read = cluster_of(told, "kafka-1:9092, kafka-2:9093", "the client's.properties")
+    read = cluster_from_answers(told, "kafka-1:9092, kafka-2:9093", "the client's.properties")
     wanted = Config(kafka_version="4.1", replication_factor=3, min_insync_replicas=3)
     plan = make_plan(read, wanted, Workload())
     assert plan.lines[0].startswith("BS=${BS:-kafka-1:9092,kafka-2:9093} ")
@@ -229,7 +232,7 @@ def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
     assert all('--bootstrap-server $BS --command-config "$CLIENT" ' in line for line in tools)
     (back,) = [line for line in plan.rollback if "orders" in line]
     assert "--delete-config min.insync.replicas" in back
-    own = make_plan(cluster_of(answers(), "kafka-1:9092"), wanted, Workload())
+    own = make_plan(cluster_from_answers(answers(), "kafka-1:9092"), wanted, Workload())
     (back,) = [line for line in own.rollback if "orders" in line]
     assert "--add-config min.insync.replicas=2" in back
     assert "command-config" not in back

@@ -3,8 +3,8 @@
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
-from advisor.cluster.model import Partition, Topic
 from advisor.cluster.observed import Observed, Setting
+from advisor.cluster.topic import Partition, Topic
 from advisor.errors import NotComputedError
 from advisor.reliability.results.dependents import OFFSETS, TRANSACTIONS, dependents
 from sampled_runs import card

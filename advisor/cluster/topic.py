@@ -1,0 +1,253 @@
+"""`Topic` and `Partition`: immutable values, validated on construction.
+
+Impossible states (an ISR member that is not a replica) are rejected. Unusual but real ones
+(min.insync.replicas above the replication factor, no leader) are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from advisor.cluster.frozen import FrozenMap
+from advisor.errors import InputError
+
+TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+INTERNAL_TOPICS = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata"}
+)
+"""Kafka's internal topics (`common.internals.Topic`, and that of tiered storage)."""
+
+
+def is_id(value: object) -> bool:
+    """Whether a value is a valid broker id: a non-negative integer."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _ids(values: tuple[int, ...]) -> str:
+    return ",".join(map(str, values)) or "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition: its replicas, and their state when it was described.
+
+    Parameters
+    ----------
+    index : int
+        Partition number, from 0.
+    leader : int or None
+        Broker id; None if the partition has no leader.
+    replicas : tuple of int
+        Broker ids in assignment order, including those that a reassignment is adding.
+    isr : tuple of int
+        Broker ids of the in-sync replicas, a subset of `replicas`; may be empty (KIP-966).
+    elr, last_known_elr : tuple of int or None
+        Eligible leader replicas (KIP-966); None if not reported.
+    adding, removing : tuple of int
+        Broker ids of a reassignment in progress (KIP-455), otherwise empty.
+    leader_epoch : int or None
+        Leader epoch; None if the source does not contain it.
+
+    Raises
+    ------
+    InputError
+        If an id is not a non-negative integer, a replica is listed twice, or the leader or an ISR
+        or ELR member is not a replica.
+
+    See Also
+    --------
+    Topic : The topic that a partition belongs to.
+
+    Examples
+    --------
+    >>> Partition(index=0, leader=1, replicas=(1, 2, 3), isr=(1, 2)).replication_factor
+    3
+    """
+
+    index: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    leader_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+        if not is_id(self.index):
+            raise InputError(f"a partition is numbered {self.index!r}; numbers start at 0")
+        if not self.replicas:
+            raise InputError(f"partition {self.index} has no replicas")
+        replicas = set(self.replicas)
+        for label, ids in self._labelled_ids():
+            for broker in ids:
+                if not is_id(broker):
+                    raise InputError(
+                        f"partition {self.index} has {broker!r} in {label}, "
+                        "which is not a broker id (a whole number from 0)"
+                    )
+            if len(set(ids)) < len(ids):
+                raise InputError(
+                    f"partition {self.index} lists a broker twice in {label} {_ids(ids)}"
+                )
+            if label in ("Isr", "Elr", "Leader") and not replicas.issuperset(ids):
+                for broker in ids:
+                    if broker not in replicas:
+                        raise InputError(
+                            f"partition {self.index} has broker {broker} as {label} "
+                            f"but not in its Replicas {_ids(self.replicas)}"
+                        )
+
+    def _labelled_ids(self) -> list[tuple[str, tuple[int, ...]]]:
+        lists = (
+            ("Replicas", self.replicas),
+            ("Leader", () if self.leader is None else (self.leader,)),
+            ("Isr", self.isr),
+            ("Elr", self.elr),
+            ("LastKnownElr", self.last_known_elr),
+            ("Adding Replicas", self.adding),
+            ("Removing Replicas", self.removing),
+        )
+        return [(label, ids) for label, ids in lists if ids]
+
+    @property
+    def reassigning(self) -> bool:
+        """Whether a reassignment of this partition is in progress."""
+        return bool(set(self.replicas) & {*self.adding, *self.removing})
+
+    @property
+    def replication_factor(self) -> int:
+        """Number of replicas without those being added, as `kafka-topics.sh` counts."""
+        return len(self.held)
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The replicas without those that a reassignment is adding."""
+        if not self.adding:
+            return self.replicas
+        return tuple(broker for broker in self.replicas if broker not in self.adding)
+
+    def brokers(self) -> frozenset[int]:
+        """Return every broker id in this partition."""
+        # Leader, ISR and ELR are subsets of the replicas.
+        others = (*(self.last_known_elr or ()), *self.adding, *self.removing)
+        return frozenset((*self.replicas, *others))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; `load_cluster` reads it back as part of a cluster."""
+        return {
+            "index": self.index,
+            "leader": self.leader,
+            "replicas": list(self.replicas),
+            "isr": list(self.isr),
+            "elr": None if self.elr is None else list(self.elr),
+            "last_known_elr": None if self.last_known_elr is None else list(self.last_known_elr),
+            "adding": list(self.adding),
+            "removing": list(self.removing),
+            "leader_epoch": self.leader_epoch,
+        }
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic: its partitions in order, and its settings.
+
+    Parameters
+    ----------
+    name : str
+        Name of the topic.
+    partitions : tuple of Partition
+        At least one; sorted by index on construction.
+    configs : mapping of str to str
+        Settings by Kafka's name (`min.insync.replicas`), as in the source.
+    topic_id : str or None
+        Topic id as Kafka prints it (2.8 and later).
+    marked_for_deletion : bool
+        Whether a deletion is pending (ZooKeeper mode).
+
+    Raises
+    ------
+    InputError
+        If there is no partition, one is repeated, or `min.insync.replicas` is not a positive
+        integer.
+
+    See Also
+    --------
+    Cluster.topic : Finds a topic by name.
+
+    Examples
+    --------
+    >>> Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),), {"min.insync.replicas": "2"})
+    Topic(orders: 1 partition, RF 3, min ISR 2)
+    """
+
+    name: str
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+    topic_id: str | None = None
+    marked_for_deletion: bool = False
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.partitions, key=lambda partition: partition.index))
+        object.__setattr__(self, "partitions", ordered)
+        object.__setattr__(self, "configs", FrozenMap(self.configs))
+        if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
+            raise InputError(f"{self.name!r} is not the name of a topic (letters, digits, . _ -)")
+        if not ordered:
+            raise InputError(f"topic {self.name} has no partitions")
+        for one, two in pairwise(ordered):
+            if one.index == two.index:
+                raise InputError(f"topic {self.name} has partition {one.index} twice")
+        stated = self.configs.get("min.insync.replicas")
+        if stated is not None and not (stated.isascii() and stated.isdigit() and int(stated) > 0):
+            raise InputError(
+                f"topic {self.name} has min.insync.replicas={stated}; it is a whole number from 1"
+            )
+
+    @property
+    def replication_factor(self) -> int:
+        """Replication factor of the first partition, as `kafka-topics.sh` prints it."""
+        return self.partitions[0].replication_factor
+
+    @property
+    def min_insync_replicas(self) -> int | None:
+        """The topic's `min.insync.replicas`; None if not set on the topic."""
+        stated = self.configs.get("min.insync.replicas")
+        return None if stated is None else int(stated)
+
+    @property
+    def internal(self) -> bool:
+        """Whether this is one of Kafka's internal topics."""
+        return self.name in INTERNAL_TOPICS
+
+    def __repr__(self) -> str:
+        stated = self.min_insync_replicas
+        return (
+            f"Topic({self.name}: {count(len(self.partitions), 'partition')}, "
+            f"RF {self.replication_factor}, min ISR {stated or 'not stated'})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; `load_cluster` reads it back as part of a cluster."""
+        return {
+            "name": self.name,
+            "topic_id": self.topic_id,
+            "marked_for_deletion": self.marked_for_deletion,
+            "configs": dict(self.configs),
+            "partitions": [partition.to_dict() for partition in self.partitions],
+        }
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural if needed: `2 brokers`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
