@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from advisor.errors import MissingExtraError
 
@@ -54,3 +54,186 @@ def html_table(rows: Sequence[Mapping[str, object]]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_verdict(verdict: str, *paragraphs: str) -> str:
+    """Return a verdict in bold and paragraphs below it as HTML, escaped."""
+    rest = "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
+    return f"<p><strong>{html.escape(verdict)}</strong></p>{rest}"
+
+
+def html_list(items: Iterable[object]) -> str:
+    """Return items as an HTML list, escaped."""
+    return f"<ul>{''.join(f'<li>{html.escape(str(item))}</li>' for item in items)}</ul>"
+
+
+class HasRow(Protocol):
+    """An entry of a `RowTable`: a candidate setting, or an audited topic."""
+
+    def row(self, intervals: bool) -> dict[str, object]:
+        """Return the entry as one row of plain values."""
+        ...
+
+
+class RowTable:
+    """Mixin: `rows`, `table` and `to_frame` of a result that has one row per entry."""
+
+    _INTERVALS: ClassVar[bool]
+    """Whether a table has intervals unless the caller says otherwise."""
+
+    def _entries(self) -> Sequence[HasRow]:
+        raise NotImplementedError
+
+    def rows(self, intervals: bool | None = None) -> list[dict[str, object]]:
+        """Return one row of plain values per entry, best (settings) or worst (topics) first.
+
+        Parameters
+        ----------
+        intervals : bool, optional
+            Whether each measure has its 95 % interval (columns ``<measure>_low`` and
+            ``<measure>_high``), which takes seconds per row. Default: yes for the settings of a
+            recommendation, no for the topics of an audit.
+
+        Returns
+        -------
+        list of dict of str to object
+            Column name to value: settings, measures, one ``meets_<goal>`` per goal, ``meets_all``.
+        """
+        wanted = self._INTERVALS if intervals is None else intervals
+        return [entry.row(wanted) for entry in self._entries()]
+
+    def table(self, intervals: bool | None = None) -> pd.DataFrame:
+        """Return `rows` as a pandas DataFrame.
+
+        Parameters
+        ----------
+        intervals : bool, optional
+            As for `rows`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per entry, in the order of `rows`.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        See Also
+        --------
+        to_frame : The same with the default columns.
+        to_dict : The whole result as plain JSON data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster = advisor.Cluster.uniform(brokers=3)
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> load = advisor.Workload(partitions=1)
+        >>> advice = advisor.recommend(cluster, model, load)
+        >>> frame = advice.table(intervals=False)
+        >>> frame.loc[0, ["replication_factor", "min_insync_replicas", "acks"]].tolist()
+        [3, 2, 'all']
+        """
+        return data_frame(self.rows(intervals), what="a table")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `table` with its default columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One line per entry, in the order of `rows`.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        See Also
+        --------
+        table : The same, with or without intervals.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster = advisor.Cluster.uniform(brokers=2)
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> sorted(set(advice.to_frame()["replication_factor"]))
+        [1, 2]
+        """
+        return self.table()
+
+
+class MeasureTable:
+    """Mixin: `to_frame` and the notebook view of a result that has one row per measure."""
+
+    _FRAME_COLUMNS: ClassVar[tuple[str, ...]]
+    _HTML_COLUMNS: ClassVar[tuple[str, ...]]
+
+    @property
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        raise NotImplementedError
+
+    def _frame_rows(self) -> list[tuple[object, ...]]:
+        """Return the values of each measure, by `_FRAME_COLUMNS`."""
+        raise NotImplementedError
+
+    def _html_rows(self) -> list[tuple[str, ...]]:
+        """Return the words for each measure, by `_HTML_COLUMNS`."""
+        raise NotImplementedError
+
+    def _paragraphs(self) -> tuple[str, ...]:
+        """Return what stands between the verdict and the table."""
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per measure: its name, value, 95 % interval, unit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns "measure", "value", "low", "high", "unit"; of a sampled result also "years"
+            (simulated) and "method".
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+
+        See Also
+        --------
+        to_dict : The whole result as plain JSON data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster = advisor.Cluster.uniform(brokers=1)
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> config = advisor.Config(replication_factor=1)
+        >>> frame = advisor.evaluate(cluster, config, model).to_frame()
+        >>> list(frame.columns)
+        ['measure', 'value', 'low', 'high', 'unit']
+        """
+        return data_frame(self._frame_rows(), self._FRAME_COLUMNS)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._HTML_COLUMNS)
+        body = "".join(map(_measure_line, self._html_rows()))
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{html_verdict(self.verdict, *self._paragraphs())}{table}"
+
+
+def _measure_line(row: tuple[str, ...]) -> str:
+    name, *cells = map(html.escape, row)
+    words = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f"<tr><th scope='row' style='text-align:left'>{name}</th>{words}</tr>"

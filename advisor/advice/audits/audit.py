@@ -6,7 +6,7 @@ import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for, measures_of
@@ -30,10 +30,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
-from advisor.tables import data_frame, html_table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 Evaluate = Callable[..., Reliability]
 WITHOUT_INTERVALS = (
@@ -102,7 +99,7 @@ class TopicAudit:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(RowTable):
     """All topics of a cluster, worst first.
 
     First come those that do not work now, then those that miss a goal, by how far, then the
@@ -128,6 +125,8 @@ class Audit:
     general: tuple[Finding, ...]
     copysets: Copysets
     notes: tuple[str, ...] = field(default=())
+
+    _INTERVALS = False
 
     @property
     def ok(self) -> bool:
@@ -168,34 +167,8 @@ class Audit:
         """On how many sets of brokers the partitions stand, and what that means, in sentences."""
         return spread_words(self.copysets)
 
-    def rows(self, intervals: bool = False) -> list[dict[str, object]]:
-        """Return one row of plain values per topic, worst first.
-
-        Parameters
-        ----------
-        intervals : bool
-            With the 95 % interval of each measure, which takes some seconds for each topic.
-        """
-        return [topic.row(intervals) for topic in self.topics]
-
-    def table(self, intervals: bool = False) -> pd.DataFrame:
-        """Return the topics as a pandas DataFrame, worst first.
-
-        Parameters
-        ----------
-        intervals : bool
-            As for `rows`.
-
-        Raises
-        ------
-        MissingExtraError
-            pandas is not installed.
-        """
-        return data_frame(self.rows(intervals), what="a table")
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return `table()`."""
-        return self.table()
+    def _entries(self) -> tuple[TopicAudit, ...]:
+        return self.topics
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -232,10 +205,9 @@ class Audit:
             }
             for t in self.topics
         ]
-        found = "".join(f"<li>{html.escape(str(finding))}</li>" for finding in self.findings)
         return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>{html_table(rows)}"
-            f"<p>{html.escape(self.spread)}</p><ul>{found}</ul>"
+            f"{html_verdict(self.verdict)}{html_table(rows)}"
+            f"<p>{html.escape(self.spread)}</p>{html_list(self.findings)}"
         )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from advisor import plotting
 from advisor.advice.choice import Choice, measures_of
@@ -24,14 +23,11 @@ from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
-from advisor.tables import data_frame, html_table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation:
+class Recommendation(RowTable):
     """The settings that meet the goals at least cost, or the best compromise.
 
     Attributes
@@ -56,6 +52,8 @@ class Recommendation:
     current: Choice | None = None
     topics: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    _INTERVALS = True
 
     @property
     def best(self) -> Choice:
@@ -141,34 +139,8 @@ class Recommendation:
         """Return what losing a rack does for each RF and min ISR; empty if racks are unknown."""
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
 
-    def rows(self, intervals: bool = True) -> list[dict[str, object]]:
-        """Return every choice as a row of plain values, best first.
-
-        Parameters
-        ----------
-        intervals : bool
-            With the 95 % interval of each measure, which takes some seconds for each choice.
-        """
-        return [choice.row(intervals) for choice in self.choices]
-
-    def table(self, intervals: bool = True) -> pd.DataFrame:
-        """Return every choice with its intervals and goals as a pandas DataFrame, best first.
-
-        Parameters
-        ----------
-        intervals : bool
-            As for `rows`.
-
-        Raises
-        ------
-        MissingExtraError
-            pandas is not installed.
-        """
-        return data_frame(self.rows(intervals), what="a table")
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return `table()`."""
-        return self.table()
+    def _entries(self) -> tuple[Choice, ...]:
+        return self.choices
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -222,12 +194,9 @@ class Recommendation:
         return "\n".join([self.verdict, self.tolerances, *self.why])
 
     def _repr_html_(self) -> str:
-        sentences = "".join(f"<li>{html.escape(reason)}</li>" for reason in self.why)
-        shown = [_short_row(choice) for choice in self.choices]
-        return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(self.tolerances)}</p><ul>{sentences}</ul>{html_table(shown)}"
-        )
+        rows = [_short_row(choice) for choice in self.choices]
+        head = html_verdict(self.verdict, self.tolerances)
+        return f"{head}{html_list(self.why)}{html_table(rows)}"
 
 
 def _choice_dict(choice: Choice) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,10 +16,10 @@ from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.reliability import MEASURES, UNITS
 from advisor.reliability.workload import Workload
-from advisor.tables import data_frame
+from advisor.tables import MeasureTable
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, repr=False)
-class Sampled:
+class Sampled(MeasureTable):
     """What a Kafka configuration lost and refused in simulated years.
 
     The measures bear the names of `Reliability` and mean the same; each is an `Estimate`.
@@ -100,6 +99,9 @@ class Sampled:
     model: FailureModel
     load: Workload
     cluster: Any
+
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method")
+    _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
 
     def estimate(self, measure: str) -> Estimate:
         """A measure by name.
@@ -215,17 +217,9 @@ class Sampled:
             "model": self.model.name,
         }
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a measure: value, low, high, unit, years, method.
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas.
-        """
+    def _frame_rows(self) -> list[tuple[object, ...]]:
         found = [(name, self.estimate(name)) for name in MEASURES]
-        rows = [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
-        return data_frame(rows, ("measure", "value", "low", "high", "unit", "years", "method"))
+        return [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""
@@ -234,16 +228,9 @@ class Sampled:
     def __repr__(self) -> str:
         return f"{self.verdict}\n{formatting.capital(str(self.tolerates))}."
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{name}</th>"
-            f"<td>{self.estimate(name)}</td><td>{UNITS[name]}</td>"
-            f"<td>{html.escape(self.estimate(name).method)}</td></tr>"
-            for name in MEASURES
-        )
-        return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(formatting.capital(str(self.tolerates)))}.</p>"
-            "<table><thead><tr><th>measure</th><th>sampled</th><th>unit</th><th>method</th></tr>"
-            f"</thead><tbody>{rows}</tbody></table>"
-        )
+    def _paragraphs(self) -> tuple[str, ...]:
+        return (f"{formatting.capital(str(self.tolerates))}.",)
+
+    def _html_rows(self) -> list[tuple[str, ...]]:
+        found = [(name, self.estimate(name)) for name in MEASURES]
+        return [(name, str(estimate), UNITS[name], estimate.method) for name, estimate in found]
