@@ -1,8 +1,8 @@
-"""The order in which java.util.HashMap walks its keys, and in which Java sorts strings.
+"""String hash codes and the iteration order of ``java.util.HashMap``.
 
-Kafka keeps racks in a ``HashMap<Optional<String>, Rack>`` and draws random numbers rack by rack
-in the map's own order, so that order decides which rack gets which number. The rules are those
-of OpenJDK's ``java.util.HashMap`` (8 and later) and ``java.lang.String``.
+Kafka keeps racks in a ``HashMap<Optional<String>, Rack>`` and draws random numbers rack by rack in
+iteration order, so that order decides which rack gets which number. Source: OpenJDK's
+``java.util.HashMap`` (8 and later) and ``java.lang.String``.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ _MIN_TREEIFY_CAPACITY = 64
 
 
 def utf16_units(text: str) -> tuple[int, ...]:
-    """Return the UTF-16 code units of `text`: Java's chars, and its sorting key for strings."""
+    """Return the UTF-16 code units of `text`: Java's chars, and its sort key for strings."""
     encoded = text.encode("utf-16-be", "surrogatepass")
     return tuple(int.from_bytes(encoded[i : i + 2], "big") for i in range(0, len(encoded), 2))
 
@@ -31,30 +31,30 @@ def string_hash(text: str) -> int:
 
 
 def optional_string_hash(text: str | None) -> int:
-    """Return ``Optional<String>.hashCode()``, unsigned; None is ``Optional.empty()``: 0."""
+    """Return ``Optional<String>.hashCode()``, unsigned; 0 for None (``Optional.empty()``)."""
     return 0 if text is None else string_hash(text)
 
 
 def hash_map_order(hashes: Iterable[int]) -> list[int]:
-    """Return the positions of keys in the order in which a ``java.util.HashMap`` walks them.
+    """Return the positions of keys in the iteration order of a ``java.util.HashMap``.
 
     Parameters
     ----------
     hashes : iterable of int
-        The unsigned 32-bit ``hashCode()`` of each distinct key, in order of insertion. The
-        map is new and nothing is ever removed from it.
+        Unsigned 32-bit ``hashCode()`` of each distinct key, in insertion order, into a new map from
+        which nothing is removed.
 
     Returns
     -------
     list of int
-        Positions in `hashes`. Keys of one bucket keep their order of insertion: a resize
-        splits a bucket without reordering it.
+        Positions in `hashes`. Keys in one bucket keep insertion order; a resize splits a bucket
+        without reordering it.
 
     Raises
     ------
     InputError
-        When a ninth key falls into one bucket of a table of 64 or more. Java then turns the
-        bucket into a tree, whose order may depend on object addresses: no one can repeat it.
+        When a ninth key falls into one bucket of a table of 64 or more. Java then converts the
+        bucket to a tree, whose order may depend on object addresses and is not reproducible.
     """
     spread = [code ^ (code >> 16) for code in hashes]
     capacity = _INITIAL_CAPACITY
@@ -68,7 +68,7 @@ def hash_map_order(hashes: Iterable[int]) -> list[int]:
                 f"{capacity}: the order in which Kafka walks them cannot be repeated. "
                 "Rename one of them."
             )
-        # A crowded small table doubles at once, and may double again for the number of keys.
+        # An overfull bucket doubles a small table at once; the key count may double it again.
         grown = capacity * 2 if overflows else capacity
         grown = grown * 2 if count > grown * _LOAD_FACTOR else grown
         if grown != capacity:

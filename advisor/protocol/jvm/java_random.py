@@ -1,8 +1,8 @@
-"""The numbers java.util.Random draws, so that a placement can be repeated draw for draw.
+"""``java.util.Random`` and ``Collections.shuffle``, so that placements can be reproduced.
 
-Kafka's controller places replicas with a ``java.util.Random``. Its generator is fixed by the
-Java SE specification (class ``java.util.Random``; ``Collections.shuffle``), so the same seed
-gives the same placement here. Nothing in this module reads a clock or a source of entropy.
+Kafka's controller places replicas with a ``java.util.Random``. The Java SE specification fixes its
+generator, so the same seed gives the same placement here. This module reads no clock and no
+entropy source.
 """
 
 from collections.abc import MutableSequence
@@ -16,7 +16,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class Draws(Protocol):
-    """What a placement needs of a random generator."""
+    """Source of bounded random integers for replica placement."""
 
     def next_int(self, bound: int) -> int:
         """Return an integer from 0 to ``bound - 1``."""
@@ -24,22 +24,21 @@ class Draws(Protocol):
 
 
 class JavaRandom:
-    """A ``java.util.Random`` with a given seed: a linear congruential generator of 48 bits.
+    """``java.util.Random``: a 48-bit linear congruential generator.
 
-    A subclass that overrides `next_bits` inherits Java's way of making a bounded integer out
-    of bits, exactly as a Java subclass that overrides ``next(int)`` does.
+    As in Java, a subclass that overrides `next_bits` inherits the way bounded integers are made.
 
     Parameters
     ----------
     seed : int
-        Java's ``long`` seed. Only its low 48 bits matter, as in Java.
+        Java's ``long`` seed; only its low 48 bits matter.
     """
 
     def __init__(self, seed: int) -> None:
         self._state = (seed ^ _MULTIPLIER) & _STATE_MASK
 
     def next_bits(self, bits: int) -> int:
-        """Advance the generator and return its top `bits` bits, 1 to 31 of them."""
+        """Advance the generator and return its top `bits` bits (1 to 31)."""
         self._state = (self._state * _MULTIPLIER + _INCREMENT) & _STATE_MASK
         return self._state >> (_STATE_BITS - bits)
 
@@ -49,13 +48,13 @@ class JavaRandom:
         Raises
         ------
         ValueError
-            When `bound` is not positive or does not fit Java's int.
+            When `bound` is not positive or does not fit a Java int.
         """
         if not 1 <= bound <= _INT_MAX:
             raise ValueError(f"bound must be from 1 to {_INT_MAX}, not {bound}")
         if bound & (bound - 1) == 0:
             return (bound * self.next_bits(31)) >> 31
-        # The last, incomplete run of `bound` values below 2**31 would favour small results.
+        # Reject the incomplete last run of `bound` values below 2**31: it favours small results.
         complete = (1 << 31) - (1 << 31) % bound
         while (drawn := self.next_bits(31)) >= complete:
             pass
@@ -63,9 +62,9 @@ class JavaRandom:
 
 
 def shuffle(items: MutableSequence[Any], random: Draws) -> None:
-    """Shuffle `items` in place, with the draws of ``java.util.Collections.shuffle``.
+    """Shuffle `items` in place with the draws of ``java.util.Collections.shuffle``.
 
-    A list of n items costs n - 1 draws, so a list of one costs none.
+    A list of n items takes n - 1 draws.
     """
     for size in range(len(items), 1, -1):
         drawn = random.next_int(size)

@@ -1,12 +1,11 @@
-"""The order in which Scala's hash maps walk their keys.
+"""The iteration order of Scala's hash maps.
 
-Kafka's brokers wrote JSON into ZooKeeper straight from Scala maps, so the order of the fields is
-that of the map, not of the source: ``"controller_epoch"`` stands before ``"leader"`` because of
-two hash codes. It is the same on every machine and can be computed.
+Kafka brokers wrote JSON to ZooKeeper straight from Scala maps, so fields appear in map order:
+``"controller_epoch"`` comes before ``"leader"`` because of their hash codes. The order does not
+depend on the machine and can be computed.
 
-Sources: the published algorithms of ``scala.collection.immutable.HashMap`` and
-``scala.collection.mutable.HashMap`` in Scala 2.12 (2.10 and 2.11 alike) and 2.13. Checked against
-znodes that people printed from Kafka 0.10 to 3.x.
+Sources: ``scala.collection.immutable.HashMap`` and ``scala.collection.mutable.HashMap`` in Scala
+2.12 (same in 2.10 and 2.11) and 2.13. Checked against published znodes of Kafka 0.10 to 3.x.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ _BITS_PER_LEVEL = 5
 
 
 def immutable_order(keys: Sequence[str], scala: str = SCALA_2_12) -> list[str]:
-    """Return the keys as ``immutable.Map`` walks them.
+    """Return the keys in the iteration order of ``immutable.Map``.
 
     Parameters
     ----------
     keys : sequence of str
-        Distinct, in order of insertion.
+        Distinct keys in insertion order.
     scala : {"2.12", "2.13"}
-        "2.12" stands for 2.10 and 2.11 too.
+        "2.12" covers 2.10 and 2.11 too.
 
     Notes
     -----
-    Up to four keys keep their order. More make a trie of 32-way nodes on the mixed hash, lowest
-    bits first. Scala 2.13 walks a node's own keys before its subtrees.
+    Up to four keys keep their order. More form a trie of 32-way nodes on the improved hash, lowest
+    bits first. Scala 2.13 visits a node's own keys before its subtrees.
     """
     if len(keys) <= _LARGEST_UNHASHED:
         return list(keys)
@@ -52,19 +51,19 @@ def mutable_order(
     initial_keys: int = 0,
     hash_code: Hash = string_hash,
 ) -> list[str]:
-    """Return the keys as ``mutable.Map`` walks them.
+    """Return the keys in the iteration order of ``mutable.Map``.
 
     Parameters
     ----------
     keys : sequence of str
-        Distinct, in order of insertion.
+        Distinct keys in insertion order.
     scala : {"2.12", "2.13"}
-        "2.12" stands for 2.10 and 2.11 too.
-    together : int
-        How many of the first keys were given when the map was made; Scala 2.13 sizes its table
-        by that. 0: the map began empty.
+        "2.12" covers 2.10 and 2.11 too.
+    initial_keys : int
+        How many of the first keys the map was created with; Scala 2.13 sizes its table by that.
+        0 for a map that was created empty.
     hash_code : callable
-        The unsigned hash code of a key; a string's by default.
+        Unsigned hash code of a key; by default a string's.
     """
     if scala == SCALA_2_13:
         return _mutable_2_13(keys, initial_keys, hash_code)
@@ -72,7 +71,7 @@ def mutable_order(
 
 
 def _improve(code: int) -> int:
-    """The hash of the immutable maps, the same in 2.12 and 2.13."""
+    """Improve a hash code as the immutable maps do, in 2.12 and 2.13."""
     code = (code + (~(code << 9) & _MASK)) & _MASK
     code ^= code >> 14
     code = (code + (code << 4)) & _MASK
@@ -93,7 +92,7 @@ def _trie_order(keys: list[str], level: int, own_first: bool) -> list[str]:
 
 
 def _mutable_2_12(keys: Sequence[str], hash_code: Hash) -> list[str]:
-    """A new key goes to the head of its bucket; the table is walked from its end."""
+    """Insert at the head of the bucket; iterate from the last bucket."""
     size = _FIRST_TABLE
     table: dict[int, list[str]] = {}
     for count, key in enumerate(keys, start=1):
@@ -108,7 +107,7 @@ def _mutable_2_12(keys: Sequence[str], hash_code: Hash) -> list[str]:
 
 
 def _bucket_2_12(code: int, size: int) -> int:
-    """The rotation is that of the first table; a larger table keeps it."""
+    """Return the bucket of a hash code; the rotation stays that of the first table size."""
     multiplier = 0x9E3775CD
     swapped = int.from_bytes(((code * multiplier) & _MASK).to_bytes(4, "big"), "little")
     spread = (swapped * multiplier) & _MASK
@@ -122,7 +121,7 @@ def _last_bucket_first(table: dict[int, list[str]]) -> list[str]:
 
 
 def _mutable_2_13(keys: Sequence[str], initial_keys: int, hash_code: Hash) -> list[str]:
-    """Buckets from the first on; inside a bucket by signed hash."""
+    """Iterate from the first bucket; within a bucket by signed hash."""
     size = _FIRST_TABLE
     if initial_keys:
         capacity = (initial_keys + 1) * 4 // 3

@@ -1,4 +1,4 @@
-"""The leader-epoch cache: which epoch began at which offset of a log.
+"""The leader epoch cache: the start offset of each leader epoch in a log.
 
 Sources: ``LeaderEpochFileCache`` and its tests (KIP-101 in 0.11, KIP-279 in 2.0).
 """
@@ -11,14 +11,14 @@ UNDEFINED = -1
 
 
 class EpochStart(NamedTuple):
-    """One line of a replica's ``leader-epoch-checkpoint`` file."""
+    """One entry of a replica's ``leader-epoch-checkpoint`` file."""
 
     epoch: int
     start: int
 
 
 class EpochEnd(NamedTuple):
-    """The answer to OffsetsForLeaderEpoch; (-1, -1) if the log cannot say."""
+    """Answer to OffsetsForLeaderEpoch; (-1, -1) if the log cannot tell."""
 
     epoch: int
     end: int
@@ -30,10 +30,10 @@ UNKNOWN_END = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 def assign(epochs: Epochs, epoch: int, start: int) -> Epochs:
-    """Note that ``epoch`` began at offset ``start``.
+    """Record that `epoch` begins at offset `start`.
 
-    A repetition of the latest epoch is ignored; entries that the new one contradicts (a higher or
-    equal epoch, or a start at or past it) go.
+    A repetition of the latest epoch is ignored. Entries with an equal or higher epoch, or with a
+    start at or past `start`, are removed.
 
     Examples
     --------
@@ -49,19 +49,26 @@ def assign(epochs: Epochs, epoch: int, start: int) -> Epochs:
 
 
 def latest(epochs: Epochs) -> int:
-    """The latest epoch of the cache, -1 if it is empty."""
+    """Return the latest epoch of the cache, -1 if it is empty."""
     return epochs[-1].epoch if epochs else UNDEFINED
 
 
 def end_offset_for(epochs: Epochs, requested: int, leo: int) -> EpochEnd:
-    """Where the largest epoch not above ``requested`` ends in this log (KIP-279).
+    """Return the largest epoch not above `requested` and its end offset (KIP-279).
 
     Parameters
     ----------
     epochs : tuple of EpochStart
     requested : int
+        Leader epoch.
     leo : int
-        Log end offset: where the latest epoch ends.
+        Log end offset, where the latest epoch ends.
+
+    Examples
+    --------
+    >>> epochs = (EpochStart(0, 0), EpochStart(2, 5))
+    >>> end_offset_for(epochs, 1, leo=9)
+    EpochEnd(epoch=0, end=5)
     """
     if requested == UNDEFINED or not epochs:
         return UNKNOWN_END
@@ -78,10 +85,10 @@ def end_offset_for(epochs: Epochs, requested: int, leo: int) -> EpochEnd:
 
 
 def end_offset_for_kip101(epochs: Epochs, requested: int, leo: int) -> int:
-    """The first answer to the question, as 0.11 to 1.1 gave it: an offset without its epoch.
+    """Return the end offset of an epoch as 0.11 to 1.1 answered it, without naming the epoch.
 
-    The start of the first epoch above ``requested``, -1 if ``requested`` is above the latest or
-    below the first epoch of the log.
+    That is the start of the first epoch above `requested`; -1 if `requested` is above the latest
+    epoch or below the first.
     """
     if requested == UNDEFINED or not epochs:
         return UNDEFINED
@@ -93,14 +100,14 @@ def end_offset_for_kip101(epochs: Epochs, requested: int, leo: int) -> int:
 
 
 def truncate_from_end(epochs: Epochs, end: int) -> Epochs:
-    """Drop the epochs that began at or past ``end``."""
+    """Remove the epochs that begin at or past offset `end`."""
     if not epochs or epochs[-1].start < end:
         return epochs
     return tuple(entry for entry in epochs if entry.start < end)
 
 
 def truncate_from_start(epochs: Epochs, start: int) -> Epochs:
-    """Drop the epochs that ended before ``start``; the one that holds it now begins there."""
+    """Remove the epochs that end before offset `start`; the one containing it then begins there."""
     before = [entry for entry in epochs if entry.start <= start]
     if not before:
         return epochs

@@ -1,7 +1,7 @@
-"""A replica's log: records by offset, what of it is on disk, and its epoch cache.
+"""A replica's log: records by offset, the flushed part, and the leader epoch cache.
 
-Records are kept as runs of consecutive value numbers written in one leader epoch, so that ten
-thousand records cost as much as one. Sources: ``UnifiedLog``, ``LogManager`` (checkpoints).
+Records are stored as runs of consecutive value numbers written in one leader epoch, so ten thousand
+records take as much space as one. Sources: ``UnifiedLog``, ``LogManager`` (checkpoints).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from advisor.protocol.log.leader_epoch_cache import Epochs
 
 
 class Run(NamedTuple):
-    """Consecutive records of one epoch, with the values first .. first + length - 1."""
+    """Consecutive records of one epoch with the values ``first`` to ``first + length - 1``."""
 
     epoch: int
     first: int
@@ -32,15 +32,15 @@ class Log(NamedTuple):
     Attributes
     ----------
     runs : tuple of Run
-        The records from offset 0 on.
+        The records, from offset 0.
     leo : int
         Log end offset: the offset of the next record.
     flushed : int
-        Records below this offset survive a loss of power; the rest is in the page cache.
+        Records below this offset survive a power failure; the rest is in the page cache.
     checkpoint : int
-        The high watermark in ``replication-offset-checkpoint``, which a restart begins with.
+        High watermark in ``replication-offset-checkpoint``, which a restart begins with.
     epochs : tuple of EpochStart
-        Empty before 0.11, which knew no epochs in the log.
+        Leader epoch cache; empty before 0.11.
     """
 
     runs: Runs = ()
@@ -54,7 +54,7 @@ EMPTY = Log()
 
 
 def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
-    """The log with records added at its end; the cache notes each new epoch."""
+    """Return the log with records appended and new epochs cached."""
     kept = list(log.runs)
     leo = log.leo
     cache = log.epochs
@@ -73,15 +73,15 @@ def append(log: Log, runs: Iterable[Run], with_epochs: bool) -> Log:
 
 
 def begin_epoch(log: Log, epoch: int) -> Log:
-    """A new leader notes its epoch's start before its first record (KAFKA-7415, 2.1)."""
+    """Cache a new leader's epoch at the log end, before its first record (KAFKA-7415, 2.1)."""
     return log._replace(epochs=leader_epoch_cache.assign(log.epochs, epoch, log.leo))
 
 
 def truncate(log: Log, end: int) -> Log:
-    """Cut the log at offset ``end``.
+    """Truncate the log to offset `end`.
 
-    A log that ends there or before keeps its records, but not an epoch that began at its end and
-    got no record: another leader may have begun one there since (``UnifiedLog.truncateTo``).
+    A log that ends at or before `end` keeps its records, but drops an epoch that begins at its end
+    without any record: another leader may have begun one there (``UnifiedLog.truncateTo``).
     """
     if end >= log.leo:
         return drop_empty_epoch(log)
@@ -95,13 +95,13 @@ def truncate(log: Log, end: int) -> Log:
 
 
 def drop_empty_epoch(log: Log) -> Log:
-    """The log without an epoch that has no record, as it is after loading it from disk."""
+    """Return the log without a last epoch that has no records, as after loading from disk."""
     kept = leader_epoch_cache.truncate_from_end(log.epochs, log.leo)
     return log if kept == log.epochs else log._replace(epochs=kept)
 
 
 def records(log: Log, start: int, end: int) -> Runs:
-    """The records at offsets ``start`` up to, not including, ``end``."""
+    """Return the records from offset `start` up to, not including, `end`."""
     selected = []
     offset = 0
     for run in log.runs:
@@ -115,34 +115,34 @@ def records(log: Log, start: int, end: int) -> Runs:
 
 
 def epoch_at(log: Log, offset: int) -> int:
-    """The epoch in which the record at an offset was written; -1 past the end."""
+    """Return the leader epoch of the record at an offset; -1 past the end."""
     for run in records(log, offset, offset + 1):
         return run.epoch
     return leader_epoch_cache.UNDEFINED
 
 
 def flush(log: Log) -> Log:
-    """Everything is on disk."""
+    """Return the log with all records flushed to disk."""
     return log if log.flushed == log.leo else log._replace(flushed=log.leo)
 
 
 def lose_power(log: Log, keep: int | None) -> Log:
-    """What is left when the page cache is gone: the flushed part, or ``keep`` records."""
+    """Return the log after a power failure: its flushed part, or its first `keep` records."""
     return truncate(log, log.flushed if keep is None else keep)
 
 
 def holds(log: Log, span: Span) -> bool:
-    """Whether every value of a span is in the log."""
+    """Return whether every value of a span is in the log."""
     return not without(((span),), spans(log.runs))
 
 
 def spans(runs: Iterable[Run]) -> Spans:
-    """The values of some records as sorted spans [first, end)."""
+    """Return the values of some records as sorted spans [first, end)."""
     return merged((run.first, run.first + run.length) for run in runs)
 
 
 def merged(parts: Iterable[Span]) -> Spans:
-    """Spans sorted, with those that touch or overlap made one."""
+    """Return spans sorted, with adjacent and overlapping ones joined."""
     result: list[Span] = []
     for first, end in sorted(parts):
         if first >= end:
@@ -155,7 +155,7 @@ def merged(parts: Iterable[Span]) -> Spans:
 
 
 def without(wanted: Spans, present: Spans) -> Spans:
-    """The part of ``wanted`` that is not in ``present`` (both sorted)."""
+    """Return the part of `wanted` that is not in `present`, both sorted."""
     missing: list[Span] = []
     for first, end in wanted:
         start = first
@@ -171,5 +171,5 @@ def without(wanted: Spans, present: Spans) -> Spans:
 
 
 def size(parts: Spans) -> int:
-    """How many values the spans hold."""
+    """Return the number of values in the spans."""
     return sum(end - first for first, end in parts)

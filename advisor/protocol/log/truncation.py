@@ -1,8 +1,8 @@
-"""Where a follower cuts its log before it copies from a leader.
+"""Where a follower truncates its log before it fetches from a leader.
 
-Three generations: to its own high watermark (before 0.11), to the end of its last epoch as the
-leader knows it (KIP-101), step by step to the largest common epoch (KIP-279, 2.0), and since 2.7
-the same decision whenever a fetch answer says that the logs diverge.
+Before 0.11: to its own high watermark. KIP-101 (0.11): to the end of its last epoch in the leader's
+log. KIP-279 (2.0): step by step to the largest common epoch. Since 2.7 the same decision is made
+whenever a fetch response reports diverging logs.
 
 Sources: ``AbstractFetcherThread.getOffsetTruncationState``, ``ReplicaFetcherThread`` (0.11 to 4.4).
 """
@@ -17,20 +17,20 @@ from advisor.protocol.log.replica_log import Log
 
 
 class OffsetTruncationState(NamedTuple):
-    """Truncate to ``offset``; ask again while not ``final``."""
+    """Offset to truncate to; repeat the request while not ``completed``."""
 
     offset: int
     completed: bool
 
 
 def after_kip101(follower: Log, high_watermark: int, leader: Log) -> OffsetTruncationState:
-    """One question, answered by an offset; without an answer the high watermark must do.
+    """Truncate after one OffsetsForLeaderEpoch answer, or to the high watermark without one.
 
     Parameters
     ----------
     follower, leader : Log
     high_watermark : int
-        The follower's.
+        The follower's high watermark.
     """
     latest = leader_epoch_cache.latest(follower.epochs)
     answer = leader_epoch_cache.end_offset_for_kip101(leader.epochs, latest, leader.leo)
@@ -40,9 +40,9 @@ def after_kip101(follower: Log, high_watermark: int, leader: Log) -> OffsetTrunc
 
 
 def after_kip279(follower: Log, high_watermark: int, leader: Log) -> OffsetTruncationState:
-    """One round of the search for the largest epoch that both logs know.
+    """Take one step towards the largest epoch common to both logs.
 
-    A follower without any epoch cannot ask and goes by its high watermark.
+    A follower without epochs truncates to its high watermark.
     """
     latest = leader_epoch_cache.latest(follower.epochs)
     if latest == UNDEFINED:
@@ -54,7 +54,7 @@ def after_kip279(follower: Log, high_watermark: int, leader: Log) -> OffsetTrunc
 def after_epoch_answer(
     follower: Log, high_watermark: int, answer: EpochEnd
 ) -> OffsetTruncationState:
-    """Where the leader's (epoch, end offset) tells the follower to cut."""
+    """Return where the leader's (epoch, end offset) makes the follower truncate."""
     if answer.end == UNDEFINED:
         return OffsetTruncationState(min(high_watermark, follower.leo), True)
     if answer.epoch == UNDEFINED:
@@ -68,9 +68,9 @@ def after_epoch_answer(
 
 
 def divergence(leader: Log, fetch_offset: int, last_fetched_epoch: int) -> EpochEnd | None:
-    """What a fetch answer says about a follower whose log is not the leader's (2.7).
+    """Return the diverging epoch that a fetch response reports (2.7).
 
-    None if the follower's last epoch is known to the leader and reaches the fetch offset.
+    None if the leader has the follower's last fetched epoch and it reaches the fetch offset.
     """
     if last_fetched_epoch == UNDEFINED:
         return None

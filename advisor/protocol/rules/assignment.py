@@ -1,13 +1,13 @@
-"""Which brokers get the replicas of a new topic's partitions.
+"""Replica assignment of new topics and added partitions.
 
-Three algorithms: the textbooks' ``i mod n, (i + j) mod n``; the one of the ZooKeeper controller
-and of Kafka's tools up to 4.0, rack-aware since KIP-36; and the one of the KRaft controller and
-of the tools since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
+Three algorithms: the textbook's ``i mod n, (i + j) mod n``; that of the ZooKeeper controller and of
+Kafka's tools up to 4.0, rack-aware since KIP-36; and that of the KRaft controller and of the tools
+since 4.1. Both of Kafka's are checked against tables recorded from Kafka.
 
-The order of the brokers given matters in two cases. "rack_alternated" without racks goes round
-them as they come; the ZooKeeper controller's own tools sort by id first. "striped" walks racks
-in the order of a Java hash map, and racks whose names share a bucket stay in the order in which
-they came; the controller's own order is that of another hash map, keyed by broker id.
+The order of the given brokers matters in two cases. "rack_alternated" without racks takes them as
+given; the ZooKeeper tools sort by id first. "striped" iterates racks in the order of a Java hash
+map, in which racks of one bucket keep the given order; the controller's own order is that of
+another hash map, keyed by broker id.
 
 Sources: ``server-common/src/main/java/org/apache/kafka/admin/AdminUtils.java`` (to 4.0),
 ``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java`` and
@@ -45,35 +45,52 @@ def assign(
     Parameters
     ----------
     brokers : mapping of int to str or None
-        Rack of each live broker, None where none is known, in the order in which Kafka meets
-        the brokers (it rarely matters; see the module's notes).
-    partitions, replication_factor : int
-        Partitions to assign, and replicas of each.
+        Rack of each live broker id, None if unknown, in the order in which Kafka iterates the
+        brokers (it rarely matters; see the module's notes).
+    partitions : int
+        Number of partitions to assign.
+    replication_factor : int
+        Replicas of each partition.
     algorithm : {"striped", "rack_alternated", "modulo"}
-        A KRaft controller's; the ZooKeeper controller's and the older tools'; the textbooks'.
-    start_index, shift : int or None
-        "rack_alternated" only: position of partition 0's leader in the list of brokers, and
-        how far the followers are shifted at first. With ``start_index=None`` both are drawn,
-        in Kafka's order; with a number, ``shift=None`` is the same number, as in Kafka.
+        That of a KRaft controller; of the ZooKeeper controller and older tools; of textbooks.
+    start_index : int or None
+        "rack_alternated" only: position of partition 0's leader in the broker list. None draws it
+        and the shift, in Kafka's order.
+    shift : int or None
+        "rack_alternated" only: initial shift of the followers, in positions. None is the value of
+        `start_index`, as in Kafka.
     start_partition : int
         Number of the first partition to assign; a negative one is taken as 0, as in Kafka.
     seed : int or None
-        Seed of the ``java.util.Random`` that draws; None is seed 0, never a surprise.
+        Seed of the ``java.util.Random``; None is seed 0.
     fenced : collection of int
-        "striped" only: brokers that are registered but fenced. One in controlled shutdown
-        gets no replica at all: leave it out of `brokers`.
+        "striped" only: ids of brokers that are registered but fenced. Leave brokers in controlled
+        shutdown out of `brokers`: they get no replicas.
     random : Draws or None
-        Takes the place of the generator that `seed` would make.
+        Replaces the generator that `seed` would create.
 
     Returns
     -------
     dict of int to list of int
-        Replicas by partition, ascending; a partition's first is its preferred leader.
+        Broker ids by partition number, ascending; the first is the preferred leader.
 
     Raises
     ------
     InputError
-        When Kafka would refuse (in Kafka's words), or an argument does not fit the algorithm.
+        If Kafka would refuse (in Kafka's words), or an argument does not fit the algorithm.
+
+    See Also
+    --------
+    initial_leader_and_isr : Leader and ISR of a new partition.
+    rack_alternated_brokers : The broker list of "rack_alternated".
+
+    Examples
+    --------
+    >>> racks = {0: "r0", 1: "r1", 2: "r0"}
+    >>> assign(racks, 3, 2, algorithm="rack_alternated", shift=0)
+    {0: [0, 1], 1: [1, 2], 2: [2, 1]}
+    >>> assign({1: "a", 2: "b", 3: "c"}, partitions=3, replication_factor=2, seed=0)
+    {0: [3, 1], 1: [1, 2], 2: [2, 3]}
     """
     _check_brokers(brokers, fenced)
     _check_options(algorithm, start_index, shift, seed is not None or random is not None, fenced)
@@ -90,15 +107,15 @@ def assign(
 
 
 def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:
-    """Return the list of brokers through which "rack_alternated" goes round.
+    """Return the broker list of "rack_alternated".
 
-    One broker of each rack in turn, racks by name and brokers by id; when no broker has a rack,
-    the brokers as they come (``AdminUtils.getRackAlternatedBrokerList``).
+    One broker of each rack in turn, racks by name and brokers by id; without any rack, the brokers
+    as given (``AdminUtils.getRackAlternatedBrokerList``).
 
     Raises
     ------
     InputError
-        When some brokers have a rack and some have none (Kafka's AdminOperationException).
+        If only some brokers have a rack (Kafka's AdminOperationException).
     """
     members: dict[str, list[int]] = {}
     for broker, rack in brokers.items():
@@ -118,16 +135,21 @@ def initial_leader_and_isr(
     fenced: Collection[int] = frozenset(),
     in_controlled_shutdown: Collection[int] = frozenset(),
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the leader and the ISR with which a new partition starts.
+    """Return the leader and the ISR of a new partition.
 
-    The ISR is every replica that is neither fenced nor in controlled shutdown, in assignment
-    order; the leader is the first of them. So a new partition can start below its min ISR.
-    Source: ``ReplicationControlManager.createTopic`` (KRaft).
+    The ISR is every replica that is neither fenced nor in controlled shutdown, in assignment order;
+    its first member leads. So a new partition can start below min ISR. Source:
+    ``ReplicationControlManager.createTopic`` (KRaft).
 
     Raises
     ------
     InputError
-        In Kafka's words, when no replica qualifies (its INVALID_REPLICATION_FACTOR).
+        In Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR).
+
+    Examples
+    --------
+    >>> initial_leader_and_isr([1, 0, 2], fenced={1})
+    (0, (0, 2))
     """
     isr = tuple(r for r in replicas if r not in fenced and r not in in_controlled_shutdown)
     if not isr:
@@ -158,7 +180,7 @@ def _alternated(
     shift: int | None,
     draws: Draws,
 ) -> list[list[int]]:
-    """Go round the brokers for the leaders; every full round shifts the followers further."""
+    """Rotate leaders through the brokers; each complete round shifts the followers further."""
     _check_counts(len(brokers), len(numbers), replication_factor)
     order = rack_alternated_brokers(brokers)
     size = len(order)
@@ -172,7 +194,7 @@ def _alternated(
         if partition > 0 and partition % size == 0:
             shift += 1
         leader = (partition + start) % size
-        # The other brokers in a circle, entered `shift` strides behind the leader's neighbour.
+        # The other brokers in a circle, starting `shift` strides after the leader's neighbour.
         circle = order[leader + 1 :] + order[:leader]
         entry = shift * stride % len(circle) if circle else 0
         others = circle[entry:] + circle[:entry]
@@ -183,7 +205,7 @@ def _alternated(
 def _with_followers(
     leader: int, others: Sequence[int], racks: Mapping[int, str], replication_factor: int
 ) -> list[int]:
-    """Take followers round `others`: a rack again only when every rack has a replica."""
+    """Add followers from `others`; a rack repeats only when every rack has a replica."""
     replicas = [leader]
     used = {racks.get(leader)}
     all_racks = set(racks.values())
@@ -198,7 +220,7 @@ def _with_followers(
 
 
 def _check_counts(brokers: int, partitions: int, replication_factor: int) -> None:
-    """Refuse what AdminUtils refuses, in its words and its order."""
+    """Reject what AdminUtils rejects, in its words and its order."""
     if partitions <= 0:
         raise InputError("Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -210,7 +232,7 @@ def _check_counts(brokers: int, partitions: int, replication_factor: int) -> Non
 
 
 def _check_brokers(brokers: Mapping[int, str | None], fenced: Collection[int]) -> None:
-    """Refuse a mapping that is not one of broker ids to racks."""
+    """Reject anything but a mapping of broker ids to racks."""
     if not isinstance(brokers, Mapping) or not all(
         isinstance(broker, int) and (rack is None or isinstance(rack, str))
         for broker, rack in brokers.items()
@@ -230,7 +252,7 @@ def _check_options(
     draws: bool,
     fenced: Collection[int],
 ) -> None:
-    """Refuse an option that the algorithm would silently ignore."""
+    """Reject an option that the algorithm would silently ignore."""
     if algorithm not in get_args(Algorithm):
         known = ", ".join(get_args(Algorithm))
         raise InputError(f"unknown assignment algorithm {algorithm!r}; choose one of {known}")

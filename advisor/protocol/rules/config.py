@@ -1,4 +1,4 @@
-"""One topic's and one producer's settings, with Kafka's defaults and Kafka's refusals."""
+"""Topic and producer settings with Kafka's defaults and Kafka's validation."""
 
 from __future__ import annotations
 
@@ -20,41 +20,79 @@ _ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """The settings that decide what Kafka acknowledges, keeps and refuses.
+    """Topic, broker and producer settings that decide durability and availability.
 
-    Every option is spelled as Kafka spells it, dots as underscores. None means "Kafka's default
-    for ``kafka_version``"; after construction every option holds its effective value.
+    Options have Kafka's names with underscores for dots. None stands for Kafka's default at
+    `kafka_version`; after construction every option holds its effective value.
 
     Parameters
     ----------
-    kafka_version : str
-        Version of brokers and Java client, such as ``"4.4"``.
+    kafka_version : str, default "4.4"
+        Version of the brokers and of the Java client, from ``"0.8.0"`` on.
     mode : {"kraft", "zookeeper"}, optional
-        The controller; KRaft from 3.3 on.
+        The controller. Default: "kraft" from 3.3 on.
     eligible_leader_replicas : bool, optional
-        KIP-966; None is what a new cluster of that version has (on from 4.1).
-    replication_factor, min_insync_replicas : int, optional
-        Topic settings. A min.insync.replicas above the replication factor is legal, and odd.
+        Eligible leader replicas (KIP-966). Default: as a new cluster of that version has it, on
+        from 4.1.
+    replication_factor : int, optional
+        Replicas of each partition, 1 to 32767. Default: 1.
+    min_insync_replicas : int, optional
+        In-sync replicas that acks=all needs, from 1. May exceed the replication factor, as in
+        Kafka. Default: 1.
     acks : {"all", 1, 0}, optional
-        ``-1`` is "all".
-    retries, max_in_flight_requests_per_connection : int, optional
-    delivery_timeout_ms, request_timeout_ms, retry_backoff_ms, retry_backoff_max_ms : int, optional
-    linger_ms, replica_lag_time_max_ms : int, optional
+        Acknowledgement that the producer waits for; ``-1`` means "all". Default: "all" from 3.0 on,
+        1 before.
+    retries : int, optional
+        Retries of a failed send, from 0. Default: 2147483647 from 2.1 on, 0 before.
+    delivery_timeout_ms : int, optional
+        Milliseconds until the producer reports a failure, at least `linger_ms` plus
+        `request_timeout_ms`. Default: 120000 from 2.1 on; before, the option does not exist.
+    request_timeout_ms : int, optional
+        Milliseconds that the producer waits for one response. Default: 30000.
+    retry_backoff_ms : int, optional
+        Milliseconds between two attempts. Default: 100.
+    retry_backoff_max_ms : int, optional
+        Upper limit of the exponential backoff, in milliseconds. Default: 1000 from 3.7 on; before,
+        the option does not exist.
+    linger_ms : int, optional
+        Milliseconds that a batch waits for more records. Default: 5 from 4.0 on, 0 before.
+    max_in_flight_requests_per_connection : int, optional
+        Unacknowledged requests per connection, from 1. Default: 5.
     enable_idempotence : bool, optional
-        Given and impossible is an error; merely defaulted and impossible, it is silently off.
-        Given, it brings the acks and retries that it needs where these are not given, and in 0.11
-        the one request in flight.
+        Idempotent producer. If True is given, acks and retries (and in 0.11 the requests in flight)
+        default to what it needs, and a conflict is an error; a default of True is switched off by a
+        conflict. Default: True from 3.0.1 on, except in 3.1.0.
     unclean_leader_election_enable : bool, optional
+        Elect a replica outside the ISR when no in-sync replica is alive. Default: False from 0.11
+        on.
+    replica_lag_time_max_ms : int, optional
+        Milliseconds after which a follower that is not caught up leaves the ISR. Default: 30000
+        from 2.5 on, 10000 before.
 
     Attributes
     ----------
     explicit : frozenset of str
-        The options that the caller gave. The version is always among them.
+        Options that were given, always with "kafka_version".
 
     Raises
     ------
     ConfigError
-        Where Kafka would refuse the combination.
+        If Kafka would reject the combination, or the version lacks an option.
+
+    See Also
+    --------
+    advisor.evaluate : Durability and availability of a configuration.
+    advisor.recommend : Configurations that meet goals.
+
+    Examples
+    --------
+    >>> config = Config(replication_factor=3, min_insync_replicas=2)
+    >>> config
+    Config(kafka_version='4.4', replication_factor=3, min_insync_replicas=2)
+    >>> config.acks, config.unclean_leader_election_enable
+    ('all', False)
+    >>> Config(kafka_version="2.8").acks
+    1
     """
 
     kafka_version: str = NEWEST_KNOWN
@@ -99,23 +137,70 @@ class Config:
 
     @property
     def rules(self) -> Rules:
-        """The replication rules of this version, controller and ELR setting."""
+        """Replication rules of this version, controller and ELR setting."""
         return rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
 
     @property
     def effective_min_insync_replicas(self) -> int:
-        """What acks=all checks: capped by the replication factor since 3.7, absent before 0.8.2."""
+        """In-sync replicas that acks=all needs: capped by the replication factor since 3.7."""
         assert self.min_insync_replicas is not None
         assert self.replication_factor is not None
         return effective_min_isr(self.min_insync_replicas, self.replication_factor, self.rules)
 
     def changed(self, **changes: Any) -> Config:
-        """The same settings with some changed; what was defaulted is defaulted anew."""
+        """Return the settings with some options changed.
+
+        Options that were not given take their defaults anew, for example those of another version.
+
+        Parameters
+        ----------
+        **changes : object
+            Options to change, as for `Config`; None makes an option a default again.
+
+        Returns
+        -------
+        Config
+            The new settings.
+
+        Raises
+        ------
+        ConfigError
+            If Kafka would reject the combination.
+
+        See Also
+        --------
+        Config.to_dict : Every effective option.
+
+        Examples
+        --------
+        >>> old = Config(kafka_version="2.8", replication_factor=3)
+        >>> new = old.changed(kafka_version="4.2")
+        >>> old.acks, new.acks, new.replication_factor
+        (1, 'all', 3)
+        """
         given = {name: getattr(self, name) for name in self.explicit}
         return Config(**{**given, **changes})
 
     def to_dict(self) -> dict[str, object]:
-        """Every effective option by name."""
+        """Return every option with its effective value.
+
+        Returns
+        -------
+        dict of str to object
+            Option name to value; times are in milliseconds.
+
+        See Also
+        --------
+        Config.changed : The settings with some options changed.
+
+        Examples
+        --------
+        >>> options = Config(replication_factor=3).to_dict()
+        >>> options["replication_factor"], options["retries"]
+        (3, 2147483647)
+        >>> Config(**options) == Config(replication_factor=3)
+        True
+        """
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def __repr__(self) -> str:
@@ -125,7 +210,7 @@ class Config:
         return f"Config({options})"
 
     def _given_or_default(self, name: str) -> object:
-        """What is given; else what the producer takes if asked for idempotence; else the default.
+        """Return the given value, else what explicit idempotence implies, else Kafka's default.
 
         Source: ``KafkaProducer.configureAcks``, ``configureRetries``, ``configureInflightRequests``
         (0.11 to 2.8).
@@ -144,7 +229,7 @@ class Config:
         return "enable_idempotence" in self.explicit
 
     def _check_options_exist(self) -> None:
-        """A producer option that this version does not know would be ignored: better say so."""
+        """Reject a producer option that this version would silently ignore."""
         for name, since in _PRODUCER_OPTIONS_SINCE:
             if getattr(self, name) and not self._is_at_least(since):
                 raise ConfigError(
@@ -156,7 +241,7 @@ class Config:
         object.__setattr__(self, name, value)
 
     def _delivery_timeout_ms(self) -> int | None:
-        """Kafka's rule: at least linger + request timeout (KIP-91, ``KafkaProducer``)."""
+        """Apply Kafka's minimum of linger plus request timeout (KIP-91, ``KafkaProducer``)."""
         if self.delivery_timeout_ms is None:
             return None
         assert self.linger_ms is not None
@@ -172,7 +257,7 @@ class Config:
         return lower
 
     def _idempotence(self) -> bool:
-        """Kafka's rule: a wish that cannot be is an error, a default that cannot be is off."""
+        """Apply Kafka's rule: a conflict is an error if explicit, else it disables idempotence."""
         assert self.max_in_flight_requests_per_connection is not None
         in_flight = self.max_in_flight_requests_per_connection
         upper = 5 if self._is_at_least("1.0") else 1
@@ -197,10 +282,10 @@ class Config:
 
 
 def effective_min_isr(min_insync_replicas: int, replication_factor: int, rules: Rules) -> int:
-    """The number of in-sync replicas that acks=all needs.
+    """Return the number of in-sync replicas that acks=all needs.
 
-    Source: ``Partition.effectiveMinIsr`` (3.7, KAFKA-15583): capped by the replication factor;
-    before 3.7 it was not, so that a value above the replication factor refused every write.
+    Source: ``Partition.effectiveMinIsr`` (KAFKA-15583): capped by the replication factor since 3.7.
+    Before, a value above the replication factor refused every write.
     """
     if not rules.min_isr_supported:
         return 1

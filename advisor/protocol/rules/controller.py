@@ -1,7 +1,7 @@
-"""What a controller does to one partition when a broker goes, comes back or the leader asks.
+"""How a controller changes one partition after a broker, leader or operator event.
 
-One function for each occasion, the same for KRaft and ZooKeeper, so that the reference and its
-reductions decide alike. Liveness itself (sessions, heartbeats) is not here.
+One function per event, the same for KRaft and ZooKeeper, shared by the simulation and the reduced
+models. Liveness (sessions, heartbeats) is decided elsewhere.
 
 Sources: ``ReplicationControlManager.handleBroker*``, ``alterPartition``, ``electLeaders`` (KRaft);
 ``KafkaController``, ``PartitionStateMachine``, ``ReplicaStateMachine`` (ZooKeeper).
@@ -18,15 +18,16 @@ from advisor.protocol.rules.versions import Rules
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings of a topic that its controller looks at.
+    """Topic settings that the controller uses.
 
     Attributes
     ----------
     min_isr : int
-        The effective min.insync.replicas.
+        Effective ``min.insync.replicas``.
     unclean : bool
         ``unclean.leader.election.enable``.
     rules : Rules
+        Rules of the Kafka version.
     """
 
     min_isr: int
@@ -42,9 +43,9 @@ class Policy:
 def broker_gone(
     registration: Registration, broker: int, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """A broker was fenced or lost its session; ``active`` no longer holds it.
+    """A broker was fenced or its session expired; `active` no longer contains it.
 
-    The KRaft controller takes it out of the ISR before it elects; without ELR the last member
+    The KRaft controller removes it from the ISR before the election; without ELR the last member
     stays in the ISR of a leaderless partition. The ZooKeeper controller elects first.
     """
     if policy.rules.mode == "kraft":
@@ -62,10 +63,9 @@ def controller_started(
 ) -> Registration:
     """A broker has become the ZooKeeper controller.
 
-    It starts with the replicas and then looks at the partitions: each broker that is gone leaves
-    the ISR, and the election follows. That is two writes for a leader, where a controller that
-    lives on needs one (``KafkaController.onControllerFailover``). What happened while there was no
-    controller is thus written only now.
+    It first removes each dead broker from the ISR and then elects. For a leader that takes two
+    writes, where a controller in office needs one (``KafkaController.onControllerFailover``).
+    Changes that happened without a controller are written only now.
     """
     for broker in sorted(set(registration.isr) - active):
         registration = _zookeeper_remove(registration, broker)
@@ -77,7 +77,7 @@ def controller_started(
 def broker_stopping(
     registration: Registration, broker: int, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """A broker asked for a controlled shutdown; ``active`` no longer holds it."""
+    """A broker requested a controlled shutdown; `active` no longer contains it."""
     if policy.rules.mode == "kraft":
         return broker_gone(registration, broker, active, policy)
     if registration.leader == broker:
@@ -95,10 +95,10 @@ def broker_back(
     unclean_shutdown: bool,
     policy: Policy,
 ) -> Registration:
-    """A broker registered again and was unfenced; ``active`` holds it.
+    """A broker registered again and was unfenced; `active` contains it.
 
-    After an unclean shutdown a controller with ELR first strikes it from the ISR and ELR: what it
-    had may be gone.
+    After an unclean shutdown a controller with ELR first removes it from ISR and ELR, since it may
+    have lost records.
     """
     if policy.rules.mode == "zookeeper":
         if registration.leader in active:
@@ -115,7 +115,7 @@ def broker_back(
 def broker_registered_unclean(
     registration: Registration, broker: int, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """A new life of a broker that did not shut down cleanly (KIP-966)."""
+    """A broker registered after an unclean shutdown (KIP-966)."""
     if broker not in registration.isr and broker not in registration.elr:
         return registration
     isr = _without(registration.isr, broker)
@@ -125,7 +125,7 @@ def broker_registered_unclean(
 def isr_proposed(
     registration: Registration, isr: Replicas, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """The leader's new ISR, already checked, is recorded."""
+    """Record the leader's new ISR, already validated."""
     if policy.rules.mode == "zookeeper":
         return replace(registration, isr=isr, partition_epoch=registration.partition_epoch + 1)
     return _kraft(registration, active, policy, isr=isr, recovering=False)
@@ -136,7 +136,7 @@ def elected_by_operator(
 ) -> Registration:
     """``kafka-leader-election.sh`` with ``preferred`` or ``unclean``.
 
-    An unclean election is refused (nothing changes) while the partition has a leader.
+    An unclean election changes nothing while the partition has a leader.
     """
     if kind == election.UNCLEAN and registration.leader in active:
         return registration
@@ -162,7 +162,7 @@ def _kraft(
     recovering: bool | None = None,
     unclean_shutdowns: Replicas = (),
 ) -> Registration:
-    """A change that the KRaft controller makes by itself, with the topic's own election."""
+    """A change that the KRaft controller initiates, with the topic's automatic election."""
     return election.kraft_change(
         registration,
         active=active,
@@ -187,7 +187,7 @@ def _zookeeper_elect(
 
 
 def _zookeeper_remove(registration: Registration, broker: int) -> Registration:
-    """Take a dead replica from the ISR unless it is the last; its leadership ends either way."""
+    """Remove a dead replica from the ISR unless it is the last; its leadership ends either way."""
     last = registration.isr == (broker,)
     isr = registration.isr if last else _without(registration.isr, broker)
     leader = NO_LEADER if registration.leader == broker else registration.leader
@@ -197,7 +197,7 @@ def _zookeeper_remove(registration: Registration, broker: int) -> Registration:
 
 
 def _zookeeper_write(registration: Registration, leader: int, isr: Replicas) -> Registration:
-    """What the ZooKeeper controller writes; every write raises the leader epoch."""
+    """Return the record that the ZooKeeper controller writes, with the leader epoch raised."""
     return replace(
         registration,
         leader=leader,

@@ -1,6 +1,6 @@
-"""Who leads next: the elections of the KRaft and of the ZooKeeper controller.
+"""Leader elections of the KRaft and the ZooKeeper controller.
 
-Everything that elects a leader, in the reference and in its reductions, calls this module.
+All code that elects a Kafka leader, in the simulation and in the reduced models, calls this module.
 
 Sources: ``PartitionChangeBuilder`` and ``ReplicationControlManager`` (KRaft, KIP-631, KIP-704,
 KIP-966, KAFKA-15021, KAFKA-15665, KAFKA-19522); ``kafka.controller.Election`` (ZooKeeper).
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration, Replicas
 from advisor.protocol.rules.versions import Rules
@@ -27,24 +28,48 @@ def choose(
     kind: str,
     rules: Rules,
 ) -> tuple[int, bool]:
-    """The KRaft controller's choice among the replicas: (leader, was it unclean).
+    """Choose a leader as the KRaft controller does.
 
     Parameters
     ----------
     registration : Registration
-        The partition as recorded; its replicas are asked in their order.
+        The partition's record; replicas are tried in its order.
     isr, elr : tuple of int
-        The ISR and ELR as they will be.
+        Broker ids of the ISR and ELR after the change.
     active : collection of int
-        Brokers neither fenced nor in controlled shutdown.
+        Ids of brokers that are neither fenced nor in controlled shutdown.
     kind : {"online", "preferred", "unclean"}
+        The election: of any in-sync replica, of the preferred one first, or allowing an unclean
+        one.
     rules : Rules
+        Rules of the Kafka version.
+
+    Returns
+    -------
+    leader : int
+        Broker id, ``NO_LEADER`` (-1) if no replica may lead.
+    unclean : bool
+        Whether the leader may lack committed records.
+
+    See Also
+    --------
+    kraft_change : The whole change of a partition, with its epochs.
+    zookeeper_offline : The ZooKeeper controller's election.
 
     Notes
     -----
-    Order: in-sync replica; eligible replica if no in-sync one is left; last known leader (with
-    ELR, both sets empty: unclean in all but name); any active replica if the election may be
-    unclean.
+    Order: the preferred replica if `kind` says so; the present leader; an in-sync replica, or an
+    eligible one if the ISR is empty; the last known leader (with ELR, if ISR and ELR are empty: an
+    unclean election in effect); any active replica if the election may be unclean.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
+    >>> choose(record, (2,), (), {2, 3}, "online", rules_for("4.2"))
+    (2, False)
+    >>> choose(record, (1,), (), {2, 3}, "unclean", rules_for("4.2"))
+    (2, True)
     """
 
     def valid(replica: int) -> bool:
@@ -90,10 +115,21 @@ def next_eligible(
     unclean_shutdowns: Collection[int],
     rules: Rules,
 ) -> Replicas:
-    """The ELR after the ISR becomes ``isr`` (KIP-966).
+    """Return the ELR after the ISR becomes `isr` (KIP-966).
 
-    Empty while the ISR has ``min_isr`` members; below it, whoever was in the ISR or ELR and is not
-    in the new ISR, without the replicas in ``lost``, which came back from an unclean shutdown.
+    The ELR is empty while the ISR has at least `min_isr` members. Below that it holds the former
+    ISR and ELR members outside the new ISR, except `unclean_shutdowns`.
+
+    Parameters
+    ----------
+    registration : Registration
+    isr : tuple of int
+        Broker ids of the new ISR.
+    min_isr : int
+        Effective ``min.insync.replicas``.
+    unclean_shutdowns : collection of int
+        Ids of brokers that registered after an unclean shutdown.
+    rules : Rules
     """
     if not rules.eligible_leader_replicas or len(isr) >= min_isr:
         return ()
@@ -115,28 +151,51 @@ def kraft_change(
     recovering: bool | None = None,
     unclean_shutdowns: Collection[int] = (),
 ) -> Registration:
-    """One change of a partition as the KRaft controller makes it.
+    """Return a partition's record after one change by the KRaft controller.
 
     Parameters
     ----------
     registration : Registration
+        The record before the change.
     active : collection of int
-        Brokers that may lead.
+        Ids of brokers that may lead: neither fenced nor in controlled shutdown.
     min_isr : int
-        The effective min.insync.replicas.
+        Effective ``min.insync.replicas``.
     rules : Rules
-    kind : {"online", "preferred", "unclean"}
+        Rules of the Kafka version.
+    kind : {"online", "preferred", "unclean"}, default "online"
+        The election, if the change needs one.
     isr, replicas, adding, removing : tuple of int, optional
-        What to change it to; None leaves it.
+        Broker ids of the new ISR, of the new replicas, and of those that a reassignment adds and
+        removes; None leaves a set unchanged.
     recovering : bool, optional
-        The recovery state that the leader reported.
-    lost : collection of int
-        Replicas back from an unclean shutdown: they leave the ELR.
+        Recovery state that the leader reported; None leaves it unchanged.
+    unclean_shutdowns : collection of int, default ()
+        Ids of brokers that registered after an unclean shutdown; they leave the ELR.
 
     Returns
     -------
     Registration
-        The very same object if nothing changes; then no epoch moves either.
+        The record after the change; the same object, with its epochs, if nothing changes.
+
+    See Also
+    --------
+    choose : The choice of the leader alone.
+    zookeeper_offline : The ZooKeeper controller's election.
+
+    Examples
+    --------
+    Broker 1, the leader, is fenced; then broker 3.
+
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> rules = rules_for("4.2")
+    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
+    >>> record = kraft_change(record, active={2, 3}, min_isr=2, rules=rules, isr=(2, 3))
+    >>> record.leader, record.leader_epoch, record.elr
+    (2, 1, ())
+    >>> record = kraft_change(record, active={2}, min_isr=2, rules=rules, isr=(2,))
+    >>> record.isr, record.elr
+    ((2,), (3,))
     """
     proposed = _proposal(registration, isr, replicas, adding, removing)
     completed = _complete_reassignment(proposed, rules)
@@ -171,9 +230,9 @@ def _isr_and_elr_under(
     registration: Registration,
     rules: Rules,
 ) -> tuple[Replicas, Replicas]:
-    """The ISR and ELR under a leader: one elected uncleanly or from the ELR begins alone.
+    """Return ISR and ELR under a leader; one elected uncleanly or from the ELR is alone in the ISR.
 
-    Without ELR an empty ISR is never written: its last member stays.
+    Without ELR the last member stays: an empty ISR is never written.
     """
     if leader != registration.leader and unclean:
         return (leader,), ()
@@ -185,10 +244,10 @@ def _isr_and_elr_under(
 
 
 def _with_epochs(before: Registration, after: Registration, rules: Rules) -> Registration:
-    """A change with its epochs; the record of before where nothing changed.
+    """Return the changed record with its epochs raised; the old record if nothing changed.
 
-    Any change raises the partition epoch. The leader epoch rises with a new leader, with a
-    replica that leaves, and in older versions with an ISR that shrinks (KAFKA-15021).
+    Every change raises the partition epoch. The leader epoch rises with a new leader, a removed
+    replica and, in older versions, a shrinking ISR (KAFKA-15021).
     """
     if after == before:
         return before
@@ -204,15 +263,13 @@ def _with_epochs(before: Registration, after: Registration, rules: Rules) -> Reg
     )
 
 
-class _Proposal:
-    """The assignment and ISR that a change asks for."""
+class _Proposal(NamedTuple):
+    """Assignment and ISR that a change requests."""
 
-    __slots__ = ("adding", "isr", "removing", "replicas")
-
-    def __init__(
-        self, isr: Replicas, replicas: Replicas, adding: Replicas, removing: Replicas
-    ) -> None:
-        self.isr, self.replicas, self.adding, self.removing = isr, replicas, adding, removing
+    isr: Replicas
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
 
 
 def _proposal(
@@ -222,7 +279,7 @@ def _proposal(
     adding: Replicas | None,
     removing: Replicas | None,
 ) -> _Proposal:
-    """What is asked for, and the record's own where nothing is."""
+    """Return the requested assignment and ISR, with the record's own for None."""
     return _Proposal(
         registration.isr if isr is None else isr,
         registration.replicas if replicas is None else replicas,
@@ -232,11 +289,11 @@ def _proposal(
 
 
 def _complete_reassignment(proposal: _Proposal, rules: Rules) -> _Proposal:
-    """Finish a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
+    """Complete a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
 
-    Every added replica must be in the ISR, and at least one member of the target. From 3.8 to 4.2
-    the whole target must (KAFKA-15665); since 4.3 only where more replicas go than come
-    (KAFKA-19975), so that a dead member of the target no longer holds up a move.
+    Every added replica must be in the ISR, and at least one replica of the target. From 3.8 to 4.2
+    the whole target must be (KAFKA-15665); since 4.3 only if more replicas are removed than added
+    (KAFKA-19975), so that a dead replica of the target no longer blocks the reassignment.
     """
     if not proposal.adding and not proposal.removing:
         return proposal
@@ -254,10 +311,10 @@ def _complete_reassignment(proposal: _Proposal, rules: Rules) -> _Proposal:
 def _next_last_known(
     registration: Registration, isr: Replicas, leader: int, rules: Rules
 ) -> Replicas:
-    """The last known leader: stored when the ISR empties, cleared by the next leader.
+    """Return the last known leader: stored when the ISR empties, cleared by the next leader.
 
-    Since 4.1 it is stored whenever a partition loses its leader (KAFKA-19522); the two differ
-    where a fenced member stays in the ISR.
+    Since 4.1 it is stored whenever a partition loses its leader (KAFKA-19522), which differs if a
+    fenced member stays in the ISR.
     """
     last_known = registration.last_known_elr
     if not rules.eligible_leader_replicas:
@@ -274,17 +331,40 @@ def _next_last_known(
 def zookeeper_offline(
     registration: Registration, live: Collection[int], unclean: bool, rules: Rules
 ) -> tuple[int, Replicas] | None:
-    """The ZooKeeper controller's election for a partition without a live leader.
+    """Elect a leader for a partition without a live one, as the ZooKeeper controller does.
+
+    Parameters
+    ----------
+    registration : Registration
+        The partition's record.
+    live : collection of int
+        Ids of brokers with a ZooKeeper session.
+    unclean : bool
+        Whether a replica outside the ISR may lead.
+    rules : Rules
+        Rules of the Kafka version.
 
     Returns
     -------
-    (leader, isr) or None
-        None if no replica may lead.
+    (int, tuple of int) or None
+        Leader and ISR as broker ids; None if no replica may lead.
+
+    See Also
+    --------
+    zookeeper_preferred : Election of the preferred replica.
+    kraft_change : The KRaft controller's elections.
 
     Notes
     -----
-    Clean: the first live member of the ISR in assignment order; 0.8.0 took it in ISR order. The
-    new ISR is its live members. Unclean: the first live replica, alone.
+    Clean: the first live ISR member in assignment order (in 0.8.0 in ISR order); the live members
+    form the new ISR. Unclean: the first live replica, alone in the ISR.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> record = Registration(replicas=(1, 2, 3), isr=(1, 2), leader=1)
+    >>> zookeeper_offline(record, {2, 3}, unclean=False, rules=rules_for("3.9", "zookeeper"))
+    (2, (2,))
     """
     in_sync = tuple(r for r in registration.isr if r in live)
     order = registration.isr if rules.elect_in_isr_order else registration.replicas
@@ -299,20 +379,20 @@ def zookeeper_offline(
 
 
 def zookeeper_preferred(registration: Registration, live: Collection[int]) -> int | None:
-    """The preferred replica, if it is live and in sync; the ISR stays."""
+    """Return the preferred replica if it is live and in sync, else None; the ISR stays."""
     preferred = registration.replicas[0]
     return preferred if preferred in live and preferred in registration.isr else None
 
 
 def zookeeper_reassigned(target: Replicas, isr: Replicas, live: Collection[int]) -> int | None:
-    """The first replica of a reassignment's target that is live and in sync."""
+    """Return the first replica of a reassignment's target that is live and in sync."""
     return next((r for r in target if r in live and r in isr), None)
 
 
 def zookeeper_controlled_shutdown(
     registration: Registration, live: Collection[int], shutting_down: Collection[int]
 ) -> tuple[int, Replicas] | None:
-    """The next leader before a broker stops, and the ISR without it; None if there is nobody."""
+    """Return the leader and ISR before a broker stops; None if no other replica may lead."""
     isr = tuple(r for r in registration.isr if r not in shutting_down)
     for replica in registration.replicas:
         if replica in live and replica in isr:

@@ -1,4 +1,4 @@
-"""Who is in sync, what may be acknowledged, and how far consumers may read.
+"""ISR membership, acknowledgement, and the high watermark.
 
 Sources: ``kafka.cluster.Partition`` and ``ReplicaManager`` (0.8.0 to 4.4); KAFKA-1546 (lag in
 time, not in messages), KAFKA-7128 (epoch start), KAFKA-15583 (strict min ISR), KIP-497, KIP-841.
@@ -11,41 +11,86 @@ from collections.abc import Collection, Iterable
 from advisor.protocol.rules.versions import Rules
 
 NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
-_LOAD_FACTOR = 0.75  # Of a Scala HashSet, before it grows.
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+
+_LOAD_FACTOR = 0.75  # Of Scala's HashSet.
 
 
 def refusal_before_append(acks: str | int, isr_size: int, min_isr: int) -> str | None:
-    """The error with which a leader refuses a produce request, or None if it appends it.
+    """Return the error with which a leader rejects a produce request before appending it.
 
-    Only acks=all looks at the in-sync replicas; acks=1 and acks=0 are never refused for them.
+    Only acks=all depends on the ISR; acks=1 and acks=0 are never rejected for it.
+
+    Parameters
+    ----------
+    acks : {"all", 1, 0}
+        Acknowledgement that the producer asks for.
+    isr_size : int
+        Members of the leader's ISR.
+    min_isr : int
+        Effective ``min.insync.replicas``.
+
+    Returns
+    -------
+    str or None
+        ``"NOT_ENOUGH_REPLICAS"``, or None if the leader appends the records.
+
+    See Also
+    --------
+    next_high_watermark : When an appended record is committed.
+
+    Examples
+    --------
+    >>> refusal_before_append("all", isr_size=1, min_isr=2)
+    'NOT_ENOUGH_REPLICAS'
+    >>> refusal_before_append(1, isr_size=1, min_isr=2) is None
+    True
     """
     return NOT_ENOUGH_REPLICAS if acks == "all" and isr_size < min_isr else None
 
 
 def needs_whole_isr(acks: str | int) -> bool:
-    """True if the answer waits for every in-sync replica, not for min.insync.replicas of them."""
+    """Return whether the response waits for the whole ISR, not only for min.insync.replicas."""
     return acks == "all"
 
 
 def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, ...]:
-    """The ISR that a leader proposes when a follower joins, in the order that it is sent in.
+    """Return the ISR that a leader proposes when a follower joins, in the order it is sent.
 
     The controller keeps that order, and ``kafka-topics.sh --describe`` shows it. Until 4.1 it is
-    that of joining. Since 4.2 the leader's is a Java set, copied on its way into Scala's mutable
-    ``HashSet``, which is walked by bucket. Source: ``Partition.prepareIsrExpand``. (Before 4.2 sets
-    of five and more were walked otherwise, which is not modelled.)
+    the joining order. Since 4.2 the leader's ISR is a Java set that is copied into Scala's mutable
+    ``HashSet`` and iterated by bucket. Source: ``Partition.prepareIsrExpand``. (Before 4.2, sets of
+    five or more were iterated differently, which is not modelled.)
+
+    Parameters
+    ----------
+    isr : tuple of int
+        Broker ids of the leader's ISR.
+    broker : int
+        Id of the broker that joins.
+    rules : Rules
+        Rules of the Kafka version.
+
+    Returns
+    -------
+    tuple of int
+        Broker ids of the proposed ISR.
+
+    See Also
+    --------
+    shrunk_isr : The ISR without followers that are out of sync.
+    may_join : Whether a follower may join.
 
     Examples
     --------
     >>> from advisor.protocol.rules.versions import rules_for
-    >>> joined((1, 9, 3), 2, rules_for("4.2"))
+    >>> expanded_isr((1, 9, 3), 2, rules_for("4.2"))
     (1, 9, 2, 3)
-    >>> joined((1, 9, 3), 2, rules_for("4.1"))
+    >>> expanded_isr((1, 9, 3), 2, rules_for("4.1"))
     (1, 9, 3, 2)
     """
     members = (*isr, broker)
-    # ``HashSet.from``: as many buckets as the members need, eight at least.
+    # ``HashSet.from``: as many buckets as the members need, at least eight.
     needed = int((len(members) + 1) / _LOAD_FACTOR)
     return (
         _hash_set_order(members, _power_of_two(max(5, needed))) if rules.isr_by_bucket else members
@@ -53,9 +98,35 @@ def expanded_isr(isr: tuple[int, ...], broker: int, rules: Rules) -> tuple[int, 
 
 
 def shrunk_isr(isr: tuple[int, ...], out_of_sync: Collection[int], rules: Rules) -> tuple[int, ...]:
-    """The ISR that a leader proposes without those that lag; in order as for `joined`.
+    """Return the ISR that a leader proposes without out-of-sync followers, in the order it is sent.
 
-    Source: ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
+    The order is as for `expanded_isr`, except for the number of buckets. Source:
+    ``Partition.prepareIsrShrink``, whose ``diff`` fills an empty set of sixteen buckets.
+
+    Parameters
+    ----------
+    isr : tuple of int
+        Broker ids of the leader's ISR.
+    out_of_sync : collection of int
+        Ids of the brokers that leave.
+    rules : Rules
+        Rules of the Kafka version.
+
+    Returns
+    -------
+    tuple of int
+        Broker ids of the proposed ISR.
+
+    See Also
+    --------
+    expanded_isr : The ISR with a follower that joins.
+    is_caught_up : Whether a follower stays in sync.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> shrunk_isr((9, 1, 3, 2), {3}, rules_for("4.2"))
+    (1, 2, 9)
     """
     members = tuple(b for b in isr if b not in out_of_sync)
     buckets = 16
@@ -69,7 +140,7 @@ def _power_of_two(least: int) -> int:
 
 
 def _hash_set_order(members: tuple[int, ...], buckets: int) -> tuple[int, ...]:
-    """As Scala's mutable ``HashSet`` walks broker ids: by bucket, and by hash in each."""
+    """Order broker ids as Scala's mutable ``HashSet`` iterates: by bucket, then by hash."""
     return tuple(sorted(members, key=lambda b: ((b ^ b >> 16) % buckets, b ^ b >> 16)))
 
 
@@ -80,7 +151,40 @@ def is_caught_up(
     last_caught_up_ms: int,
     replica_lag_time_max_ms: int,
 ) -> bool:
-    """A follower at the leader's end is in sync however long ago it fetched."""
+    """Return whether a follower stays in sync (since 0.9).
+
+    A follower at the leader's log end is in sync however long ago it fetched.
+
+    Parameters
+    ----------
+    follower_leo : int
+        Log end offset of the follower.
+    leader_leo : int
+        Log end offset of the leader.
+    now_ms : int
+        Time now, in milliseconds.
+    last_caught_up_ms : int
+        When the follower last was at the leader's log end, in milliseconds.
+    replica_lag_time_max_ms : int
+        ``replica.lag.time.max.ms``.
+
+    Returns
+    -------
+    bool
+        False if the leader removes the follower from the ISR.
+
+    See Also
+    --------
+    is_stuck_or_slow : The rule of 0.8.
+    shrunk_isr : The ISR without out-of-sync followers.
+
+    Examples
+    --------
+    >>> is_caught_up(9, 10, now_ms=40_000, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
+    True
+    >>> is_caught_up(9, 10, now_ms=40_001, last_caught_up_ms=10_000, replica_lag_time_max_ms=30_000)
+    False
+    """
     if follower_leo == leader_leo:
         return True
     return now_ms - last_caught_up_ms <= replica_lag_time_max_ms
@@ -94,7 +198,7 @@ def is_stuck_or_slow(
     replica_lag_time_max_ms: int,
     replica_lag_max_messages: int,
 ) -> bool:
-    """0.8's rule: out of sync when silent for too long, or too many records behind."""
+    """Return whether 0.8 removes a follower: silent for too long, or too many records behind."""
     silent = now_ms - last_fetch_ms > replica_lag_time_max_ms and follower_leo < leader_leo
     return silent or leader_leo - follower_leo > replica_lag_max_messages
 
@@ -102,7 +206,38 @@ def is_stuck_or_slow(
 def may_join(
     follower_leo: int, high_watermark: int, epoch_start: int, eligible: bool, rules: Rules
 ) -> bool:
-    """Whether a follower has caught up far enough to be proposed for the ISR."""
+    """Return whether a follower has caught up far enough to be proposed for the ISR.
+
+    Parameters
+    ----------
+    follower_leo : int
+        Log end offset of the follower.
+    high_watermark : int
+        High watermark of the leader.
+    epoch_start : int
+        Offset at which the leader's epoch began; checked since 2.1 (KAFKA-7128).
+    eligible : bool
+        Whether the broker is neither fenced nor stopping; checked in KRaft since 3.3 (KIP-841).
+    rules : Rules
+        Rules of the Kafka version.
+
+    Returns
+    -------
+    bool
+        Whether the leader proposes the follower.
+
+    See Also
+    --------
+    expanded_isr : The ISR that is proposed.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> may_join(2, high_watermark=1, epoch_start=5, eligible=True, rules=rules_for("2.0"))
+    True
+    >>> may_join(2, high_watermark=1, epoch_start=5, eligible=True, rules=rules_for("2.1"))
+    False
+    """
     if follower_leo < high_watermark:
         return False
     if rules.join_needs_epoch_start and follower_leo < epoch_start:
@@ -118,19 +253,44 @@ def next_high_watermark(
     min_isr: int,
     rules: Rules,
 ) -> int:
-    """The high watermark after a follower's fetch or an ISR change.
+    """Return the high watermark after a follower's fetch or an ISR change.
+
+    Since 3.7 it does not advance while the ISR is below min ISR, whatever the producer's acks.
 
     Parameters
     ----------
     current : int
-        The high watermark now; it never goes back while a leader leads.
+        The high watermark now; it never decreases under one leader.
     leader_leo : int
+        Log end offset of the leader.
     waiting_leos : iterable of int
-        Log end offsets of the other replicas that it waits for: the maximal ISR, and (since
-        0.10.2) replicas that are caught up though not yet in it.
-    isr_size, min_isr : int
-        Since 3.7 the high watermark stands still while the ISR is below min ISR, whatever acks.
+        Log end offsets of the other replicas that it waits for: the maximal ISR and, since 0.10.2,
+        caught-up replicas outside it.
+    isr_size : int
+        Members of the leader's ISR.
+    min_isr : int
+        Effective ``min.insync.replicas``.
     rules : Rules
+        Rules of the Kafka version.
+
+    Returns
+    -------
+    int
+        The high watermark, an offset.
+
+    See Also
+    --------
+    refusal_before_append : Whether acks=all is accepted at all.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.versions import rules_for
+    >>> next_high_watermark(0, 10, (8, 10), isr_size=3, min_isr=2, rules=rules_for("4.2"))
+    8
+    >>> next_high_watermark(0, 10, (), isr_size=1, min_isr=2, rules=rules_for("4.2"))
+    0
+    >>> next_high_watermark(0, 10, (), isr_size=1, min_isr=2, rules=rules_for("3.6"))
+    10
     """
     if rules.strict_min_isr and isr_size < min_isr:
         return current

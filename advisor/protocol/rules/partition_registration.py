@@ -1,4 +1,4 @@
-"""What a controller remembers of one partition."""
+"""A partition as its controller records it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A partition as its controller records it.
+    """The controller's record of one partition.
 
-    The KRaft controller keeps it as ``PartitionRegistration``; the ZooKeeper controller keeps the
-    first three and the epochs in ``/brokers/topics/T/partitions/N/state``.
+    The KRaft controller stores it as ``PartitionRegistration``; the ZooKeeper controller stores
+    leader, ISR and epochs in ``/brokers/topics/T/partitions/N/state``.
 
     Attributes
     ----------
     replicas, isr, elr, last_known_elr : tuple of int
-        Broker ids. The order of ``replicas`` is the order of preference; the others are kept as
-        they were written.
+        Broker ids. `replicas` is in order of preference; the others are in the order written.
     leader : int
-        ``NO_LEADER`` (-1) without one.
+        Broker id; ``NO_LEADER`` (-1) without a leader.
     leader_epoch, partition_epoch : int
     recovering : bool
-        The leader was elected uncleanly and has not said that it recovered (KIP-704).
+        The leader was elected uncleanly and has not reported recovery (KIP-704).
     adding, removing : tuple of int
-        Not empty while a reassignment runs.
+        Broker ids of a running reassignment, else empty.
     """
 
     replicas: Replicas
@@ -43,7 +42,7 @@ class Registration:
 
 
 def new_registration(replicas: Replicas, usable: frozenset[int]) -> Registration:
-    """A new partition: every usable replica is in sync, the first of them leads.
+    """Return a new partition's record: every active replica in sync, the first of them leader.
 
     Source: ``ReplicationControlManager.buildPartitionRegistration`` (KRaft) and
     ``PartitionStateMachine.initializeLeaderAndIsrForPartitions`` (ZooKeeper).

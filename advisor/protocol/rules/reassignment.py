@@ -1,4 +1,4 @@
-"""Moving a partition to other brokers, and calling that off.
+"""Partition reassignment and its cancellation.
 
 Sources: ``PartitionReassignmentReplicas``, ``PartitionReassignmentRevert``,
 ``ReplicationControlManager.alterPartitionReassignment`` (KRaft);
@@ -17,9 +17,9 @@ from advisor.protocol.rules.partition_registration import NO_LEADER, Registratio
 def begin(
     registration: Registration, target: Replicas, active: frozenset[int], policy: Policy
 ) -> Registration:
-    """The record while new replicas copy: the target first, then those to be removed, ascending.
+    """Start a reassignment: the target replicas first, then those to be removed, ascending.
 
-    A target that needs no copying is finished at once.
+    A target that needs no copying completes at once.
     """
     removing = tuple(sorted(set(registration.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(registration.replicas)))
@@ -45,7 +45,7 @@ def begin(
 
 
 def zookeeper_finish(registration: Registration, live: frozenset[int]) -> Registration:
-    """End a reassignment whose target replicas are all in the ISR; else the very same record."""
+    """Complete a reassignment whose target is in the ISR; otherwise return the same record."""
     if not registration.adding and not registration.removing:
         return registration
     target = tuple(r for r in registration.replicas if r not in registration.removing)
@@ -70,7 +70,7 @@ def zookeeper_finish(registration: Registration, live: frozenset[int]) -> Regist
 def cancel(
     registration: Registration, active: frozenset[int], policy: Policy
 ) -> Registration | None:
-    """Back to the replicas of before; None if only an unclean election could do that."""
+    """Restore the previous replicas; None if that needs a disabled unclean election."""
     before = tuple(r for r in registration.replicas if r not in registration.adding)
     isr = tuple(r for r in registration.isr if r not in registration.adding)
     if not isr:
@@ -106,7 +106,7 @@ def cancel(
 
 
 def clear_elr(registration: Registration) -> Registration:
-    """The record after min.insync.replicas changed: no ELR, no last known leader (KIP-966)."""
+    """Clear ELR and last known leader, as after a change of min.insync.replicas (KIP-966)."""
     if not registration.elr and not registration.last_known_elr:
         return registration
     return replace(

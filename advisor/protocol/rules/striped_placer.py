@@ -1,9 +1,9 @@
 """Kafka's striped replica placement: how a KRaft controller places a new topic's replicas.
 
 Source: ``metadata/src/main/java/org/apache/kafka/metadata/placement/StripedReplicaPlacer.java``
-(KIP-631). Brokers are grouped by rack, and a rack serves its unfenced brokers before its fenced
-ones. Each partition starts one rack further on than the one before and takes a broker from rack
-after rack. After as many partitions as there are unfenced brokers, everything is shuffled.
+(KIP-631). Brokers are grouped by rack, and a rack provides its unfenced brokers before its fenced
+ones. Each partition starts one rack further than the previous one and takes a broker from each rack
+in turn. After as many partitions as there are unfenced brokers, everything is shuffled.
 """
 
 from collections.abc import Mapping, Set
@@ -16,7 +16,7 @@ from advisor.protocol.jvm.java_random import Draws, shuffle
 
 @dataclass
 class _Ring:
-    """Brokers handed out in a circle, each at most once per epoch, one further each epoch."""
+    """Brokers provided in a circle, each at most once per epoch, rotated by one each epoch."""
 
     brokers: list[int] = field(default_factory=list)
     offset: int = 0
@@ -24,13 +24,13 @@ class _Ring:
     epoch: int = 0
 
     def prepare(self, random: Draws) -> None:
-        """Sort the brokers and draw where the circle starts; an empty ring draws nothing."""
+        """Sort the brokers and draw the start of the circle; an empty ring draws nothing."""
         if self.brokers:
             self.brokers.sort()
             self.offset = random.next_int(len(self.brokers))
 
     def take(self, epoch: int) -> int | None:
-        """Return the next broker, or None when all were taken in this epoch."""
+        """Return the next broker, or None if all were taken in this epoch."""
         size = len(self.brokers)
         if size == 0:
             return None
@@ -57,7 +57,7 @@ class _Rack:
 
 
 def _group_by_rack(brokers: Mapping[int, str | None], fenced: frozenset[int]) -> list[_Rack]:
-    """Group the brokers by rack; racks in the order in which they are first met."""
+    """Group the brokers by rack; racks in order of first appearance."""
     racks: dict[str | None, _Rack] = {}
     for broker, name in brokers.items():
         rack = racks.setdefault(name, _Rack(name))
@@ -66,12 +66,12 @@ def _group_by_rack(brokers: Mapping[int, str | None], fenced: frozenset[int]) ->
 
 
 def _sorting_key(rack: _Rack) -> tuple[bool, tuple[int, ...]]:
-    """Sort the brokers without a rack first, then the names as Java compares strings."""
+    """Sort brokers without a rack first, then rack names as Java compares strings."""
     return (rack.name is not None, utf16_units(rack.name or ""))
 
 
 def _replicas(racks: list[_Rack], replication_factor: int, epoch: int) -> list[int]:
-    """Take one partition's replicas, walking `racks` in the order given."""
+    """Take one partition's replicas, visiting `racks` in the given order."""
     leader = home = None
     for home in racks:
         leader = home.unfenced.take(epoch)
@@ -79,8 +79,8 @@ def _replicas(racks: list[_Rack], replication_factor: int, epoch: int) -> list[i
             break
     assert leader is not None
     replicas = [leader]
-    # The leader's rack is passed over once, so that every other rack has its turn before it.
-    # The walk ends: the rings that served the last partition are full again in a new epoch.
+    # The leader's rack is skipped once, so that every other rack is used before it.
+    # This terminates: the rings used for the last partition are full again in a new epoch.
     others = [rack for rack in racks if rack is not home]
     while len(replicas) < replication_factor:
         for rack in others:
@@ -105,14 +105,14 @@ def place_striped(
     Parameters
     ----------
     brokers : mapping of int to str or None
-        Rack of each registered broker that is not in controlled shutdown, in the order in
-        which the controller meets them. The order matters only for racks whose names fall
-        into the same bucket of Java's hash table.
+        Rack of each registered broker that is not in controlled shutdown, in the order in which the
+        controller iterates them. The order matters only for racks whose names fall into one bucket
+        of Java's hash table.
     partitions, replication_factor : int
     random : Draws
-        Source of the draws; it is left where the placement stopped.
+        Source of the draws; its state advances.
     fenced : frozenset of int
-        Brokers that may get replicas only when the others do not suffice.
+        Brokers that get replicas only if the others do not suffice.
 
     Returns
     -------
@@ -122,12 +122,12 @@ def place_striped(
     Raises
     ------
     InputError
-        In Kafka's words, when a number is not positive, every broker is fenced or there are
-        too few brokers (its InvalidReplicationFactorException, InvalidPartitionsException).
+        In Kafka's words, if a number is not positive, every broker is fenced or there are too few
+        brokers (its InvalidReplicationFactorException, InvalidPartitionsException).
     """
     _check_request(brokers.keys(), fenced, partitions, replication_factor)
     grouped = _group_by_rack(brokers, fenced)
-    # Java walks its hash map both to draw the offsets and to shuffle, but sorts for the walk.
+    # Java iterates its hash map to draw the offsets and to shuffle, but sorts for placement.
     hash_ordered = [
         grouped[i] for i in hash_map_order(optional_string_hash(rack.name) for rack in grouped)
     ]
@@ -161,7 +161,7 @@ def _shuffle(racks: list[_Rack], hash_ordered: list[_Rack], random: Draws) -> No
 def _check_request(
     brokers: Set[int], fenced: frozenset[int], partitions: int, replication_factor: int
 ) -> None:
-    """Refuse what the controller refuses, in its words and its order."""
+    """Reject what the controller rejects, in its words and its order."""
     if replication_factor <= 0:
         raise InputError(
             f"Invalid replication factor {replication_factor}: "

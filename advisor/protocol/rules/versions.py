@@ -1,10 +1,10 @@
-"""What changed between Kafka versions: the defaults and the replication rules, in one place.
+"""Defaults and replication rules of every Kafka version, in one place.
 
-Facts were read in the ``ConfigDef``s and sources of apache/kafka at the tags 0.8.0 to 4.3.1; the
-table names the KIP or ticket of each change. 4.4.0 came without sources: its class files were
-compared with those of 4.3.1 (controller, placement, ``Partition``, fetcher, epoch cache, producer)
-and its controller driven through the same walks. After 4.2 one rule changes, the end of a
-reassignment (4.3); 4.4 changes none, and neither changes a default.
+Read in the ``ConfigDef``s and sources of apache/kafka at the tags 0.8.0 to 4.3.1; the KIP or ticket
+of each change is named. 4.4.0 was released without sources: its class files were compared with
+those of 4.3.1 (controller, placement, ``Partition``, fetcher, epoch cache, producer) and its
+controller was checked on the same recorded walks. After 4.2 one rule changes, the end of a
+reassignment (4.3); 4.4 changes no rule, and neither changes a default.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ DEFAULTS: dict[str, tuple[tuple[str, object], ...]] = {
 
 
 def parse_version(text: str) -> Version:
-    """Read a Kafka version such as ``"4.4"``, ``"3.9.1"`` or ``"0.8.2"``.
+    """Parse a Kafka version such as ``"4.4"``, ``"3.9.1"`` or ``"0.8.2"``.
 
     Raises
     ------
     ConfigError
-        If the text is no version, or older than 0.8.0, where replication began.
+        If the text is not a version, or is older than 0.8.0, which introduced replication.
     """
     text = text if isinstance(text, str) else shown(text)
     match = re.fullmatch(r"\s*v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?[\w.-]*\s*", text)
@@ -72,7 +72,7 @@ def parse_version(text: str) -> Version:
 
 
 def default(option: str, kafka_version: str) -> object:
-    """Kafka's own default of an option at a version; None where the option does not exist."""
+    """Return Kafka's default of an option at a version; None if the option does not exist."""
     return _default_at(option, parse_version(kafka_version))
 
 
@@ -87,67 +87,67 @@ def _default_at(option: str, version: Version) -> object:
 
 @dataclass(frozen=True)
 class Rules:
-    """Every difference between versions that replication depends on.
+    """The replication rules that differ between versions and controllers.
 
     Attributes
     ----------
     mode : {"kraft", "zookeeper"}
-        Which controller decides.
+        The controller.
     eligible_leader_replicas : bool
         KIP-966 is on (KRaft, 4.0 and newer).
     unclean_only : bool
-        0.8.0 and 0.8.1 knew no clean-only election: any live replica may lead.
+        Elections are always unclean: any live replica may lead (0.8.0 and 0.8.1).
     elect_in_isr_order : bool
-        0.8.0 took the first live member of the ISR, not of the assignment.
+        The first live ISR member leads, in ISR order instead of assignment order (0.8.0).
     min_isr_supported : bool
         ``min.insync.replicas`` exists (0.8.2).
     min_isr_capped : bool
         The effective value is min(min.insync.replicas, replication factor) (KAFKA-15583, 3.7).
     strict_min_isr : bool
-        The high watermark stands still while the ISR is below min ISR (KAFKA-15583, 3.7).
+        The high watermark does not advance while the ISR is below min ISR (KAFKA-15583, 3.7).
     last_known_leader_must_be_active : bool
-        KAFKA-19522 (4.1).
+        The last known leader is elected only if active (KAFKA-19522, 4.1).
     epoch_bump_on_isr_shrink : bool
         The controller raises the leader epoch when the ISR shrinks (ZooKeeper; KRaft before
         metadata version 3.6-IV0, KAFKA-15021).
     leader_recovery_state : bool
-        KIP-704 (3.2).
+        An unclean leader is marked as recovering (KIP-704, 3.2).
     lag_max_messages : bool
         ``replica.lag.max.messages`` exists (before 0.9, KAFKA-1546).
     join_needs_epoch_start : bool
         A follower joins the ISR only at or past the leader's epoch start (KAFKA-7128, 2.1).
     maximal_isr : bool
-        The high watermark waits for replicas whose ISR change is still pending (KIP-497, 2.7).
+        The high watermark waits for replicas whose ISR change is pending (KIP-497, 2.7).
     join_refuses_fenced : bool
-        KIP-841 (3.3, KRaft).
+        Fenced or stopping brokers cannot join the ISR (KIP-841, KRaft, 3.3).
     broker_epoch_in_alter_partition : bool
-        KIP-903 (3.5).
+        ISR proposals carry broker epochs (KIP-903, 3.5).
     truncation : {"high_watermark", "epoch", "epoch_divergence"}
         How a follower truncates: to its high watermark (before 0.11), by one epoch answer
         (KIP-101), to the largest common epoch (KIP-279, 2.0).
     truncate_on_fetch : bool
-        The divergence comes with the fetch answer (KIP-595 style fetch, 2.7).
+        The fetch response carries the diverging epoch (as in KIP-595, 2.7).
     fence_fetch_by_epoch : bool
-        KIP-320 (2.1).
+        A leader rejects fetches of another leader epoch (KIP-320, 2.1).
     epoch_at_become_leader : bool
-        A leader writes its epoch's start at once, not with its first record (KAFKA-7415, 2.1).
+        A leader caches its epoch's start at once, not with its first record (KAFKA-7415, 2.1).
     reassignment_waits_for : {"added", "target", "added_unless_fewer"}
-        Who must be in the ISR before the old replicas go: those that are added (before 3.8), the
-        whole target (KAFKA-15665, 3.8), or those that are added and, where the target is smaller
-        than what it replaces, the whole target (KAFKA-19975, 4.3).
+        Replicas that must be in the ISR before the old ones are removed: the added ones (before
+        3.8), the whole target (KAFKA-15665, 3.8), or the added ones and, if more are removed than
+        added, the whole target (KAFKA-19975, 4.3).
     high_watermark_waits_for_caught_up : bool
         The high watermark also waits for caught-up followers outside the ISR (KAFKA-4485, 0.10.2).
     high_watermark_ignores_dead : bool
-        ... unless the broker is fenced or dead (KIP-841, 3.3).
+        It does not wait for such a follower if its broker is fenced or stopping (KIP-841, 3.3).
     truncate_on_every_epoch : bool
-        A follower also truncates when only the epoch is new, not the leader (KAFKA-7164, 2.0.1).
+        A follower also truncates when only the epoch changes, not the leader (KAFKA-7164, 2.0.1).
     registration_fences : bool
         A registration is handled as if the broker had just been fenced (KRaft, 4.0).
     sweeps_for_unclean_election : bool
-        Leaderless partitions are looked at every ``unclean.leader.election.interval.ms`` (KRaft,
-        3.9).
+        The controller checks leaderless partitions every
+        ``unclean.leader.election.interval.ms`` (KRaft, 3.9).
     isr_by_bucket : bool
-        A leader proposes an ISR in the order of a hash set, not of joining (4.2).
+        A leader proposes an ISR in hash-set order instead of joining order (4.2).
     """
 
     mode: str
@@ -178,7 +178,7 @@ class Rules:
     isr_by_bucket: bool
 
     def __hash__(self) -> int:
-        # A few fields tell most versions apart; to hash all takes longer than what is looked up.
+        # A few fields distinguish most versions; hashing all costs more than the lookup.
         few = (self.mode, self.eligible_leader_replicas, self.strict_min_isr, self.isr_by_bucket)
         return hash(few)
 
@@ -187,12 +187,38 @@ class Rules:
 def rules_for(
     kafka_version: str, mode: str | None = None, eligible_leader_replicas: bool | None = None
 ) -> Rules:
-    """The rules of one Kafka version under one controller.
+    """Return the replication rules of a Kafka version.
+
+    Parameters
+    ----------
+    kafka_version : str
+        Version such as ``"4.2"``.
+    mode : {"kraft", "zookeeper"}, optional
+        The controller; by default that of a new cluster of the version.
+    eligible_leader_replicas : bool, optional
+        KIP-966; by default as in a new cluster of the version.
+
+    Returns
+    -------
+    Rules
+        The rules; the same object for the same arguments.
 
     Raises
     ------
     ConfigError
-        If that version has no such controller, or no eligible leader replicas.
+        If the version does not have that controller or eligible leader replicas.
+
+    See Also
+    --------
+    advisor.Config : Settings; `Config.rules` are the rules of its version.
+    default : Kafka's default of one option.
+
+    Examples
+    --------
+    >>> rules_for("3.6").strict_min_isr, rules_for("3.7").strict_min_isr
+    (False, True)
+    >>> rules_for("3.9", "zookeeper").epoch_bump_on_isr_shrink
+    True
     """
     version = parse_version(kafka_version)
     chosen = mode if mode is not None else str(_default_at("mode", version))
