@@ -11,7 +11,13 @@ from typing import Any
 
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, SetLosses, any_loss
-from advisor.reliability.common_cause.placement import Brokers, Placement, Replicas, place
+from advisor.reliability.common_cause.placement import (
+    Brokers,
+    Exchangeable,
+    Placement,
+    Replicas,
+    place,
+)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.transition_rates import rate_per_hour
 from advisor.reliability.measures.replica_set import SetMeasures, measure
@@ -80,21 +86,23 @@ def _evaluate(
     precision: float = EXACT,
     like: FailureModel | None = None,
 ) -> Reliability:
-    ordered = bool(config.unclean_leader_election_enable)
-    # Replicas that fail together lose together, whoever leads; those who lag are told apart later.
-    alike = where.alike(ordered, apart=False)
-    counts = {pattern: found.partitions for pattern, found in alike.items()}
-    sets = sum(found.sets for found in alike.values())
-    lists = sum(found.lists for found in alike.values())
+    unclean = config.unclean_leader_election_enable
+    exchangeable = Exchangeable.NONE if unclean else Exchangeable.FOLLOWERS
+    classes = where.replica_set_classes(exchangeable)
+    counts = {pattern: found.partitions for pattern, found in classes.items()}
+    sets = sum(found.sets for found in classes.values())
+    lists = sum(found.lists for found in classes.values())
     asked = (config, model, load, where.brokers, precision, like, where.brokers_per_rack)
-    solved = {pattern: measure(pattern, *asked) for pattern in alike}
+    solved = {pattern: measure(pattern, *asked) for pattern in classes}
 
     strikes = tuple(
         (name, rate_per_hour(name, config, model, load, where.brokers) * HOURS_PER_YEAR)
         for name in model.mechanisms
     )
     lost = tuple((pattern, found.losses) for pattern, found in solved.items())
-    first, first_loss_upper = _first_losses(where, ordered, config.acks != "all", strikes, lost)
+    first, first_loss_upper = _first_losses(
+        where, exchangeable, config.acks != "all", strikes, lost
+    )
     causes = _causes(solved, counts)
     _split_probability(causes, first.probability)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
@@ -139,7 +147,7 @@ def _evaluate(
 @lru_cache(maxsize=4)
 def _first_losses(
     where: Placement,
-    ordered: bool,
+    exchangeable: Exchangeable,
     tails: bool,
     strikes_per_year: tuple[tuple[str, float], ...],
     lost: tuple[tuple[tuple[int, ...], tuple[SetLosses, SetLosses]], ...],
@@ -149,20 +157,18 @@ def _first_losses(
     Parameters
     ----------
     where : Placement
-    ordered : bool
-        See `Placement.pattern`.
+    exchangeable : Exchangeable
     tails : bool
         Records are acknowledged that only the leader has, and are its own.
     strikes_per_year : tuple of (mechanism, float)
     lost : tuple of (pattern, (SetLosses, SetLosses))
     """
-    alike, met = where.alike(ordered, apart=False), where.coincident_sets(ordered)
-    led = (KAFKA_TAILS, where.alike(ordered, True, KAFKA_TAILS.leaders)) if tails else None
     strikes = dict(strikes_per_year)
+    kept = KAFKA_TAILS if tails else None
 
     def first(began_together: bool) -> AnyLoss:
         losses = {pattern: both[began_together] for pattern, both in lost}
-        return any_loss(losses, lambda name: strikes.get(name, 0.0), alike, met, led, ordered)
+        return any_loss(losses, lambda name: strikes.get(name, 0.0), where, exchangeable, kept)
 
     found = first(False)
     if all(one is other for _, (one, other) in lost):

@@ -20,7 +20,7 @@ from advisor.reliability.chain.state_selection import (
     part_of,
     select_states,
 )
-from advisor.reliability.common_cause.outage_class import OutageClasses, weaknesses
+from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
@@ -109,9 +109,12 @@ class Structure:
     election_risks: NDArray[np.float64]
 
     @cached_property
-    def weaknesses(self) -> tuple[OutageClasses, OutageClasses]:
-        """How weak states are; second, if spells that began together end together."""
-        return weaknesses(self.own, self.racks, False), weaknesses(self.own, self.racks, True)
+    def outage_classes(self) -> tuple[OutageClasses, OutageClasses]:
+        """Outage class of each state; second, if outages that began together end together."""
+        return (
+            outage_classes(self.own, self.racks, began_together=False),
+            outage_classes(self.own, self.racks, began_together=True),
+        )
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
         """For how long after a transition what was written last is not on disk yet.

@@ -1,1 +1,10 @@
-"""To be described."""
+"""Common-cause failure: how often any of many replica sets loses, given each set's losses.
+
+In: a `Placement` of partitions and, for every rack pattern in it, the `SetLosses` of one set.
+Out: `AnyLoss`, the first loss over all sets. Open `first_loss` first. The numbers flow so:
+
+1. `placement.place` groups partitions by replicas; `replica_set_classes` groups sets by pattern.
+2. `outage_class` splits a solved chain's loss rates by mechanism and by who else is out.
+3. `coincidence` numbers the events in which sets share both, so that each is counted once.
+4. `first_loss.any_loss` combines the joint survival per event and site. `copysets` stands alone.
+"""

@@ -1,4 +1,4 @@
-"""Which sets of a placement are as weak at the same time, and struck by the same failure."""
+"""Which replica sets are in the same outage class, and struck by the same event, at once."""
 
 from __future__ import annotations
 
@@ -8,245 +8,245 @@ from itertools import chain, combinations, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from advisor.reliability.common_cause.outage_class import (
-    BROKER_BACK,
-    RACK_BACK,
+    BROKER_REPAIR,
+    RACK_REPAIR,
     OutageClass,
     RackOutage,
 )
-from advisor.reliability.solver.generator import IntArray
+from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
 
-Vector = NDArray[np.float64]
 
-
-class Case(NamedTuple):
-    """One way in which a set can be as weak as that, and be struck, or have somebody back.
+class Occurrence(NamedTuple):
+    """One way in which an event can find a set in an outage class, by the set's slots.
 
     Attributes
     ----------
     site : int or None
-        Slot of the broker that is struck or back, or of a broker in the rack that is; None: the
-        cluster.
-    alone : tuple of int
-        Slots away by themselves.
-    away : tuple of int
-        A slot in each rack that is away.
-    left : tuple of int
-        Slots at hand that nothing happens to.
+        Slot of the broker that fails or returns, or one slot of the rack that does; None for the
+        whole cluster.
+    brokers_out : tuple of int
+        Slots whose own broker is out.
+    racks_out : tuple of int
+        One slot in each rack that is out.
+    unaffected : tuple of int
+        Slots in service that the event does not strike.
     lagging : tuple of int
-        Slots that do not lead.
+        Slots that lag, so do not lead.
     """
 
     site: int | None
-    alone: tuple[int, ...]
-    away: tuple[int, ...]
-    left: tuple[int, ...]
+    brokers_out: tuple[int, ...]
+    racks_out: tuple[int, ...]
+    unaffected: tuple[int, ...]
     lagging: tuple[int, ...] = ()
 
 
-def cases(sizes: tuple[int, ...], weakness: OutageClass, scope: str) -> list[Case]:
-    """All of them, for a set whose slots are sorted by rack, the fullest first.
+def occurrences(sizes: tuple[int, ...], outage_class: OutageClass, scope: str) -> list[Occurrence]:
+    """Every way to meet an outage class and an event, for slots sorted by rack, fullest first.
 
     Parameters
     ----------
     sizes : tuple of int
         Replicas in each rack, descending.
-    weakness : Weakness
+    outage_class : OutageClass
     scope : str
-        Of what happens: one of SCOPES, BROKER_BACK or RACK_BACK.
+        Of the event: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
-    found: list[Case] = []
-    for order in sorted(set(permutations(weakness))):
+    found: list[Occurrence] = []
+    for order in sorted(set(permutations(outage_class))):
         if tuple(rack.size for rack in order) != sizes:
             continue
-        choices = [_alone(s, rack) for s, rack in zip(slots, order, strict=True)]
-        away = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.away)
+        choices = [_brokers_out(s, rack) for s, rack in zip(slots, order, strict=True)]
+        racks_out = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.rack_out)
         for chosen in product(*choices):
-            alone, lagging = (
-                tuple(chain.from_iterable(some)) for some in zip(*chosen, strict=True)
-            )
-            at_hand = [
-                tuple(slot for slot in s if slot not in alone and not rack.away)
+            out, lagging = (tuple(chain.from_iterable(some)) for some in zip(*chosen, strict=True))
+            in_service = [
+                tuple(slot for slot in s if slot not in out and not rack.rack_out)
                 for s, rack in zip(slots, order, strict=True)
             ]
             found += [
-                case._replace(lagging=lagging) for case in _struck(at_hand, alone, away, scope)
+                one._replace(lagging=lagging) for one in _at(in_service, out, racks_out, scope)
             ]
     return found
 
 
-def _alone(
+def _brokers_out(
     slots: Sequence[int], rack: RackOutage
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Who of a rack may be away by themselves, and who of them may lag."""
-    for alone in combinations(slots, rack.alone):
-        for lagging in combinations(alone, rack.lagging):
-            yield alone, lagging
+    """Choices of the slots whose broker is out, and of those among them that lag."""
+    for out in combinations(slots, rack.brokers_out):
+        for lagging in combinations(out, rack.lagging):
+            yield out, lagging
 
 
-def _struck(
-    at_hand: list[tuple[int, ...]], alone: tuple[int, ...], away: tuple[int, ...], scope: str
-) -> Iterator[Case]:
-    """Whoever is at hand, else those away by themselves, else racks that are away.
+def _at(
+    in_service: list[tuple[int, ...]],
+    out: tuple[int, ...],
+    racks_out: tuple[int, ...],
+    scope: str,
+) -> Iterator[Occurrence]:
+    """Sites of the event: what is in service, else brokers that are out, else racks that are.
 
-    Those who are back were away, by themselves or as a rack.
+    A repair brings back what was out.
     """
-    every = tuple(slot for slots in at_hand for slot in slots)
-    if scope in (BROKER_BACK, RACK_BACK):
-        for site in (away or alone) if scope == RACK_BACK else (alone or away):
-            others, racks = (tuple(s for s in slots if s != site) for slots in (alone, away))
-            yield Case(site, others, racks, every)
+    every = tuple(slot for slots in in_service for slot in slots)
+    if scope in (BROKER_REPAIR, RACK_REPAIR):
+        for site in (racks_out or out) if scope == RACK_REPAIR else (out or racks_out):
+            others, racks = (tuple(s for s in slots if s != site) for slots in (out, racks_out))
+            yield Occurrence(site, others, racks, every)
     elif scope == "cluster":
-        yield Case(None, alone, away, ())
+        yield Occurrence(None, out, racks_out, ())
     elif scope == "rack" and every:
-        for slots in at_hand:
+        for slots in in_service:
             if slots:
-                left = tuple(slot for slot in every if slot not in slots)
-                yield Case(slots[0], alone, away, left)
+                unaffected = tuple(slot for slot in every if slot not in slots)
+                yield Occurrence(slots[0], out, racks_out, unaffected)
     else:
-        for site in every or alone or away:
-            others = tuple(slot for slot in alone if slot != site)
-            yield Case(site, others, away, tuple(slot for slot in every if slot != site))
+        for site in every or out or racks_out:
+            others = tuple(slot for slot in out if slot != site)
+            unaffected = tuple(slot for slot in every if slot != site)
+            yield Occurrence(site, others, racks_out, unaffected)
 
 
 class _Members(NamedTuple):
-    """The sets of one pattern, a row for each that leads one; slots by racks, the fullest first.
+    """The sets of one rack pattern, slots sorted by rack, fullest first.
 
     Attributes
     ----------
     brokers, racks : arrays of int, shape (rows, replicas)
-    leads : array of int, shape (rows,)
-        Slot of the preferred leader; -1 where any may lead.
+        A row for each pair of set and preferred leader.
+    leader : array of int, shape (rows,)
+        Slot of the preferred leader; -1 where any replica may lead.
     once : array of int, shape (sets,)
-        A row of each set.
+        One row of each set.
     """
 
     brokers: IntArray
     racks: IntArray
-    leads: IntArray
+    leader: IntArray
     once: IntArray
 
 
 class CoincidentSets:
-    """Which sets of a placement are as weak at once, and struck at once; each event once.
+    """Events in which sets of a placement are in one outage class and struck at once.
 
     Parameters
     ----------
     sets : mapping of pattern to sequence of replicas
-        Distinct sets, whose racks are filled alike.
+        Distinct sets, whose racks hold equal numbers of replicas. A set is repeated for each of
+        its preferred leaders.
     rack_of : mapping of int to Hashable
-    led : bool
-        The first replica of each leads, and a set is named for each of its leaders; otherwise any
-        may.
+    preferred_leader : bool
+        The first replica of each list leads; otherwise any may.
     """
 
     def __init__(
         self,
         sets: Mapping[tuple[int, ...], Sequence[tuple[int, ...]]],
         rack_of: Mapping[int, Hashable],
-        led: bool,
+        preferred_leader: bool,
     ) -> None:
         names = sorted(set(rack_of.values()), key=str)
-        self._numbers = {rack: number for number, rack in enumerate(names)}
-        self._rack_of, self._led = rack_of, led
-        self._sets = {pattern: self._sorted(members) for pattern, members in sets.items()}
+        self._rack_numbers = {rack: number for number, rack in enumerate(names)}
+        self._rack_of, self._preferred_leader = rack_of, preferred_leader
+        self._members = {pattern: self._sorted(lists) for pattern, lists in sets.items()}
+        # Per scope: number of each distinct event, and their sites in that order.
         self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
-        nobody = np.zeros(0, dtype=np.int64)
-        self._sites: dict[str, IntArray] = defaultdict(lambda: nobody)
-        self._known: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
+        self._sites: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
+        self._cache: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
 
-    def _sorted(self, members: Sequence[tuple[int, ...]]) -> _Members:
-        brokers, racks, leads = [], [], []
+    def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
+        brokers, racks, leader = [], [], []
         once: dict[tuple[int, ...], int] = {}
-        for row, replicas in enumerate(members):
-            where = [self._numbers[self._rack_of[broker]] for broker in replicas]
+        for row, replicas in enumerate(lists):
+            where = [self._rack_numbers[self._rack_of[broker]] for broker in replicas]
             order = sorted(zip(where, replicas, strict=True), key=lambda p: (-where.count(p[0]), p))
             racks.append([rack for rack, _ in order])
             slots = tuple(broker for _, broker in order)
             brokers.append(slots)
-            leads.append(slots.index(replicas[0]) if self._led else -1)
+            leader.append(slots.index(replicas[0]) if self._preferred_leader else -1)
             once.setdefault(slots, row)
-        tables = (brokers, racks, leads, list(once.values()))
+        tables = (brokers, racks, leader, list(once.values()))
         return _Members(*[np.array(table, dtype=np.int64) for table in tables])
 
     def sites(self, scope: str) -> IntArray:
-        """Where each known event strikes, by their numbers: a broker, a rack, -1 the cluster."""
-        known = self._sites[scope]
-        if len(known) < len(self._events[scope]):
-            sites = [key[0] for key in self._events[scope]]
-            known = self._sites[scope] = np.array(sites, dtype=np.int64)
-        return known
+        """Site of each event so far, by event number: a broker, a rack, or -1 for the cluster."""
+        if len(self._sites[scope]) < len(self._events[scope]):
+            sites = [event[0] for event in self._events[scope]]
+            self._sites[scope] = np.array(sites, dtype=np.int64)
+        return self._sites[scope]
 
-    def met(
-        self, pattern: tuple[int, ...], scope: str, weakness: OutageClass
+    def events(
+        self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
-        """The numbers of the events in which sets meet this, and the part of a set's in each.
+        """Numbers of the events that find sets in an outage class, and a set's share in each.
 
         Parameters
         ----------
         pattern : tuple of int
         scope : str
-            Of what happens: one of SCOPES, BROKER_BACK or RACK_BACK.
-        weakness : Weakness
+            Of the events: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
+        outage_class : OutageClass
         """
-        asked = (pattern, scope, weakness)
-        if asked not in self._known:
-            self._known[asked] = self._meet(*asked)
-        return self._known[asked]
+        key = (pattern, scope, outage_class)
+        if key not in self._cache:
+            self._cache[key] = self._numbered(*key)
+        return self._cache[key]
 
-    def _meet(
-        self, pattern: tuple[int, ...], scope: str, weakness: OutageClass
+    def _numbered(
+        self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
-        members = self._sets[pattern]
-        # Who leads matters only to those who lag.
-        lags = any(rack.lagging for rack in weakness)
-        rows = np.arange(len(members.leads)) if lags else members.once
-        brokers, racks, leads = members.brokers[rows], members.racks[rows], members.leads[rows]
+        members = self._members[pattern]
+        # The leader matters only if a follower lags.
+        lags = any(rack.lagging for rack in outage_class)
+        rows = np.arange(len(members.leader)) if lags else members.once
+        brokers, racks, leader = members.brokers[rows], members.racks[rows], members.leader[rows]
         _, counts = np.unique(racks[0], return_counts=True)
-        ways = cases(tuple(sorted(counts.tolist(), reverse=True)), weakness, scope)
+        ways = occurrences(tuple(sorted(counts.tolist(), reverse=True)), outage_class, scope)
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
-        # Nobody leads from the slot that fills up.
-        meets = (lagging[:, None, :] != leads[:, None]).all(axis=2)
-        # Who was preferred may lag while another leads.
-        meets |= ~meets.any(axis=0)
-        every = _events(ways, brokers, racks, scope)[meets]
+        possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
+        # The preferred leader itself may lag while another leads.
+        possible |= ~possible.any(axis=0)
+        keys = _event_keys(ways, brokers, racks, scope)[possible]
         _, first, which = np.unique(
-            codes_of_rows(every.T + 1), return_index=True, return_inverse=True
+            codes_of_rows(keys.T + 1), return_index=True, return_inverse=True
         )
-        different = every[first]
-        part = 1.0 / meets.sum(axis=0)
-        parts = np.zeros(len(different))
-        np.maximum.at(parts, which.ravel(), np.concatenate([part[here] for here in meets]))
-        known = self._events[scope]
-        numbers = [known.setdefault(tuple(key), len(known)) for key in different.tolist()]
-        return np.array(numbers, dtype=np.int64), parts
+        distinct = keys[first]
+        share = 1.0 / possible.sum(axis=0)
+        shares = np.zeros(len(distinct))
+        np.maximum.at(shares, which.ravel(), np.concatenate([share[row] for row in possible]))
+        events = self._events[scope]
+        numbers = [events.setdefault(tuple(key), len(events)) for key in distinct.tolist()]
+        return np.array(numbers, dtype=np.int64), shares
 
 
-def _events(ways: Sequence[Case], brokers: IntArray, racks: IntArray, scope: str) -> IntArray:
-    """What tells events apart, -1 for nobody; shape (ways, rows, 1 + 3 replicas).
+def _event_keys(
+    ways: Sequence[Occurrence], brokers: IntArray, racks: IntArray, scope: str
+) -> IntArray:
+    """What distinguishes events, padded with -1; shape (ways, rows, 1 + 3 replicas).
 
-    The site; who is away; who is left; the racks that are away.
+    The site; the brokers out; the brokers unaffected; the racks out.
     """
-    nobody = np.full((len(brokers), 1), -1)
-    of_brokers, of_racks = (np.concatenate([table, nobody], axis=1) for table in (brokers, racks))
+    none = np.full((len(brokers), 1), -1)
+    of_brokers, of_racks = (np.concatenate([table, none], axis=1) for table in (brokers, racks))
     width = brokers.shape[1]
-    of_one = scope in ("broker", BROKER_BACK)
+    of_one = scope in ("broker", BROKER_REPAIR)
     site = np.array([width if way.site is None else way.site for way in ways])
     parts = [(of_brokers if of_one else of_racks)[:, site, None]]
-    for table, chosen in (
-        (of_brokers, [way.alone for way in ways]),
-        (of_brokers, [way.left for way in ways]),
-        (of_racks, [way.away for way in ways]),
+    for table, slots in (
+        (of_brokers, [way.brokers_out for way in ways]),
+        (of_brokers, [way.unaffected for way in ways]),
+        (of_racks, [way.racks_out for way in ways]),
     ):
-        parts.append(np.sort(table[:, _padded(chosen, width)], axis=2))
+        parts.append(np.sort(table[:, _padded(slots, width)], axis=2))
     return np.concatenate(parts, axis=2).swapaxes(0, 1)
 
 
 def _padded(slots: Sequence[tuple[int, ...]], width: int) -> IntArray:
-    """Tuples of slots as rows of equal length, filled up with ``width``."""
+    """Tuples of slots as rows of equal length, padded with ``width``, which is no slot."""
     return np.array([some + (width,) * (width - len(some)) for some in slots])

@@ -1,116 +1,194 @@
-"""To be described."""
+"""Outage classes: which replicas of a set are out when it loses, and how often it loses so.
+
+A replica set loses when an event (a failure, or a repair that brings back a stale replica) finds
+other replicas out. If those are out because their racks are, every set in these racks is exposed
+at the same time and loses in the same event. If their brokers are out, every set on them is.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from advisor.reliability.failures import fault_processes
-from advisor.reliability.solver.generator import IntArray
-from advisor.reliability.statespace.state_index import place_values
+from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.statespace.flush_window import FlushWindowLosses
+from advisor.reliability.statespace.state_index import codes_of_rows
 
 
 class RackOutage(NamedTuple):
-    """What one rack's replicas of a set suffer when the set loses.
+    """State of a set's replicas in one rack at the moment of a loss.
 
     Attributes
     ----------
     size : int
         Replicas in the rack.
-    alone : int
-        Of these, away or lagging by themselves.
-    away : bool
-        The rack is away, and with it those who are not away by themselves.
+    brokers_out : int
+        Of these, out or lagging because of their own broker.
+    rack_out : bool
+        The rack is out, and with it every replica not counted in ``brokers_out``.
     lagging : int
-        Of those alone, lagging. Who leads a partition does not lag for it.
+        Of ``brokers_out``, lagging. The leader of a partition never lags for it.
     """
 
     size: int
-    alone: int
-    away: bool
+    brokers_out: int
+    rack_out: bool
     lagging: int = 0
 
 
-# The racks of a set, sorted.
 OutageClass = tuple[RackOutage, ...]
+"""The racks of a set, sorted."""
 
-# By the mechanism behind a loss, the scope of what happens then (a failure of a broker, a rack or
-# the cluster, or the return of one), and what the set was like.
+OutageClasses = tuple[list[OutageClass | None], IntArray]
+"""Distinct classes (None: no replica is out), and the index of each state's among them."""
+
 Losses = Mapping[tuple[str, str, OutageClass], float]
+"""Loss rate by mechanism, scope of the event, and outage class just before it."""
 
 SCOPES = ("broker", "rack", "cluster")
+BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
 
-BROKER_BACK, RACK_BACK = "broker back", "rack back"
-
-# The site where it is the cluster.
 CLUSTER = -1
+"""Site number of an event that strikes the whole cluster."""
 
-
-def scope_of(name: str) -> str:
-    """What a failure of this name, or of a rate's, strikes at once; what is back at an end."""
-    spell = name.removeprefix("repair ")
-    scope = spell.split(".")[0]
-    if spell != name:
-        return RACK_BACK if scope == "rack" else BROKER_BACK
-    return scope if scope in ("broker", "rack") else "cluster"
-
-
-# Spells of a whole rack. Who was destroyed, or lost power with the site, comes back by himself.
+# Outages of a whole rack. Destroyed brokers, and those that lost power with the whole site,
+# come back one by one.
 _OF_A_RACK = (fault_processes.ISOLATED, fault_processes.RACK_DARK)
-
 _CONDITIONS = range(len(fault_processes.OUTAGE_MECHANISM) + 1)
-
 _BEGAN_TOGETHER = (fault_processes.GONE, fault_processes.DARK_ALL)
 
 BEGIN_TOGETHER = ("rack.destroyed", "cluster.power")
-"""What begins spells of several brokers that end one by one."""
+"""Mechanisms whose outages begin together and end broker by broker."""
 
-# Distinct ones, and the index of each state's among them.
-OutageClasses = tuple[list[OutageClass | None], IntArray]
+# Rates at which an outage ends.
+_ENDS = re.compile(r"repair |copy$")
+# Decided for each set independently: the end of its copy, and who survives a site failure.
+_BY_CHANCE = re.compile(r"copy$|cluster\.power [^0]")
 
 
-def weaknesses(own: IntArray, racks: IntArray, began_together: bool) -> OutageClasses:
-    """How weak sets are in some states; None where nobody is away.
+def scope_of(name: str) -> str:
+    """Scope of a mechanism or rate name: what it strikes at once, or what a repair brings back."""
+    mechanism = name.removeprefix("repair ")
+    scope = mechanism.split(".")[0]
+    if mechanism != name:
+        return RACK_REPAIR if scope == "rack" else BROKER_REPAIR
+    return scope if scope in ("broker", "rack") else "cluster"
+
+
+def outage_classes(own: IntArray, racks: IntArray, began_together: bool) -> OutageClasses:
+    """Classify states by which replicas are out.
 
     Parameters
     ----------
     own, racks : arrays of int, shape (states, replicas)
-        What each slot's broker suffers, and where it stands.
+        Condition of each replica's broker, and its rack.
     began_together : bool
-        Take spells that began together, and end one by one, for a rack's.
-
-    Returns
-    -------
-    distinct : list of Weakness or None
-    number : array of int, shape (states,)
-        Index of each state's weakness.
+        Treat outages that begin together and end broker by broker as outages of a rack.
     """
     shared = (*_OF_A_RACK, *_BEGAN_TOGETHER) if began_together else _OF_A_RACK
-    away = np.array([condition in shared for condition in _CONDITIONS])
-    alone = ~away
-    alone[fault_processes.WELL] = False
+    rack_out = np.array([condition in shared for condition in _CONDITIONS])
+    broker_out = ~rack_out
+    broker_out[fault_processes.WELL] = False
     lags = own == fault_processes.LAGGING
-    # A rack in one number; those of no replica are zero.
+    # One number per rack; 0 for a rack without replicas.
     base = own.shape[1] + 1
-    numbers = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
-    for rack in range(numbers.shape[1]):
+    codes = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
+    for rack in range(codes.shape[1]):
         here = racks == rack
-        by_themselves, lagging = (here & alone[own]).sum(axis=1), (here & lags).sum(axis=1)
-        numbers[:, rack] = ((here.sum(axis=1) * base + by_themselves) * base + lagging) * 2
-        numbers[:, rack] += (here & away[own]).any(axis=1)
-    numbers.sort(axis=1)
-    codes = numbers @ place_values(2 * base**3, numbers.shape[1])
-    _, first, number = np.unique(codes, return_index=True, return_inverse=True)
-    return [_weakness(row, base) for row in numbers[first].tolist()], number.ravel()
+        out, lagging = (here & broker_out[own]).sum(axis=1), (here & lags).sum(axis=1)
+        codes[:, rack] = ((here.sum(axis=1) * base + out) * base + lagging) * 2
+        codes[:, rack] += (here & rack_out[own]).any(axis=1)
+    codes.sort(axis=1)
+    _, first, number = np.unique(codes_of_rows(codes.T), return_index=True, return_inverse=True)
+    return [_decoded(row, base) for row in codes[first].tolist()], number.ravel()
 
 
-def _weakness(numbers: Sequence[int], base: int) -> OutageClass | None:
-    found = []
-    for number in filter(None, numbers):
-        rest, away = divmod(number, 2)
+def _decoded(codes: Sequence[int], base: int) -> OutageClass | None:
+    racks = []
+    for code in filter(None, codes):
+        rest, rack_out = divmod(code, 2)
         rest, lagging = divmod(rest, base)
-        replicas, alone = divmod(rest, base)
-        found.append(RackOutage(replicas, alone, bool(away), lagging))
-    return tuple(found) if any(rack.alone or rack.away for rack in found) else None
+        racks.append(RackOutage(*divmod(rest, base), bool(rack_out), lagging))
+    return tuple(racks) if any(rack.brokers_out or rack.rack_out for rack in racks) else None
+
+
+class Chain(Protocol):
+    """The transitions of a CTMC."""
+
+    @property
+    def source(self) -> IntArray:
+        """State of each transition."""
+
+    @property
+    def target(self) -> IntArray:
+        """State it leads to."""
+
+    @property
+    def rate(self) -> IntArray:
+        """Index of its rate's name."""
+
+    @property
+    def rate_names(self) -> tuple[str, ...]:
+        """Names of rates."""
+
+    @property
+    def cuts(self) -> FlushWindowLosses:
+        """Losses by power failures within the flush window."""
+
+
+def shared_loss_rates(
+    chain: Chain,
+    classes: OutageClasses,
+    model: FailureModel,
+    rates_per_hour: Vector,
+    certain: Vector,
+    early: Vector,
+) -> Losses:
+    """Loss rates of one set that other sets may share, per hour.
+
+    Excluded are losses by the end of a copy, and by site failures that some brokers do not
+    survive: survivors and copy times are drawn for each set independently.
+
+    Parameters
+    ----------
+    chain : Chain
+    classes : OutageClasses
+        Of the chain's states.
+    model : FailureModel
+    rates_per_hour : array, shape (names,)
+    certain, early : arrays, shape (transitions,)
+        Losses per hour with a transition, and by a power failure within the flush window after it.
+    """
+    distinct, number = classes
+    states, names = len(number), chain.rate_names
+    causes = [transition_rates.causes_of(name, model) for name in names]
+    ends = np.array([bool(_ENDS.match(name)) for name in names], dtype=bool)
+    by_chance = np.array([bool(_BY_CHANCE.match(name)) for name in names], dtype=bool)
+    scope_of_name = [scope_of(name) for name in names]
+    losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
+
+    def add(scopes: Sequence[str], moves: IntArray, before: IntArray, amounts: Vector) -> None:
+        totals = np.bincount(number[before] * len(names) + chain.rate[moves], amounts)
+        for code in np.flatnonzero(totals).tolist():
+            index, name = divmod(code, len(names))
+            outage_class = distinct[index]
+            if outage_class is not None:
+                for mechanism, share in causes[name].items():
+                    losses[mechanism, scopes[name], outage_class] += share * float(totals[code])
+
+    lost = np.flatnonzero((certain > 0) & ~by_chance[chain.rate])
+    add(scope_of_name, lost, chain.source[lost], certain[lost])
+    soon = np.flatnonzero(early)
+    target = chain.target[soon]
+    whole = chain.cuts.per_hour(rates_per_hour, states)[target]
+    for scope in SCOPES:
+        kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
+        part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
+        add([scope] * len(names), soon, target, early[soon] * part / whole)
+    return dict(losses)

@@ -1,12 +1,13 @@
-"""Which brokers and racks hold the partitions whose reliability is asked for."""
+"""Which brokers and racks hold the partitions: replica sets, and the exchangeable ones."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
@@ -22,50 +23,74 @@ class Brokers(Protocol):
 
     @property
     def brokers(self) -> Mapping[int, str | None]:
-        """Broker id to rack, None where it is not known."""
+        """Rack of each broker id, None where unknown."""
+
+
+class Exchangeable(Enum):
+    """Which replicas of a list are exchangeable, given their racks.
+
+    NONE: unclean elections follow the order of the assignment. FOLLOWERS: the first replica is the
+    preferred leader. ALL: any replica may lead, as in schemes other than Kafka's.
+    """
+
+    NONE = 0
+    FOLLOWERS = 1
+    ALL = 2
+
+    def canonical(self, replicas: Replicas) -> Replicas:
+        """The representative of all replica lists that lose together."""
+        if self is Exchangeable.NONE:
+            return replicas
+        fixed = 1 if self is Exchangeable.FOLLOWERS else 0
+        return (*replicas[:fixed], *sorted(replicas[fixed:]))
 
 
 class ReplicaSetClass(NamedTuple):
-    """Replica sets of one rack pattern, which lose alike, and where they meet others.
+    """Exchangeable replica sets: those of one rack pattern, which have the same CTMC.
 
     Attributes
     ----------
     partitions : int
         On all of these sets.
     sets : int
-        Distinct sets; one that has partitions of several patterns counts where it has most.
+        Distinct sets. One whose partitions have several patterns counts where it has most.
     lists : int
-        The same, told apart by who leads, and by the whole order if it decides elections.
-    struck : mapping of (scope, int) to mapping of site to int
-        Of the sets that stand at so many sites of a scope (the brokers, the racks, the cluster),
-        how many stand at each site; partitions where each is counted by itself.
+        Distinct sets by leader as well, and by order where that decides elections.
+    exposure : mapping of (scope, int) to mapping of site to int
+        Of the sets that span so many sites of a scope (broker, rack, cluster): how many each site
+        holds. Partitions rather than sets where each partition loses on its own.
     """
 
     partitions: int
     sets: int
     lists: int
-    struck: Mapping[tuple[str, int], Mapping[Hashable, int]]
+    exposure: Mapping[tuple[str, int], Mapping[Hashable, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A topic's partitions, grouped by their replicas; equal only to itself.
+    """A topic's partitions, grouped by replica list; equal only to itself.
 
     Attributes
     ----------
     sets : tuple of (replicas, count)
-        Replica lists in assignment order and how many partitions have each.
+        Replica lists in assignment order, and how many partitions have each.
     brokers : int
-        Of the whole cluster.
+        In the whole cluster.
     rack_of : dict
-        Rack per broker; a broker whose rack is not known stands in one of its own.
+        Rack of each broker; a broker whose rack is unknown has one of its own.
     """
 
     sets: tuple[tuple[Replicas, int], ...]
     brokers: int
     rack_of: Mapping[int, str]
-    # A card is drawn many times for one placement, which has ten thousands of sets.
-    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    # One placement of tens of thousands of sets serves many draws of a card.
+    _classes: dict[tuple[Exchangeable, int | None], Mapping[tuple[int, ...], ReplicaSetClass]] = (
+        field(default_factory=dict, init=False, repr=False)
+    )
+    _coincident: dict[Exchangeable, CoincidentSets] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def partitions(self) -> int:
@@ -74,79 +99,70 @@ class Placement:
 
     @cached_property
     def brokers_per_rack(self) -> float:
-        """How many brokers stand in a partition's first rack, on average; its leaders go at once.
+        """Mean number of brokers in the rack of a partition's preferred leader.
 
-        That is where the preferred leader is.
+        If the rack fails, the leaders on all of them move at once.
         """
-        beside = Counter(self.rack_of.values())
-        there = sum(beside[self.rack_of[first]] * count for (first, *_), count in self.sets)
-        return there / self.partitions
+        brokers_in = Counter(self.rack_of.values())
+        total = sum(brokers_in[self.rack_of[first]] * count for (first, *_), count in self.sets)
+        return total / self.partitions
 
     @cached_property
-    def followers_away(self) -> Mapping[int, int]:
-        """How many partitions have so many followers in another rack than the first replica."""
+    def cross_rack_followers(self) -> Mapping[int, int]:
+        """Number of partitions by how many followers are in another rack than the leader."""
         found: Counter[int] = Counter()
         for (leader, *followers), count in self.sets:
             home = self.rack_of[leader]
             found[sum(self.rack_of[follower] != home for follower in followers)] += count
         return found
 
-    def alike(
-        self, ordered: bool, apart: bool, leaders: int | None = None, led: bool = True
+    def replica_set_classes(
+        self, exchangeable: Exchangeable = Exchangeable.FOLLOWERS, leaders: int | None = None
     ) -> Mapping[tuple[int, ...], ReplicaSetClass]:
-        """Put the sets of each rack pattern together; the same question is answered once.
+        """Group the sets by rack pattern; computed once.
 
         Parameters
         ----------
-        ordered : bool
-            As for `pattern`.
-        apart : bool
-            Sets that differ only in their order are told apart.
+        exchangeable : Exchangeable
         leaders : int, optional
-            What is lost is lost with one of so many of a set's replicas, from the first, and by
-            each partition by itself; None: with any of them, by all partitions there together.
-        led : bool
-            The first replica leads whenever it can, as with Kafka; otherwise any may.
+            Count what each partition loses on its own, with its leader: one of so many replicas
+            from the front of the list. None: what all partitions on a set lose together, with any
+            of their brokers.
         """
-        key = (ordered, apart, leaders, led)
-        if key not in self._known:
-            self._known[key] = self._put_together(*key)
-        known: Mapping[tuple[int, ...], ReplicaSetClass] = self._known[key]
-        return known
+        key = (exchangeable, leaders)
+        if key not in self._classes:
+            self._classes[key] = self._grouped(*key)
+        return self._classes[key]
 
-    def coincident_sets(self, ordered: bool, led: bool = True) -> CoincidentSets:
-        """Which of its sets are weak and struck together; the same question is answered once.
-
-        Parameters
-        ----------
-        ordered, led : bool
-            As for `alike`.
-        """
-        key = ("meetings", ordered, led)
-        if key not in self._known:
-            there: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
+    def coincident_sets(self, exchangeable: Exchangeable) -> CoincidentSets:
+        """Events that strike several of the sets in one outage class; computed once."""
+        if exchangeable not in self._coincident:
+            # Coincident outages depend on the leader, never on the order of followers.
+            preferred_leader = exchangeable is not Exchangeable.ALL
+            fixed = Exchangeable.FOLLOWERS if preferred_leader else Exchangeable.ALL
+            sets: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
             for replicas, _ in self.sets:
-                pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
-                there[pattern].add(_told_apart(replicas, False, led))
-            members = {pattern: sorted(sets) for pattern, sets in there.items()}
-            self._known[key] = CoincidentSets(members, self.rack_of, led)
-        known: CoincidentSets = self._known[key]
-        return known
+                sets[self.rack_pattern(replicas, exchangeable)].add(fixed.canonical(replicas))
+            members = {pattern: sorted(lists) for pattern, lists in sets.items()}
+            found = CoincidentSets(members, self.rack_of, preferred_leader)
+            self._coincident[exchangeable] = found
+        return self._coincident[exchangeable]
 
-    def _put_together(
-        self, ordered: bool, apart: bool, leaders: int | None, led: bool
+    def _grouped(
+        self, exchangeable: Exchangeable, leaders: int | None
     ) -> dict[tuple[int, ...], ReplicaSetClass]:
         partitions: Counter[tuple[int, ...]] = Counter()
         lists: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
-        there: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
+        patterns_of: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
         for replicas, count in self.sets:
-            pattern = self.pattern(replicas, ordered) if led else self._by_size(replicas)
+            pattern = self.rack_pattern(replicas, exchangeable)
             partitions[pattern] += count
-            lists[pattern].add(_told_apart(replicas, ordered, led))
-            there[replicas if apart else tuple(sorted(replicas))][pattern] += count
+            lists[pattern].add(exchangeable.canonical(replicas))
+            together = tuple(sorted(replicas)) if leaders is None else replicas
+            patterns_of[together][pattern] += count
         members: dict[tuple[int, ...], dict[Replicas, int]] = defaultdict(dict)
-        for replicas, patterns in there.items():
-            # Those who lose together are counted once, whoever leads them.
+        for replicas, patterns in patterns_of.items():
+            # Partitions that lose together count once, whichever replica leads them.
             most = min(patterns, key=lambda pattern: (-patterns[pattern], pattern))
             members[most][replicas] = patterns.total()
         # Where there is one set only, its pattern comes first.
@@ -155,58 +171,47 @@ class Placement:
                 partitions[pattern],
                 len(members[pattern]),
                 len(lists[pattern]),
-                self._struck(members[pattern], leaders),
+                self._exposure(members[pattern], leaders),
             )
             for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
         }
 
-    def _struck(
+    def _exposure(
         self, sets: Mapping[Replicas, int], leaders: int | None
     ) -> dict[tuple[str, int], Counter[Hashable]]:
-        found: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
+        exposure: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
         for replicas, partitions in sets.items():
-            struck = replicas[:leaders]
-            racks = {self.rack_of[broker] for broker in struck}
-            for scope, sites in (("broker", struck), ("rack", racks)):
-                counter = found[scope, len(sites)]
+            exposed = replicas[:leaders]
+            racks = {self.rack_of[broker] for broker in exposed}
+            for scope, sites in (("broker", exposed), ("rack", racks)):
+                counter = exposure[scope, len(sites)]
                 for site in sites:
                     counter[site] += 1 if leaders is None else partitions
-        times = len(sets) if leaders is None else sum(sets.values())
-        found["cluster", 1][CLUSTER] = times
-        return dict(found)
+        exposure["cluster", 1][CLUSTER] = len(sets) if leaders is None else sum(sets.values())
+        return dict(exposure)
 
-    def pattern(self, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
-        """Rack numbers of a replica list.
+    def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
+        """Rack numbers of a replica list, in a canonical order unless the order matters.
 
         Parameters
         ----------
         replicas : tuple of int
-        ordered : bool
-            Keep the order of the assignment, which decides unclean elections. Otherwise the
-            leader's rack comes first, for its failure costs other measures than a follower's, and
-            the rest by size, so that like sets share one chain. That leaves out which follower
-            leads next: where racks are not equally full, a share of rate times duration.
+        exchangeable : Exchangeable
+            NONE keeps the order. FOLLOWERS puts the leader's rack first, whose failure costs other
+            measures than a follower's, and ALL the fullest; the rest follow by size, so that
+            exchangeable sets share a chain. Which follower leads next is lost thereby: where racks
+            are not equally full, an error of a share rate times duration.
         """
         racks = [self.rack_of[broker] for broker in replicas]
-        if len(set(racks)) == len(racks):
+        sizes = Counter(racks)
+        if len(sizes) == len(racks):
             return tuple(range(len(racks)))
-        if ordered:
-            names = list(dict.fromkeys(racks))
+        if exchangeable is Exchangeable.NONE:
+            names = list(sizes)
             return tuple(names.index(rack) for rack in racks)
-        return self._by_size(replicas, racks[0])
-
-    def _by_size(self, replicas: Replicas, first: str | None = None) -> tuple[int, ...]:
-        """Rack numbers with the fullest rack first, behind the one that is named."""
-        sizes = Counter(self.rack_of[broker] for broker in replicas)
+        first = racks[0] if exchangeable is Exchangeable.FOLLOWERS else None
         order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack]))
         return tuple(number for number, rack in enumerate(order) for _ in range(sizes[rack]))
-
-
-def _told_apart(replicas: Replicas, ordered: bool, led: bool) -> Replicas:
-    """The same for partitions that lose together: by the order, the leader, or who they are."""
-    if ordered:
-        return replicas
-    return (replicas[0], *sorted(replicas[1:])) if led else tuple(sorted(replicas))
 
 
 def place(
@@ -215,27 +220,50 @@ def place(
     partitions: int,
     placement: tuple[Replicas, ...] | None = None,
 ) -> Placement:
-    """Place a topic as Kafka would, or take the placement that it has.
+    """Place a new topic as Kafka would, or take the placement of an existing one.
 
     Parameters
     ----------
     cluster : Brokers
+        Broker ids and their racks.
     config : Config
-        Its replication factor, and its mode for the algorithm.
+        Gives the replication factor, and with its mode the placement algorithm.
     partitions : int
-        Ignored when ``placement`` is given.
+        Number of partitions; ignored if ``placement`` is given.
     placement : tuple of tuple of int, optional
-        Replicas of each partition.
+        Replicas of each partition, preferred leader first.
+
+    Returns
+    -------
+    Placement
+        Partitions grouped by replica list.
 
     Raises
     ------
     InputError
-        If Kafka would refuse: more replicas than brokers; or a replica on an unknown broker.
+        If Kafka would refuse: more replicas than brokers, a replica on an unknown broker, a broker
+        with two replicas, or another number of replicas than the replication factor.
+
+    See Also
+    --------
+    advisor.assign : the placement of each partition, by algorithm.
+    copysets : distinct sets of brokers, and the chance to lose one of them.
+
+    Examples
+    --------
+    >>> from advisor import Cluster, Config
+    >>> cluster = Cluster(brokers={1: "a", 2: "a", 3: "b"})
+    >>> lists = ((1, 3), (3, 1), (2, 3))
+    >>> placement = place(cluster, Config(replication_factor=2), 3, lists)
+    >>> placement.sets
+    (((1, 3), 1), ((3, 1), 1), ((2, 3), 1))
+    >>> placement.replica_set_classes()[0, 1].sets
+    2
     """
     if placement is None:
         assert config.replication_factor is not None
         brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
-        return _as_kafka_would(brokers, partitions, config.replication_factor, striped)
+        return _new_topic(brokers, partitions, config.replication_factor, striped)
     racks = _racks(cluster.brokers)
     lists = Counter(tuple(replicas) for replicas in placement)
     for replicas in lists:
@@ -251,16 +279,16 @@ def _racks(brokers: Mapping[int, str | None]) -> dict[int, str]:
 
 
 @lru_cache(maxsize=64)
-def _as_kafka_would(
+def _new_topic(
     brokers: tuple[tuple[int, str | None], ...],
     partitions: int,
     replication_factor: int,
     striped: bool,
 ) -> Placement:
-    """Many settings are asked about on one cluster; its placement stays."""
-    known = all(rack is not None for _, rack in brokers)
+    """Kafka's placement of a new topic; the settings compared on one cluster share it."""
+    rack_aware = all(rack is not None for _, rack in brokers)
     table = assign(
-        {broker: rack if known else None for broker, rack in brokers},
+        {broker: rack if rack_aware else None for broker, rack in brokers},
         partitions=partitions,
         replication_factor=replication_factor,
         algorithm="striped" if striped else "rack_alternated",

@@ -93,7 +93,7 @@ def empty_leader_share(
     asked = (config, result.model, result.load, where.brokers, where.brokers_per_rack)
     found = [
         (losses_by_start(pattern, *asked), sets.partitions)
-        for pattern, sets in where.alike(ordered=False, apart=False).items()
+        for pattern, sets in where.replica_set_classes().items()
     ]
     starts = math.fsum(losses.starts * count for losses, count in found)
     return starts / (starts + math.fsum(losses.failures * count for losses, count in found))

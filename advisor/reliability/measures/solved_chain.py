@@ -16,8 +16,12 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
 from advisor.reliability.common_cause.first_loss import SetLosses
-from advisor.reliability.common_cause.outage_class import BEGIN_TOGETHER, Losses, OutageClasses
-from advisor.reliability.common_cause.shared_losses import shared_loss_rates
+from advisor.reliability.common_cause.outage_class import (
+    BEGIN_TOGETHER,
+    Losses,
+    OutageClasses,
+    shared_loss_rates,
+)
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import ack_stalls, records_lost
@@ -46,7 +50,7 @@ class SetMeasures:
     Attributes
     ----------
     losses : (SetLosses, SetLosses)
-        Second, if spells that began together end together too; see `together.weaknesses`.
+        Second, if spells that began together end together too; see `outage_classes`.
     causes : dict of measure to dict of mechanism to float
         For all measures that are sums or shares of time; the parts add up to the measure.
     early_cuts_per_year : float
@@ -252,10 +256,10 @@ class Solution:
         first = first_passage.first_loss(self.until_loss, HOURS_PER_YEAR, self.precision)
         events = self._causes["loss_events_per_year"]
         tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
-        apart, at_once = self.chain.weaknesses
+        apart, at_once = self.chain.outage_classes
         found = SetLosses(first, events, self._together(apart), tails)
         began = any(self.model.rate_per_hour(name) > 0 for name in BEGIN_TOGETHER)
-        return found, replace(found, together=self._together(at_once)) if began else found
+        return found, replace(found, shared=self._together(at_once)) if began else found
 
     def _together(self, weak: OutageClasses) -> Losses:
         """Losses a year that other sets may have part in."""

@@ -81,7 +81,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes
-    followers, abroad = config.replication_factor - 1, where.followers_away
+    followers, abroad = config.replication_factor - 1, where.cross_rack_followers
     partitions = sum(abroad.values())
     known = all(rack is not None for rack in cluster.brokers.values())
     away = sum(number * count for number, count in abroad.items()) / partitions

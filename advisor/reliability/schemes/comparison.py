@@ -14,7 +14,7 @@ from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.rules import ASYNCHRONOUS
 from advisor.reliability.common_cause.first_loss import Tails, any_loss
-from advisor.reliability.common_cause.placement import Brokers, place
+from advisor.reliability.common_cause.placement import Brokers, Exchangeable, place
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import transition_rates, uncertainty
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
@@ -202,21 +202,19 @@ def scheme_row(
         )
     scheme = Quorums.of(name, factor)
     where = place(cluster, config, load.partitions)
-    tails = Tails(each_change=1, leaders=factor) if scheme.tail else None
-    alike = where.alike(ordered=False, apart=False, led=False)
-    led = where.alike(ordered=False, apart=True, leaders=factor, led=False)
-    counts = {pattern: sets.partitions for pattern, sets in alike.items()}
+    classes = where.replica_set_classes(Exchangeable.ALL)
+    counts = {pattern: sets.partitions for pattern, sets in classes.items()}
     asked = (config, model, load, where.brokers, where.brokers_per_rack, precision)
-    found = {pattern: measures(scheme, pattern, *asked) for pattern in alike}
+    found = {pattern: measures(scheme, pattern, *asked) for pattern in classes}
     first = any_loss(
         {pattern: measured.losses for pattern, measured in found.items()},
         lambda name: (
             transition_rates.rate_per_hour(name, config, model, load, where.brokers)
             * HOURS_PER_YEAR
         ),
-        alike,
-        where.coincident_sets(ordered=False, led=False),
-        (tails, led) if tails else None,
+        where,
+        Exchangeable.ALL,
+        Tails(per_failure=1, leaders=factor) if scheme.tail else None,
     )
 
     def over_all(measure: str) -> float:

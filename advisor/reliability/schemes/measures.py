@@ -17,8 +17,7 @@ import numpy as np
 from advisor.protocol.clients.retry_budget import retry_budget_ms
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import SetLosses
-from advisor.reliability.common_cause.outage_class import weaknesses
-from advisor.reliability.common_cause.shared_losses import shared_loss_rates
+from advisor.reliability.common_cause.outage_class import outage_classes, shared_loss_rates
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import records_lost
@@ -149,7 +148,7 @@ def measures(
     own = np.array([key[0] for key in chain.keys])
     shared = shared_loss_rates(
         chain,
-        weaknesses(own, np.broadcast_to(pattern, own.shape), began_together=False),
+        outage_classes(own, np.broadcast_to(pattern, own.shape), began_together=False),
         model,
         filled.per_hour,
         flux * chain.losses,

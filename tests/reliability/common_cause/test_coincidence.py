@@ -7,8 +7,8 @@ import math
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
-from advisor.reliability.common_cause.coincidence import Case, CoincidentSets, cases
-from advisor.reliability.common_cause.outage_class import BROKER_BACK, RACK_BACK, RackOutage
+from advisor.reliability.common_cause.coincidence import CoincidentSets, Occurrence, occurrences
+from advisor.reliability.common_cause.outage_class import BROKER_REPAIR, RACK_REPAIR, RackOutage
 from advisor.reliability.results.sampled import Estimate
 from configuration_grid import stressed
 from sampled_runs import FAR, YEAR, card, off_by, sample
@@ -28,10 +28,12 @@ SETS = tuple(
 PATTERN = (0, 0, 1)
 
 
-def meet(scope: str, *racks: RackOutage, led: bool = True) -> tuple[int, int]:
+def meet(scope: str, *racks: RackOutage, preferred_leader: bool = True) -> tuple[int, int]:
     """In how many ways one of the sets meets it, and how many events that makes for all."""
     members = {PATTERN: SETS}
-    events, parts = CoincidentSets(members, RACK_OF, led).met(PATTERN, scope, tuple(sorted(racks)))
+    events, parts = CoincidentSets(members, RACK_OF, preferred_leader).events(
+        PATTERN, scope, tuple(sorted(racks))
+    )
     (part,) = set(parts.tolist())
     return round(1 / part), len(events)
 
@@ -55,12 +57,12 @@ def meet(scope: str, *racks: RackOutage, led: bool = True) -> tuple[int, int]:
         # One of the pair, which leads or not, is struck while the other lags: that one does not.
         ("broker", (AWAY, RackOutage(2, 1, False, 1)), (1, 6)),
         # The pair's rack is back while the single one is away: by itself, or its rack.
-        (RACK_BACK, (ALONE, RackOutage(2, 0, True)), (1, 6)),
-        (RACK_BACK, (AWAY, RackOutage(2, 0, True)), (2, 2)),
+        (RACK_REPAIR, (ALONE, RackOutage(2, 0, True)), (1, 6)),
+        (RACK_REPAIR, (AWAY, RackOutage(2, 0, True)), (2, 2)),
         # The single one is back while the pair's rack is away: six brokers.
-        (BROKER_BACK, (ALONE, RackOutage(2, 0, True)), (1, 6)),
+        (BROKER_REPAIR, (ALONE, RackOutage(2, 0, True)), (1, 6)),
         # One of a pair is back while the other is at hand and the single one's rack is away.
-        (BROKER_BACK, (AWAY, RackOutage(2, 1, False)), (2, 12)),
+        (BROKER_REPAIR, (AWAY, RackOutage(2, 1, False)), (2, 12)),
     ],
 )
 def test_an_event_is_counted_once(
@@ -72,21 +74,21 @@ def test_an_event_is_counted_once(
 
 def test_who_is_left_at_hand_tells_events_apart() -> None:
     """A rack is struck with one of three racks away: the third rack's broker matters, too."""
-    found = cases((1, 1, 1), (AT_HAND, AT_HAND, AWAY), "rack")
+    found = occurrences((1, 1, 1), (AT_HAND, AT_HAND, AWAY), "rack")
     assert len(found) == 6
-    assert Case(0, (), (2,), (1,)) in found
+    assert Occurrence(0, (), (2,), (1,)) in found
 
 
 def test_who_leads_does_not_lag() -> None:
     """A pair of each other's followers: one event for each who leads, whoever may lead both."""
     met = (0, 1), "broker", (AT_HAND, RackOutage(1, 1, False, 1))
     two = {0: "a", 3: "b"}
-    for lists, led, events, part in (
+    for lists, preferred_leader, events, part in (
         (((0, 3),), True, 1, 1.0),
         (((0, 3), (3, 0)), True, 2, 1.0),
         (((0, 3),), False, 2, 0.5),
     ):
-        found, parts = CoincidentSets({(0, 1): lists}, two, led).met(*met)
+        found, parts = CoincidentSets({(0, 1): lists}, two, preferred_leader).events(*met)
         assert (len(found), set(parts.tolist())) == (events, {part})
 
 

@@ -10,7 +10,12 @@ import pytest
 
 import advisor
 from advisor.reliability.common_cause.first_loss import SetLosses, Tails, any_loss
-from advisor.reliability.common_cause.placement import Placement, Replicas, place
+from advisor.reliability.common_cause.placement import (
+    Exchangeable,
+    Placement,
+    Replicas,
+    place,
+)
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.workload import Workload
@@ -51,14 +56,14 @@ def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object
     return {where.rack_of[b] for b in replicas} if mechanism.startswith("rack") else {"all"}
 
 
-def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None) -> float:
+def set_by_set(where: Placement, exchangeable: Exchangeable, tails: Tails | None) -> float:
     """The probability of any loss in a year: each set counted at its sites, one by one."""
     lists: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
     for replicas, count in where.sets:
-        together = replicas if apart else tuple(sorted(replicas))
-        lists[together][where.pattern(replicas, ordered)] += count
+        together = replicas if tails else tuple(sorted(replicas))
+        lists[together][where.rack_pattern(replicas, exchangeable)] += count
     counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
-    chances = tails.each_change if tails else 1
+    chances = tails.per_failure if tails else 1
     nobody: dict[object, float] = {}
     alone = 0.0
     for replicas, patterns in lists.items():
@@ -80,34 +85,34 @@ def set_by_set(where: Placement, ordered: bool, apart: bool, tails: Tails | None
     return -math.expm1(-rate)
 
 
-@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("exchangeable", Exchangeable)
 @pytest.mark.parametrize("tails", [None, Tails(2, 1), Tails(1, 3)])
-def test_sets_put_together_lose_as_they_do_one_by_one(ordered: bool, tails: Tails | None) -> None:
+def test_sets_put_together_lose_as_they_do_one_by_one(
+    exchangeable: Exchangeable, tails: Tails | None
+) -> None:
     """Sixty partitions on random brokers; only the order of the sums differs.
 
     Chances of about 1e-4 that are taken from one lose four of a float's sixteen digits.
     """
     where = some_sets(60)
-    apart = ordered or tails is not None
-    alike = where.alike(ordered, apart)
-    led = (tails, where.alike(ordered, True, tails.leaders)) if tails else None
-    losses = {pattern: losses_of(pattern, tails) for pattern in alike}
-    found = any_loss(losses, STRIKES.__getitem__, alike, tails=led)
-    assert len(alike) > 1
-    assert sum(sets.partitions for sets in alike.values()) == 60
-    assert found.probability == pytest.approx(set_by_set(where, ordered, apart, tails), rel=1e-11)
+    classes = where.replica_set_classes(exchangeable)
+    losses = {pattern: losses_of(pattern, tails) for pattern in classes}
+    found = any_loss(losses, STRIKES.__getitem__, where, exchangeable, tails)
+    assert len(classes) > 1
+    assert sum(sets.partitions for sets in classes.values()) == 60
+    assert found.probability == pytest.approx(set_by_set(where, exchangeable, tails), rel=1e-11)
 
 
 def test_a_card_drawn_anew_goes_through_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """What depends on the placement alone is worked out once, however many cards are drawn."""
     asked: list[Replicas] = []
-    pattern = Placement.pattern
+    pattern = Placement.rack_pattern
 
-    def counted(self: Placement, replicas: Replicas, ordered: bool) -> tuple[int, ...]:
+    def counted(self: Placement, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         asked.append(replicas)
-        return pattern(self, replicas, ordered)
+        return pattern(self, replicas, exchangeable)
 
-    monkeypatch.setattr(Placement, "pattern", counted)
+    monkeypatch.setattr(Placement, "rack_pattern", counted)
     config = advisor.Config(replication_factor=3, min_insync_replicas=1, acks="all")
     lists = tuple(replicas for replicas, _ in some_sets(40).sets)
     result = advisor.evaluate(CLUSTER, config, CARD, Workload(), placement=lists)

@@ -30,7 +30,7 @@ STRIKES = MappingProxyType(
 )
 # Lost for certain whenever power fails.
 ALWAYS = MappingProxyType({"cluster.power": 0.1})
-TAILS = (None, KAFKA_TAILS, Tails(each_change=1, leaders=2))
+TAILS = (None, KAFKA_TAILS, Tails(per_failure=1, leaders=2))
 # Sums of a few dozen logarithms, and a share of 1 that is taken for 1 - 1e-12.
 ROUNDING = 1e-10
 
@@ -59,12 +59,9 @@ def first_of(
 ) -> AnyLoss:
     """Return the first loss of sets within a rack, and across two racks."""
     where = place(CLUSTER, PAIRS, len(sets), tuple(sets))
-    alike = where.alike(False, tails is not None)
-    led = (tails, where.alike(False, True, tails.leaders)) if tails else None
     both = zip(PATTERNS, found, shares, strict=True)
     each = {pattern: losses(per_year, share, tails) for pattern, per_year, share in both}
-    there = {pattern: each[pattern] for pattern in alike}
-    return any_loss(there, lambda mechanism: STRIKES[mechanism], alike, tails=led)
+    return any_loss(each, lambda mechanism: STRIKES[mechanism], where, tails=tails)
 
 
 def no_later(one: AnyLoss, other: AnyLoss) -> bool:

@@ -6,7 +6,7 @@ from advisor.cluster import Cluster
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import place
+from advisor.reliability.common_cause.placement import Exchangeable, place
 from advisor.reliability.workload import Workload
 
 CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
@@ -29,20 +29,20 @@ def test_placed_as_kafka_places(version, algorithm):
 def test_patterns_put_the_leaders_rack_first(replicas, pattern):
     """Without an order to keep, the fullest rack follows; with one, every replica stays."""
     found = place(CLUSTER, Config(replication_factor=len(replicas)), 1, placement=(replicas,))
-    assert found.pattern(replicas, ordered=False) == pattern
-    assert found.pattern((1, 5, 2), ordered=True) == (0, 1, 0)
+    assert found.rack_pattern(replicas, Exchangeable.FOLLOWERS) == pattern
+    assert found.rack_pattern((1, 5, 2), Exchangeable.NONE) == (0, 1, 0)
 
 
 def test_a_set_counts_once_whoever_leads_it():
     """Brokers 1, 2 and 5 lose together; led from the smaller rack they have another pattern."""
     lists = ((1, 2, 5), (5, 1, 2), (5, 2, 1), (6, 1, 2))
     found = place(CLUSTER, Config(replication_factor=3), 1, placement=lists)
-    alike = found.alike(ordered=False, apart=False)
-    counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in alike.items()}
+    classes = found.replica_set_classes()
+    counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in classes.items()}
     assert counted == {(0, 1, 1): (3, 2), (0, 0, 1): (1, 0)}
-    assert alike[0, 1, 1].struck["broker", 3] == {1: 2, 2: 2, 5: 1, 6: 1}
-    assert next(iter(alike)) == (0, 1, 1)
-    together = found.alike(ordered=False, apart=False, led=False)
+    assert classes[0, 1, 1].exposure["broker", 3] == {1: 2, 2: 2, 5: 1, 6: 1}
+    assert next(iter(classes)) == (0, 1, 1)
+    together = found.replica_set_classes(Exchangeable.ALL)
     counted = {pattern: (sets.partitions, sets.sets) for pattern, sets in together.items()}
     assert counted == {(0, 0, 1): (4, 2)}
 
@@ -51,7 +51,7 @@ def test_brokers_without_a_rack_stand_alone():
     """Two brokers of unknown rack are not taken to share one."""
     cluster = Cluster(brokers={1: None, 2: None, 3: "a"})
     found = place(cluster, Config(replication_factor=3), 1, placement=((1, 2, 3),))
-    assert found.pattern((1, 2, 3), ordered=True) == (0, 1, 2)
+    assert found.rack_pattern((1, 2, 3), Exchangeable.NONE) == (0, 1, 2)
 
 
 @pytest.mark.parametrize(
