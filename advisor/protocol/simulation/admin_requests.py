@@ -1,7 +1,7 @@
-"""What operators ask of a controller, and what leaders ask of it: topics, elections, ISR changes.
+"""Requests to the controller: topics, elections, reassignments, ISR changes.
 
 Sources: ``ReplicationControlManager`` (createTopics, electLeader, alterPartition,
-alterPartitionReassignments), ``KafkaController`` for the ZooKeeper forms; error names are Kafka's.
+alterPartitionReassignments), ``KafkaController`` for ZooKeeper; error names are Kafka's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def create_topic(state: State, request: CreateTopic) -> Outcome:
 
 
 def grow_topic(state: State, request: GrowTopic) -> Outcome:
-    """Add partitions to a topic with the settings of its first."""
+    """Add partitions to a topic, with the settings of its first one."""
     existing = [p for p in state.partitions if p.topic == request.topic]
     if not existing:
         return state, (Refused("UNKNOWN_TOPIC_OR_PARTITION"),)
@@ -76,7 +76,7 @@ def delete_topic(state: State, request: DeleteTopic) -> Outcome:
 
 
 def alter_topic(state: State, request: AlterTopic, settings: Settings) -> Outcome:
-    """Change topic settings; with ELR a new value of min.insync.replicas empties the ELR (4.0).
+    """Change topic settings; with ELR a new min.insync.replicas clears the ELR (4.0).
 
     Enabling unclean elections acts at once under ZooKeeper; KRaft waits for its next sweep.
     """
@@ -123,7 +123,7 @@ def elect(state: State, request: Elect, settings: Settings) -> Outcome:
 
 
 def write(state: State, position: int, new: Registration) -> Outcome:
-    """The controller writes one partition's record."""
+    """Write the controller's record of one partition."""
     partition = state.partitions[position]
     effects: Effects = ()
     if new.leader != partition.registration.leader:
@@ -132,7 +132,7 @@ def write(state: State, position: int, new: Registration) -> Outcome:
 
 
 def reassign(state: State, request: Reassign, settings: Settings) -> Outcome:
-    """Begin a reassignment, or call it off."""
+    """Start or cancel a reassignment."""
     position = position_of(state, request.topic, request.partition)
     partition = state.partitions[position]
     old = partition.registration
@@ -153,7 +153,7 @@ def reassign(state: State, request: Reassign, settings: Settings) -> Outcome:
 
 
 def sweep(state: State, position: int, settings: Settings) -> Outcome:
-    """KRaft's periodic unclean election for one leaderless partition."""
+    """KRaft's periodic unclean election of one leaderless partition."""
     partition = state.partitions[position]
     new = controller.elected_by_operator(
         partition.registration,
@@ -165,7 +165,7 @@ def sweep(state: State, position: int, settings: Settings) -> Outcome:
 
 
 def alter_isr(state: State, request: AlterIsr, settings: Settings) -> Outcome:
-    """The leader's proposal, put by hand: current epochs, recovered, no broker epochs."""
+    """Propose an ISR in the leader's name: current epochs, recovered, no broker epochs."""
     position = position_of(state, request.topic, request.partition)
     registration = state.partitions[position].registration
     error = refusal(
@@ -203,19 +203,19 @@ def refusal(
     broker_epochs: tuple[int, ...],
     settings: Settings,
 ) -> str | None:
-    """Why an AlterPartition request is refused, in the order in which Kafka looks; None: accepted.
+    """Return the error of an AlterPartition request, checked in Kafka's order; None if accepted.
 
     Parameters
     ----------
     state : State
-    record : Registration
-        What the controller knows.
+    registration : Registration
+        The controller's record of the partition.
     sender : int
-        The broker that takes itself for the leader.
+        Id of the broker that considers itself the leader.
     epochs : (int, int)
-        The leader and partition epoch of the request.
+        Leader epoch and partition epoch of the request.
     isr, broker_epochs : tuple of int
-        The proposal; a broker epoch of -1 is not checked.
+        The proposed ISR; a broker epoch of -1 is not checked.
     settings : Settings
     """
     leader_epoch, partition_epoch = epochs

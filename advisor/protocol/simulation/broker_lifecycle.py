@@ -1,6 +1,6 @@
-"""Brokers come and go: sessions, fencing, registration, controlled shutdown, the next controller.
+"""Broker sessions: fencing, registration, controlled shutdown, controller failover.
 
-What each change means for a partition is decided in ``controller``; this module says when.
+``rules.controller`` decides what each event changes in a partition; this module decides when.
 
 Sources: ``BrokerHeartbeatManager``, ``ClusterControlManager``, ``ReplicationControlManager``
 (KRaft, KIP-631, KIP-966); ``KafkaController.onBrokerFailure`` and ``onBrokerStartup`` (ZooKeeper).
@@ -37,7 +37,7 @@ Decision = Callable[[Registration, Partition], Registration]
 
 
 def decide(state: State, decision: Decision) -> Outcome:
-    """The controller looks at every partition and writes what the decision changes."""
+    """Apply a controller decision to every partition and write those that it changes."""
     effects: list[Effect] = []
     changed = []
     for partition in state.partitions:
@@ -55,7 +55,7 @@ def decide(state: State, decision: Decision) -> Outcome:
 def end_process(
     state: State, broker: int, clean: bool, log_after: Callable[[Log, int], Log]
 ) -> Outcome:
-    """The process of a broker is over; ``left(log, hw)`` is what remains of each log."""
+    """End a broker's process; ``log_after(log, hw)`` is what remains of each log."""
     node = broker_of(state, broker)
     silent_since_ms = state.now_ms if node.silent_since_ms is None else node.silent_since_ms
     effects: list[Effect] = []
@@ -79,14 +79,14 @@ def end_process(
 
 
 def log_after_clean_stop(log: Log, hw: int) -> Log:
-    """A clean stop writes everything, the high watermark too."""
+    """Return the log after a clean stop: everything flushed, the high watermark checkpointed."""
     return replica_log.flush(log)._replace(checkpoint=hw)
 
 
 def stop(state: State, broker: int, settings: Settings) -> Outcome:
-    """Controlled shutdown: the controller first moves what the broker leads.
+    """Start a controlled shutdown: the controller first moves the broker's leaderships.
 
-    Without a controller in reach it ends without; its logs are written all the same.
+    Without a reachable controller the broker stops at once, with its logs flushed.
     """
     node = broker_of(state, broker)
     if not (node.connected and has_controller(state) and node.session == ACTIVE):
@@ -101,16 +101,16 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def complete_shutdown(state: State, broker: int, settings: Settings) -> Outcome:
-    """The end of a controlled shutdown: the session is given back at once."""
+    """Complete a controlled shutdown; the session ends at once."""
     state, ended = end_process(state, broker, True, log_after_clean_stop)
     state, decided = expire(state, broker, settings)
     return state, (*ended, *decided)
 
 
 def expire(state: State, broker: int, settings: Settings) -> Outcome:
-    """The session of a broker is over: it is fenced, its leaderships move; once only.
+    """End a broker's session: it is fenced and its leaderships move, once.
 
-    Without a ZooKeeper controller that lives, nobody moves anything until there is one.
+    Without an active ZooKeeper controller no leadership moves until there is one.
     """
     node = broker_of(state, broker)
     if node.session == FENCED:
@@ -133,9 +133,9 @@ def expire(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def _elect_zookeeper_controller(state: State, settings: Settings) -> Outcome:
-    """The lowest broker that lives becomes the ZooKeeper controller; without any, nobody.
+    """Make the live broker with the lowest id the ZooKeeper controller, if there is one.
 
-    It takes those for live that have a session, also where that is about to end.
+    It treats every broker with a session as live, even if the session is about to expire.
     """
     active = active_brokers(state)
     candidates = [b.id for b in state.brokers if b.id in active and b.running and b.connected]
@@ -152,7 +152,7 @@ def _elect_zookeeper_controller(state: State, settings: Settings) -> Outcome:
 
 
 def register(state: State, broker: int, settings: Settings) -> Outcome:
-    """The controller accepts a new life of a broker.
+    """Accept a broker's registration.
 
     Under ZooKeeper that is the new session, and the broker is live at once. Under KRaft it stays
     fenced until it has caught up with the metadata.
@@ -174,7 +174,7 @@ def register(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def process_shutdown_report(state: State, broker: int, clean: bool, settings: Settings) -> Outcome:
-    """What a registration under KRaft says about the life before it (KIP-966)."""
+    """Apply what a KRaft registration says about the broker's last shutdown (KIP-966)."""
     others = active_brokers(state) - {broker}
 
     def on_registration(registration: Registration, partition: Partition) -> Registration:
@@ -189,9 +189,9 @@ def process_shutdown_report(state: State, broker: int, clean: bool, settings: Se
 
 
 def unfence(state: State, broker: int, settings: Settings) -> Outcome:
-    """The controller counts a broker in again; leaderless partitions may elect.
+    """Unfence a broker; leaderless partitions may elect a leader.
 
-    Of a broker that it already counts in it hears nothing new.
+    Nothing happens for a broker that is already active.
     """
     node = broker_of(state, broker)
     if node.session == ACTIVE:
@@ -201,7 +201,7 @@ def unfence(state: State, broker: int, settings: Settings) -> Outcome:
 
 
 def elect_leaderless(state: State, settings: Settings, returned: int = NO_LEADER) -> Outcome:
-    """Try an election wherever there is no leader."""
+    """Try an election for every partition without a leader."""
     active = active_brokers(state)
 
     def elect(registration: Registration, partition: Partition) -> Registration:
@@ -214,7 +214,7 @@ def elect_leaderless(state: State, settings: Settings, returned: int = NO_LEADER
 
 
 def take_over(state: State, settings: Settings) -> Outcome:
-    """The next controller acts; under KRaft every session starts anew with it."""
+    """Activate the next controller; under KRaft every session starts anew."""
     state = state._replace(controller_epoch=state.controller_epoch + 1, controller_from_ms=-1)
     if settings.kraft:
         brokers = tuple(

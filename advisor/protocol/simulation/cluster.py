@@ -1,7 +1,7 @@
-"""A cluster that runs: faults and acts are put to it, and it works until it is quiet.
+"""A running cluster: it takes events and runs until it is quiescent.
 
-It holds one immutable state and replaces it; producers live here, because their retries and
-timeouts are theirs and not the brokers'.
+It holds one immutable state and replaces it. Producers are here, since retries and timeouts are
+theirs, not the brokers'.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from advisor.protocol.simulation.step import step
 
 LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
 
-# After each command that waits, the cluster rests this long, as one reads a real one twice.
+# Quiet time after each command that waits; a real cluster is read twice in that time.
 REST_MS = 5_000
 
-# Beyond this many retries a producer is taken to go on until its delivery timeout.
+# With at least this many retries a producer retries until its delivery timeout.
 MANY_RETRIES = 1_000
 
 
@@ -39,23 +39,23 @@ class Simulation:
 
     Parameters
     ----------
-    brokers : sequence of Broker
+    brokers : tuple of Broker
     settings : Settings
     """
 
     def __init__(self, brokers: tuple[Broker, ...], settings: Settings) -> None:
-        # Of brokers that start together the lowest is taken to win the race to be controller.
+        # Of brokers that start together, the lowest id is assumed to become controller.
         first = -1 if settings.kraft else min(b.id for b in brokers)
         self.state = State(brokers, controller_broker=first)
         self.settings = settings
 
     def apply(self, event: Any) -> tuple[Effect, ...]:
-        """One event, and nothing after it."""
+        """Apply one event and no internal events after it."""
         self.state, effects = step(self.state, event, self.settings)
         return effects
 
     def settle(self, rest_ms: int = REST_MS) -> None:
-        """Run until nothing more happens by itself."""
+        """Run until no internal event remains."""
         if not self.settings.only_controller:
             self.state, _ = settle(self.state, self.settings, rest_ms)
 
@@ -64,28 +64,30 @@ class Simulation:
         self.state, _ = run_for(self.state, self.settings, milliseconds)
 
     def partition(self, topic: str, index: int) -> Partition:
-        """A partition by name; KeyError if there is none."""
+        """Return a partition by topic and number; KeyError if there is none."""
         return self.state.partitions[position_of(self.state, topic, index)]
 
     def produce(
         self, topic: str, index: int, count: int, config: Config, via: int | None = None
     ) -> str | None:
-        """Send ``count`` records and wait for the answer.
+        """Send `count` records and wait for the response.
 
         Parameters
         ----------
-        topic, index : str, int
+        topic : str
+        index : int
+            Partition number.
         count : int
         config : Config
             The producer's acks, retries and timeouts.
         via : int, optional
-            The broker that the producer takes for the leader, whatever the controller says: a
-            client on that broker's side of a broken network.
+            Broker that the producer takes for the leader, whatever the controller says: a client on
+            that broker's side of a network partition.
 
         Returns
         -------
         str or None
-            The last error when the producer gave up; None if the records were acknowledged.
+            The last error if the producer gave up; None if the records were acknowledged.
         """
         span = (self.state.next_value, self.state.next_value + count)
         producer = _Producer(self, topic, index, span, config, via)
@@ -95,7 +97,7 @@ class Simulation:
 
 
 class _Producer:
-    """One batch of one producer: attempts, backoff, and the end of its patience."""
+    """One batch of one producer: attempts, backoff, delivery timeout."""
 
     def __init__(
         self,
@@ -115,13 +117,13 @@ class _Producer:
             assert config.request_timeout_ms is not None
             assert config.retry_backoff_ms is not None
             assert config.retries is not None
-            # Before delivery.timeout.ms each attempt had its own request timeout.
+            # Without delivery.timeout.ms (before 2.1) only each attempt has a timeout.
             attempt_ms = config.request_timeout_ms + config.retry_backoff_ms
             timeout_ms = attempt_ms * (min(config.retries, MANY_RETRIES) + 1)
         self.deadline_ms = cluster.state.now_ms + timeout_ms
 
     def run(self) -> str | None:
-        """Try until acknowledged or out of retries or time; the last error, or None."""
+        """Retry until acknowledged or out of retries or time; return the last error or None."""
         assert self.config.retries is not None
         attempts = 0
         while True:
@@ -134,14 +136,14 @@ class _Producer:
                 return error
 
     def _leader(self) -> int | None:
-        """Whom the producer takes for the leader: what the controller last recorded."""
+        """Return the leader in the producer's metadata: the one the controller last recorded."""
         if self.via is not None:
             return self.via
         leader = self.cluster.partition(self.topic, self.index).registration.leader
         return None if leader == NO_LEADER else leader
 
     def _attempt(self, leader: int) -> str | None:
-        """Send once and wait for the answer, at most the request timeout."""
+        """Send once and wait for the response, at most the request timeout."""
         cluster = self.cluster
         node = broker_of(cluster.state, leader)
         assert self.config.acks is not None
@@ -161,7 +163,7 @@ class _Producer:
             )
             return NETWORK_EXCEPTION
         if not reachable:
-            # acks=0 has no answer: the producer believes what it sent.
+            # acks=0 has no response: the producer counts the records as sent.
             cluster.apply(events.RequestDropped(self.topic, self.index, self.span))
             return None
         answer = self._answer(cluster.apply(request))
@@ -176,7 +178,7 @@ class _Producer:
         return _NO_ANSWER
 
     def _wait_for_answer(self) -> str | None:
-        """Let the cluster work, one event at a time, until the answer comes."""
+        """Run the cluster, one event at a time, until the response arrives."""
         cluster = self.cluster
         assert self.config.request_timeout_ms is not None
         until_ms = min(self.deadline_ms, cluster.state.now_ms + self.config.request_timeout_ms)
@@ -194,10 +196,10 @@ class _Producer:
                 return error
 
     def _back_off(self) -> bool:
-        """Wait before the next attempt; False if there will be none.
+        """Wait before the next attempt; return False if there is none.
 
-        A cluster at rest would refuse each of hundreds of attempts alike, so a producer with
-        many retries waits until something happens, or for its deadline.
+        A quiescent cluster would reject every attempt the same way, so a producer with many retries
+        waits for the next event or for its deadline.
         """
         cluster = self.cluster
         assert self.config.retry_backoff_ms is not None

@@ -1,7 +1,7 @@
-"""What can happen to a cluster, and what is seen of it: plain data.
+"""Events that change a cluster, and their observable effects, as plain data.
 
-The first group comes from outside (faults and acts), the second is the cluster's own work, which
-``schedule`` finds enabled; ``step`` takes either.
+External events (faults, client and operator requests) come first, then the cluster's internal
+events, which ``scheduler.enabled`` generates; ``step`` takes both.
 """
 
 from __future__ import annotations
@@ -11,42 +11,42 @@ from typing import NamedTuple
 from advisor.protocol.log.replica_log import Span
 from advisor.protocol.rules.partition_registration import Replicas
 
-# ---- from outside ---------------------------------------------------------------------------
+# ---- external events ------------------------------------------------------------------------
 
 
 class Kill(NamedTuple):
-    """The process dies at once; disk and page cache survive."""
+    """The process is killed; disk and page cache survive."""
 
     broker: int
 
 
 class PowerOff(NamedTuple):
-    """The host dies: what was not flushed is gone, or all but ``keep`` records of each log."""
+    """The host loses power: the unflushed tail of each log, or all but `keep` records, is lost."""
 
     broker: int
     keep: int | None = None
 
 
 class Destroy(NamedTuple):
-    """The broker and its disk are gone."""
+    """The broker and its disk are lost."""
 
     broker: int
 
 
 class Stop(NamedTuple):
-    """Controlled shutdown."""
+    """A controlled shutdown."""
 
     broker: int
 
 
 class Start(NamedTuple):
-    """The process starts (on an empty disk if the old one was destroyed)."""
+    """The process starts, with an empty disk if the old one was destroyed."""
 
     broker: int
 
 
 class Isolate(NamedTuple):
-    """Nobody but its own clients reaches the broker."""
+    """The broker is cut off from the other brokers and the controller, not from its clients."""
 
     broker: int
 
@@ -58,29 +58,29 @@ class Heal(NamedTuple):
 
 
 class Lag(NamedTuple):
-    """The broker's followers stop copying; it stays alive."""
+    """The broker's replica fetchers stop; it stays alive."""
 
     broker: int
 
 
 class CatchUp(NamedTuple):
-    """The broker's followers copy again."""
+    """The broker's replica fetchers run again."""
 
     broker: int
 
 
 class KillController(NamedTuple):
-    """The controller dies; another takes over after the failover time."""
+    """The controller fails; another takes over after the failover time."""
 
 
 class Flush(NamedTuple):
-    """The broker's logs are written to disk."""
+    """The broker's logs are flushed to disk."""
 
     broker: int
 
 
 class Produce(NamedTuple):
-    """A producer's request reaches a broker; ``first`` is the first of ``records`` new values."""
+    """A produce request reaches a broker, with values ``first`` to ``first + records - 1``."""
 
     topic: str
     partition: int
@@ -92,7 +92,7 @@ class Produce(NamedTuple):
 
 
 class GiveUp(NamedTuple):
-    """The producer of a span no longer waits; a late success would reach nobody."""
+    """The producer stops waiting for a span; a later success is not delivered."""
 
     topic: str
     partition: int
@@ -100,7 +100,7 @@ class GiveUp(NamedTuple):
 
 
 class RequestDropped(NamedTuple):
-    """An acks=0 request that reached nobody, of which its producer knows nothing."""
+    """An acks=0 request is lost; its producer does not notice."""
 
     topic: str
     partition: int
@@ -108,7 +108,7 @@ class RequestDropped(NamedTuple):
 
 
 class CreateTopic(NamedTuple):
-    """A new topic: the replicas of each partition."""
+    """A new topic, with the replicas of each partition."""
 
     topic: str
     assignment: tuple[Replicas, ...]
@@ -124,13 +124,13 @@ class GrowTopic(NamedTuple):
 
 
 class DeleteTopic(NamedTuple):
-    """The topic and its logs go."""
+    """The topic and its logs are deleted."""
 
     topic: str
 
 
 class AlterTopic(NamedTuple):
-    """Topic settings change; None leaves one."""
+    """Topic settings change; None leaves one unchanged."""
 
     topic: str
     min_insync_replicas: int | None = None
@@ -138,7 +138,7 @@ class AlterTopic(NamedTuple):
 
 
 class Elect(NamedTuple):
-    """An operator's election: ``kind`` is "preferred" or "unclean"."""
+    """An operator's election; `kind` is "preferred" or "unclean"."""
 
     topic: str
     partition: int
@@ -146,9 +146,9 @@ class Elect(NamedTuple):
 
 
 class Reassign(NamedTuple):
-    """New replicas for a partition; None calls a running reassignment off.
+    """New replicas for a partition; None cancels a running reassignment.
 
-    ``throttle`` is how many records a second each new replica may copy, 0: as many as there are.
+    ``throttle`` is the number of records per second that each new replica may copy, 0 for no limit.
     """
 
     topic: str
@@ -158,7 +158,7 @@ class Reassign(NamedTuple):
 
 
 class AlterIsr(NamedTuple):
-    """The current leader's proposal, put to the controller by hand (``only=controller``)."""
+    """An ISR proposed in the leader's name (``only=controller``)."""
 
     topic: str
     partition: int
@@ -166,7 +166,7 @@ class AlterIsr(NamedTuple):
 
 
 class ReportShutdown(NamedTuple):
-    """A new registration says how the broker's last life ended; the session stays as it is."""
+    """A registration reports how the broker last shut down; its session does not change."""
 
     broker: int
     clean: bool
@@ -178,21 +178,21 @@ class Advance(NamedTuple):
     milliseconds: int
 
 
-# ---- the cluster's own work -----------------------------------------------------------------
+# ---- internal events ------------------------------------------------------------------------
 
 
 class TakeOver(NamedTuple):
-    """A new controller begins to act."""
+    """A new controller becomes active."""
 
 
 class Expire(NamedTuple):
-    """The controller gives a silent broker up."""
+    """The session of a silent broker expires."""
 
     broker: int
 
 
 class CompleteShutdown(NamedTuple):
-    """A broker in controlled shutdown leads nothing any more and ends."""
+    """A broker in controlled shutdown leads nothing any more and stops."""
 
     broker: int
 
@@ -204,27 +204,27 @@ class Register(NamedTuple):
 
 
 class Unfence(NamedTuple):
-    """The controller lets a registered broker lead and join."""
+    """The controller unfences a registered broker: it may lead and join ISRs."""
 
     broker: int
 
 
 class ApplyMetadata(NamedTuple):
-    """A broker hears of the controller's record of a partition."""
+    """A broker applies the controller's record of a partition."""
 
     position: int
     broker: int
 
 
 class SubmitIsr(NamedTuple):
-    """A leader's proposal reaches the controller, and the answer the leader."""
+    """A leader's ISR proposal reaches the controller, and the response the leader."""
 
     position: int
     broker: int
 
 
 class Fetch(NamedTuple):
-    """One round trip of a follower; not ``answered``: the request arrives, the answer is lost."""
+    """One fetch request; if not ``answered``, the request arrives and the response is lost."""
 
     position: int
     broker: int
@@ -232,30 +232,30 @@ class Fetch(NamedTuple):
 
 
 class ShrinkIsr(NamedTuple):
-    """A leader looks for followers that lag."""
+    """A leader removes out-of-sync followers from the ISR."""
 
     position: int
     broker: int
 
 
 class Recheck(NamedTuple):
-    """A leader looks at its high watermark and its waiting requests again."""
+    """A leader checks its high watermark and delayed requests again."""
 
     position: int
     broker: int
 
 
 class SweepUnclean(NamedTuple):
-    """KRaft's periodic look for leaderless partitions that may elect uncleanly."""
+    """KRaft's periodic unclean election of a leaderless partition."""
 
     position: int
 
 
-# ---- what is seen ---------------------------------------------------------------------------
+# ---- effects --------------------------------------------------------------------------------
 
 
 class Acked(NamedTuple):
-    """A producer got its success for a span of values."""
+    """A producer got a success for a span of values."""
 
     topic: str
     partition: int
@@ -272,7 +272,7 @@ class Failed(NamedTuple):
 
 
 class Truncated(NamedTuple):
-    """A replica cut its log."""
+    """A replica truncated its log."""
 
     topic: str
     partition: int
@@ -282,7 +282,7 @@ class Truncated(NamedTuple):
 
 
 class Elected(NamedTuple):
-    """The controller's record has another leader (-1: none)."""
+    """The controller recorded another leader (-1: none)."""
 
     topic: str
     partition: int
@@ -291,13 +291,13 @@ class Elected(NamedTuple):
 
 
 class Halted(NamedTuple):
-    """A broker ended itself: its log was longer than its leader's (0.8 to 0.10)."""
+    """A broker halted because its log was longer than its leader's (0.8 to 0.10)."""
 
     broker: int
 
 
 class Refused(NamedTuple):
-    """An operator's or leader's request was answered with an error in Kafka's name."""
+    """An operator's or leader's request was rejected with an error, in Kafka's name."""
 
     error: str
 

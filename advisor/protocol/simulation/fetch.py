@@ -1,4 +1,4 @@
-"""One fetch: the follower asks, the leader notes how far it is and answers, the follower copies.
+"""One fetch: the leader records the follower's offset and responds, the follower appends.
 
 Sources: ``Partition.fetchRecords``, ``Replica.updateFetchState``, ``AbstractFetcherThread``
 (0.8.0 to 4.4); KIP-101, KIP-279, KIP-320, and truncation on fetch in 2.7.
@@ -31,10 +31,10 @@ _NO_BROKERS: frozenset[int] = frozenset()
 
 
 def fetch_source(state: State, partition: Partition, follower: Replica) -> Replica | None:
-    """The copy that a follower can fetch from now, None if it cannot.
+    """Return the leader replica that a follower can fetch from now, None if it cannot.
 
-    It goes by what the follower believes; a leader that the controller has already deposed still
-    answers, unless it is fenced by the epoch (KIP-320).
+    The follower's own metadata decides. A leader that the controller has already deposed still
+    responds, unless the epoch fences the fetch (KIP-320).
     """
     if follower.role != FOLLOWER or follower.leader < 0:
         return None
@@ -51,14 +51,14 @@ def fetch_source(state: State, partition: Partition, follower: Replica) -> Repli
 
 
 def accepts(leader: Replica, follower: Replica, settings: Settings) -> bool:
-    """Whether the leader answers: since KIP-320 only in the same epoch, and only a replica."""
+    """Return whether the leader accepts a fetch: from a replica, since KIP-320 in its own epoch."""
     if settings.rules.fence_fetch_by_epoch and leader.leader_epoch != follower.leader_epoch:
         return False
     return _follower_state(leader, follower.broker) is not None
 
 
 def _follower_state(leader: Replica, broker: int) -> Follower | None:
-    """What a leader remembers of a follower, None if it is no replica to it."""
+    """Return a leader's state of a follower, None if it is not a replica."""
     for follower_state in leader.followers:
         if follower_state.broker == broker:
             return follower_state
@@ -71,10 +71,10 @@ def _with_follower_state(leader: Replica, updated: Follower) -> Replica:
 
 
 def throttled_until_ms(partition: Partition, leader: Replica, follower: Replica) -> int | None:
-    """When a new replica may copy again; None if nothing holds it back.
+    """Return when a new replica may copy again; None if it is not throttled.
 
-    The throttle of a reassignment concerns replicas that are not in sync yet (KIP-73): each may
-    copy so many records, and again a second later.
+    A reassignment's throttle applies to replicas that are not in sync yet (KIP-73): each may copy
+    that many records, and again a second later.
     """
     if not partition.throttle or follower.broker not in partition.registration.adding:
         return None
@@ -92,7 +92,7 @@ def _is_throttled(state: State, partition: Partition, leader: Replica, follower:
 def fetch_has_effect(
     state: State, partition: Partition, follower: Replica, settings: Settings
 ) -> bool:
-    """Whether a fetch now would move anything but the clock."""
+    """Return whether a fetch now would change anything but times."""
     leader = fetch_source(state, partition, follower)
     if leader is None or not accepts(leader, follower, settings):
         return False
@@ -116,9 +116,9 @@ def fetch_has_effect(
 def fetch(
     state: State, partition: Partition, broker: int, settings: Settings, answered: bool = True
 ) -> tuple[Partition, Effects]:
-    """One round trip of a follower; nothing changes if it cannot reach a leader.
+    """Run one fetch of a follower; nothing changes if it cannot reach a leader.
 
-    Where the answer is lost the leader has noted the follower's offset all the same.
+    If the response is lost, the leader has recorded the follower's offset all the same.
     """
     follower = replica_of(partition, broker)
     if follower is None:
@@ -148,7 +148,7 @@ def fetch(
 
 
 def _diverges(leader: Replica, follower: Replica, settings: Settings) -> bool:
-    """Whether the leader will answer with something else than records."""
+    """Return whether the leader will respond with something other than records."""
     if follower.log.leo > leader.log.leo:
         return True
     last = leader_epoch_cache.latest(follower.log.epochs)
@@ -160,7 +160,7 @@ def _diverges(leader: Replica, follower: Replica, settings: Settings) -> bool:
 def _fetch_epoch_end(
     partition: Partition, leader: Replica, follower: Replica, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """OffsetsForLeaderEpoch before the first fetch (0.11 to 2.6)."""
+    """Send OffsetsForLeaderEpoch, as before the first fetch in 0.11 to 2.6, and truncate."""
     if settings.rules.truncation == "epoch":
         target = truncation.after_kip101(follower.log, follower.hw, leader.log)
     else:
@@ -186,10 +186,10 @@ def _truncate(
 def _out_of_range(
     partition: Partition, leader: Replica, follower: Replica, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """The follower is ahead of its leader and no epoch explained why.
+    """Handle a follower whose log is longer than its leader's without a diverging epoch.
 
-    Before 0.11 it took this for data loss by an unclean election: with that forbidden the broker
-    ended itself; otherwise, and later, it truncates to the leader's end.
+    Before 0.11 a follower took this for data loss by an unclean election: with unclean elections
+    disabled its broker halted. Otherwise it truncates to the leader's log end.
     """
     if not settings.with_epochs and not partition.unclean and not settings.rules.unclean_only:
         return partition, (Halted(follower.broker),)
@@ -199,7 +199,7 @@ def _out_of_range(
 def _record_fetch(
     state: State, partition: Partition, leader: Replica, broker: int, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """The leader notes the follower's fetch offset; ISR and high watermark may move."""
+    """Record the follower's fetch offset at the leader; ISR and high watermark may advance."""
     follower = replica_of(partition, broker)
     assert follower is not None
     offset = follower.log.leo
@@ -220,7 +220,7 @@ def _record_fetch(
 def _update_fetch_state(
     follower_state: Follower, offset: int, leader_leo: int, now_ms: int, broker_epoch: int
 ) -> Follower:
-    """``Replica.updateFetchState``: when was this follower last at the leader's end."""
+    """Update when the follower was last caught up (``Replica.updateFetchState``)."""
     caught_up_ms = follower_state.caught_up_ms
     if offset >= leader_leo:
         caught_up_ms = max(caught_up_ms, now_ms)
@@ -243,7 +243,7 @@ def _can_join(state: State, leader: Replica, follower_state: Follower, settings:
 
 
 def _eligible(broker: Broker, follower_state: Follower, settings: Settings) -> bool:
-    """KIP-841: neither fenced nor stopping; KIP-903: still the life that fetched."""
+    """Return whether a broker is active (KIP-841) and not restarted since its fetch (KIP-903)."""
     if broker.session != ACTIVE:
         return False
     checks = settings.rules.broker_epoch_in_alter_partition
@@ -251,7 +251,7 @@ def _eligible(broker: Broker, follower_state: Follower, settings: Settings) -> b
 
 
 def unable_to_join(state: State, settings: Settings) -> frozenset[int]:
-    """Brokers for which the high watermark need not wait outside the ISR (KIP-841)."""
+    """Return brokers for which the high watermark need not wait outside the ISR (KIP-841)."""
     if not settings.rules.high_watermark_ignores_dead:
         return _NO_BROKERS
     inactive = [b.id for b in state.brokers if b.session != ACTIVE]
@@ -259,7 +259,7 @@ def unable_to_join(state: State, settings: Settings) -> frozenset[int]:
 
 
 def propose(leader: Replica, isr: tuple[int, ...]) -> Proposal:
-    """An ISR change with the broker epochs of the fetches that it rests on."""
+    """Return an ISR proposal with the broker epochs of the fetches that it is based on."""
     broker_epochs = {f.broker: f.broker_epoch for f in leader.followers}
     return Proposal(isr, tuple(broker_epochs.get(b, -1) for b in isr))
 
@@ -271,7 +271,7 @@ def _copy(
     high_watermark: int,
     settings: Settings,
 ) -> Partition:
-    """The follower appends the answer; its high watermark is the leader's of before this fetch."""
+    """Append the response at the follower; its high watermark is the leader's before this fetch."""
     log = follower.log
     if log.leo < leader.log.leo:
         end = leader.log.leo
@@ -286,7 +286,7 @@ def _copy(
 
 
 def record_last_fetches(state: State, partition: Partition, broker: int) -> Partition:
-    """Note that the fetches which a fault of this broker ends went on until now."""
+    """Record fetches up to now that a fault of this broker is about to end."""
     for follower in partition.replicas:
         leader = fetch_source(state, partition, follower)
         if leader is None or broker not in (leader.broker, follower.broker):

@@ -1,8 +1,8 @@
-"""What must hold of a replicated log, in the names of the public TLA+ specifications.
+"""Safety properties of a replicated log, with the names of the public TLA+ specifications.
 
 Each says when it may fail by design. Names: hachikuji/kafka-specification (TypeOk, LeaderInIsr,
 WeakIsr, StrongIsr) and Vanlightly/kafka-tlaplus (LeaderCompleteness, LogMatching, ConsistentRead,
-NoCommittedRecordLost); the last two are ours.
+NoCommittedRecordLost); OneLeaderAnEpoch and NoAcknowledgedRecordLost are ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from advisor.protocol.simulation.state import (
 
 
 class Violation(NamedTuple):
-    """An invariant that does not hold, and where."""
+    """A violated invariant, with the partition and the details."""
 
     name: str
     topic: str
@@ -38,14 +38,14 @@ class Violation(NamedTuple):
 
 
 def _presumed_leaders(state: State, partition: Partition) -> list[Replica]:
-    """Running brokers that take themselves for the leader, deposed ones too."""
+    """Return replicas that act as leader on running brokers, deposed ones included."""
     return [
         r for r in partition.replicas if r.role == LEADER and broker_of(state, r.broker).running
     ]
 
 
 def type_ok(_state: State, partition: Partition) -> Iterator[str]:
-    """Offsets, epochs and sets are well-formed. Always."""
+    """Offsets, epochs and sets are well-formed. Never fails."""
     registration = partition.registration
     if not set(registration.isr) <= set(registration.replicas):
         yield f"isr {registration.isr} is not among replicas {registration.replicas}"
@@ -61,14 +61,14 @@ def type_ok(_state: State, partition: Partition) -> Iterator[str]:
 
 
 def leader_in_isr(_state: State, partition: Partition) -> Iterator[str]:
-    """The leader is in the ISR. Always."""
+    """The leader is in the ISR. Never fails."""
     registration = partition.registration
     if registration.leader != NO_LEADER and registration.leader not in registration.isr:
         yield f"leader {registration.leader} is not in isr {registration.isr}"
 
 
 def one_leader_an_epoch(state: State, partition: Partition) -> Iterator[str]:
-    """No two brokers lead in the same epoch. Always."""
+    """No two brokers lead in the same epoch. Never fails."""
     seen: dict[int, int] = {}
     for r in _presumed_leaders(state, partition):
         if r.leader_epoch in seen:
@@ -86,7 +86,7 @@ def _lacks_records(broker: int, leader: Replica) -> str:
 
 
 def weak_isr(state: State, partition: Partition) -> Iterator[str]:
-    """Every member of a presumed leader's own ISR has what is below that leader's HW.
+    """Every member of a presumed leader's own ISR has the records below that leader's HW.
 
     May fail after a loss of page cache or disk, and before 0.11 (truncation to the HW).
     """
@@ -98,9 +98,9 @@ def weak_isr(state: State, partition: Partition) -> Iterator[str]:
 
 
 def strong_isr(state: State, partition: Partition) -> Iterator[str]:
-    """Every member of the controller's ISR has what is below a presumed leader's HW.
+    """Every member of the controller's ISR has the records below a presumed leader's HW.
 
-    May fail as WeakIsr may; also while a leader deposed by an unclean election does not know it.
+    May fail as WeakIsr may, and while a leader deposed by an unclean election does not know it.
     """
     for leader in _presumed_leaders(state, partition):
         for broker in partition.registration.isr:
@@ -112,7 +112,7 @@ def strong_isr(state: State, partition: Partition) -> Iterator[str]:
 def leader_completeness(state: State, partition: Partition) -> Iterator[str]:
     """The leader has every committed record.
 
-    May fail after an unclean election, a loss of page cache or disk on every ISR member, and
+    May fail after an unclean election, after a loss of page cache or disk on every ISR member, and
     before 0.11.
     """
     leader = current_leader(state, partition)
@@ -123,10 +123,10 @@ def leader_completeness(state: State, partition: Partition) -> Iterator[str]:
 
 
 def log_matching(_state: State, partition: Partition) -> Iterator[str]:
-    """Where two logs hold the same epoch at an offset, they are the same up to there.
+    """Two logs with the same epoch at an offset are equal up to that offset.
 
-    May fail before 2.1: truncation to the HW, KIP-101's gap that KIP-279 closed, and fetches that
-    no epoch fenced (KIP-320).
+    May fail before 2.1: by truncation to the HW, the gap in KIP-101 that KIP-279 closed, and
+    fetches not fenced by epoch (KIP-320).
     """
     replicas = partition.replicas
     for i, one in enumerate(replicas):
@@ -137,7 +137,7 @@ def log_matching(_state: State, partition: Partition) -> Iterator[str]:
 
 
 def _last_common_epoch(one: Replica, two: Replica) -> int:
-    """One past the highest offset at which both logs hold the same epoch; 0 if there is none."""
+    """Return one past the highest offset at which both logs have the same epoch; 0 if none."""
     common_end = 0
     start = 0
     for run in one.log.runs:
@@ -153,7 +153,7 @@ def _last_common_epoch(one: Replica, two: Replica) -> int:
 
 
 def consistent_read(state: State, partition: Partition) -> Iterator[str]:
-    """What two presumed leaders show to consumers is the same as far as both show it.
+    """Two presumed leaders show consumers the same records, as far as both show them.
 
     May fail as LeaderCompleteness may.
     """
@@ -166,7 +166,7 @@ def consistent_read(state: State, partition: Partition) -> Iterator[str]:
 
 
 def no_committed_record_lost(_state: State, partition: Partition) -> Iterator[str]:
-    """Every committed record is still on some broker (globally). May fail with loss of disks."""
+    """Every committed record is on some broker. May fail after a loss of disks."""
     missing = replica_log.without(partition.committed, _values_on_any_broker(partition))
     if missing:
         yield f"{replica_log.size(missing)} committed records are on no broker"
@@ -191,10 +191,10 @@ def _values_on_any_broker(partition: Partition) -> Spans:
 
 
 def lost(state: State, partition: Partition) -> Spans:
-    """The acknowledged values that no consumer will read again.
+    """Return the acknowledged values that no consumer will read again.
 
-    With a leader: those that it does not have, because the others truncate to it. Without one:
-    those that no broker's disk holds, because any of the others may yet lead.
+    With a leader: those it lacks, since the other replicas truncate to it. Without a leader: those
+    on no broker, since any replica may become leader.
     """
     leader = current_leader(state, partition)
     present = (
@@ -222,7 +222,7 @@ ALWAYS = ("TypeOk", "LeaderInIsr", "OneLeaderAnEpoch")
 
 
 def check(state: State, names: tuple[str, ...] | None = None) -> tuple[Violation, ...]:
-    """Every violation of the named invariants (all of them by default), in a fixed order."""
+    """Return every violation of the named invariants (by default of all), in a fixed order."""
     chosen = INVARIANTS if names is None else {name: INVARIANTS[name] for name in names}
     return tuple(
         Violation(name, partition.topic, partition.number, detail)

@@ -1,7 +1,7 @@
-"""Who is too far behind to stay in the ISR, and when a leader will notice.
+"""Which followers are out of sync, and when a leader notices.
 
-A leader looks every half ``replica.lag.time.max.ms``, so it notices after once to one and a half
-times that time. Sources: ``Partition.maybeShrinkIsr``, ``ReplicaManager`` (isr-expiration task).
+A leader checks every half ``replica.lag.time.max.ms``, so it notices after 1 to 1.5 times that
+time. Sources: ``Partition.maybeShrinkIsr``, ``ReplicaManager`` (isr-expiration task).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from advisor.protocol.simulation.state import (
 
 
 def period_ms(settings: Settings) -> int:
-    """How often a leader looks."""
+    """Return the time between two ISR checks of a leader."""
     return max(1, settings.lag_ms // 2)
 
 
 def out_of_sync_replicas(
     state: State, partition: Partition, leader: Replica, settings: Settings
 ) -> Replicas:
-    """ISR members that the leader would strike now; none while an ISR change is under way."""
+    """Return ISR members that the leader would remove now; none while an ISR change is pending."""
     if leader.proposal is not None:
         return ()
     out_of_sync = []
@@ -43,7 +43,7 @@ def out_of_sync_replicas(
 def next_shrink_ms(
     state: State, partition: Partition, leader: Replica, settings: Settings
 ) -> int | None:
-    """When the leader's next look strikes somebody; None if none would."""
+    """Return when the leader's ISR check next removes a follower; None if it does not."""
     if leader.proposal is not None:
         return None
     earliest_ms = None
@@ -59,17 +59,19 @@ def next_shrink_ms(
     return earliest_ms
 
 
-def _is_fetching(state: State, partition: Partition, known: Follower, settings: Settings) -> bool:
-    """Whether the follower is fetching right now: then it is a moment away from caught up."""
-    follower = replica_of(partition, known.broker)
-    if follower is None:
+def _is_fetching(
+    state: State, partition: Partition, follower: Follower, settings: Settings
+) -> bool:
+    """Return whether a follower is fetching now: it is then about to be caught up."""
+    replica = replica_of(partition, follower.broker)
+    if replica is None:
         return False
-    source = fetch_source(state, partition, follower)
-    return source is not None and accepts(source, follower, settings)
+    source = fetch_source(state, partition, replica)
+    return source is not None and accepts(source, replica, settings)
 
 
 def _due_ms(follower: Follower, leader: Replica, settings: Settings) -> int | None:
-    """From when on the follower counts as out of sync; None while it is at the leader's end."""
+    """Return when a follower becomes out of sync; None while it is at the leader's log end."""
     if settings.lag_messages is not None:
         behind = leader.log.leo - max(follower.leo, 0)
         if isr_rules.is_stuck_or_slow(

@@ -1,4 +1,4 @@
-"""One broker's copy of a partition: taking a role, appending, the high watermark, the answers.
+"""One replica of a partition: roles, appends, high watermark, responses to producers.
 
 Sources: ``kafka.cluster.Partition`` (makeLeader, makeFollower, maybeIncrementLeaderHW,
 checkEnoughReplicasReachOffset) and ``ReplicaManager`` (0.8.0 to 4.4).
@@ -33,7 +33,7 @@ REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
 def go_offline(
     partition: Partition, replica: Replica, log: replica_log.Log
 ) -> tuple[Partition, Effects]:
-    """The process ended: what it believed is gone, its log is what the fault left of it."""
+    """End a replica's process: its state is lost, `log` is what the fault leaves of its log."""
     failed = _fail_pending(partition, replica, NETWORK_EXCEPTION)
     offline = Replica(replica.broker, log=log, hw=min(log.checkpoint, log.leo), role=OFFLINE)
     return with_replica(partition, offline), failed
@@ -42,7 +42,7 @@ def go_offline(
 def apply_metadata(
     partition: Partition, broker: int, now_ms: int, settings: Settings, excluded: Collection[int]
 ) -> tuple[Partition, Effects]:
-    """A broker hears of the record and takes the role that it gives."""
+    """Apply the controller's record at a broker and take the role that it assigns."""
     registration = partition.registration
     replica = next((r for r in partition.replicas if r.broker == broker), None)
     if broker not in registration.replicas:
@@ -61,10 +61,10 @@ def apply_metadata(
 def _make_leader(
     replica: Replica, registration: Registration, now_ms: int, settings: Settings
 ) -> Replica:
-    """Become, or go on as, the leader that the record names.
+    """Become, or remain, the leader named in the record.
 
-    Only a new leader epoch resets what is known of the followers and moves the epoch's start; in
-    Kafka 2.1 and newer it is noted in the log at once.
+    Only a new leader epoch resets the follower states and moves the epoch start, which since 2.1 is
+    cached at once.
     """
     log = replica.log
     followers = replica.followers
@@ -79,9 +79,9 @@ def _make_leader(
             if other != replica.broker
         )
     else:
-        known = {f.broker: f for f in followers}
+        states = {f.broker: f for f in followers}
         followers = tuple(
-            known.get(other, Follower(other))
+            states.get(other, Follower(other))
             for other in registration.replicas
             if other != replica.broker
         )
@@ -102,11 +102,11 @@ def _make_leader(
 def _reset_follower(
     leader: Replica, other: int, registration: Registration, now_ms: int
 ) -> Follower:
-    """A follower as a new leader epoch begins: in sync until shown otherwise, if in the ISR."""
+    """Return a follower's state at the start of a leader epoch: caught up now if in the ISR."""
     in_sync_since_ms = now_ms if other in registration.isr else NEVER_MS
-    known = next((f for f in leader.followers if f.broker == other), None)
-    if leader.role == LEADER and known is not None:
-        return known._replace(
+    previous = next((f for f in leader.followers if f.broker == other), None)
+    if leader.role == LEADER and previous is not None:
+        return previous._replace(
             caught_up_ms=in_sync_since_ms, fetch_ms=in_sync_since_ms, leader_leo=leader.log.leo
         )
     return Follower(other, caught_up_ms=in_sync_since_ms)
@@ -115,7 +115,7 @@ def _reset_follower(
 def _make_follower(
     partition: Partition, replica: Replica, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """Become the follower of the record's leader, and truncate if the rules do so here."""
+    """Become a follower of the leader in the record, and truncate if the rules do so here."""
     registration = partition.registration
     leader_changed = replica.leader != registration.leader or replica.role != FOLLOWER
     epoch_changed = registration.leader_epoch > replica.leader_epoch or replica.role != FOLLOWER
@@ -143,7 +143,7 @@ def _make_follower(
 
 
 def append_records(replica: Replica, first: int, count: int, settings: Settings) -> Replica:
-    """A leader writes records of its own epoch."""
+    """Append records to a leader's log in its own epoch."""
     run = replica_log.Run(replica.leader_epoch, first, count)
     return replica._replace(log=replica_log.append(replica.log, (run,), settings.with_epochs))
 
@@ -155,17 +155,17 @@ def raise_high_watermark(
     settings: Settings,
     excluded: Collection[int] = (),
 ) -> tuple[Partition, Effects]:
-    """Move a leader's high watermark as far as it may go, and answer what waited for it.
+    """Advance a leader's high watermark as far as possible and answer the requests it completes.
 
     Parameters
     ----------
     partition : Partition
     leader : Replica
-        The leader's copy, already part of ``partition``.
+        The leader's replica, already part of `partition`.
     now_ms : int
     settings : Settings
-    dead : collection of int
-        Brokers that are fenced, stopping or dead to the leader's knowledge.
+    excluded : collection of int
+        Ids of brokers outside the ISR to ignore: fenced or stopping, as far as the leader knows.
     """
     rules = settings.rules
     members = maximal_isr(leader)
@@ -197,7 +197,7 @@ def delays_high_watermark(
     settings: Settings,
     excluded: Collection[int] = (),
 ) -> bool:
-    """Whether the high watermark waits for a follower outside the ISR: it was here a moment ago."""
+    """Return whether the high watermark waits for a follower outside the ISR: it is caught up."""
     if settings.rules.high_watermark_ignores_dead and follower.broker in excluded:
         return False
     return isr_rules.is_caught_up(
@@ -210,7 +210,7 @@ def _complete_requests(
 ) -> tuple[Partition, Effects]:
     """Answer the acks=all requests that the high watermark has reached.
 
-    The size of the *maximal* ISR decides between success and NOT_ENOUGH_REPLICAS_AFTER_APPEND.
+    The size of the maximal ISR decides between success and NOT_ENOUGH_REPLICAS_AFTER_APPEND.
     """
     if not leader.waiting:
         return with_replica(partition, leader), ()
@@ -234,7 +234,7 @@ def _complete_requests(
 def time_out_requests(
     partition: Partition, leader: Replica, now_ms: int
 ) -> tuple[Partition, Effects]:
-    """Answer the requests that waited for too long."""
+    """Answer the requests whose deadline has passed."""
     expired = [w for w in leader.waiting if w.deadline_ms <= now_ms]
     if not expired:
         return partition, ()

@@ -1,8 +1,8 @@
-"""What the cluster does by itself next, and when: the order of events in virtual time.
+"""The cluster's internal events and their order in virtual time.
 
-Everything that can happen at once happens before time passes, always in the same order: the
-controller first, then who learns of its decisions (leaders before followers), ISR changes, fetches,
-and last what leaders notice by the clock. So a run is the same every time.
+All events enabled at one moment happen before time advances, in a fixed order: controller, metadata
+updates (leaders before followers), shutdowns, ISR changes, fetches, and the leaders' timers. So
+every run is reproducible.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from advisor.protocol.simulation.step import step
 # unclean.leader.election.interval.ms
 SWEEP_MS = 300_000
 
-# A partition that comes to rest needs a few dozen steps; this many mean that it never will.
+# A cluster becomes quiescent within a few dozen steps; after this many it never will.
 MAX_STEPS = 20_000
 
 
 def enabled(state: State, settings: Settings) -> Iterator[Any]:
-    """The events that can happen now, in the order in which a run takes them."""
+    """Yield the internal events that can happen now, in the order in which a run takes them."""
     if settings.only_controller:
         return
     yield from _controller_events(state, settings)
@@ -62,11 +62,11 @@ def _controller_events(state: State, settings: Settings) -> Iterator[Any]:
         if state.controller_from_ms <= state.now_ms:
             yield events.TakeOver()
         return
-    # Of a ZooKeeper controller that is down: sessions end and begin, and nobody acts on it.
-    late_ms = state.now_ms - settings.session_timeout_ms
+    # While a ZooKeeper controller is down, sessions still end and begin, without elections.
+    expired_ms = state.now_ms - settings.session_timeout_ms
     for node in state.brokers:
         silent_ms = node.silent_since_ms
-        if silent_ms is not None and silent_ms <= late_ms and node.session != FENCED:
+        if silent_ms is not None and silent_ms <= expired_ms and node.session != FENCED:
             yield events.Expire(node.id)
     for node in state.brokers:
         if node.session == FENCED and node.running and node.connected:
@@ -96,13 +96,13 @@ def _metadata_events(state: State) -> Iterator[Any]:
 
 
 def _stale_brokers(partition: Partition) -> list[int]:
-    """Brokers that do not know the partition's record yet: the leader, then the others by id."""
+    """Return brokers with outdated partition metadata: the leader, then the others by id."""
     registration = partition.registration
     stale = [r.broker for r in partition.replicas if _is_stale(registration, r)]
     if not stale and len(partition.replicas) == len(registration.replicas):
         return stale
-    known = [r.broker for r in partition.replicas]
-    stale = sorted([*stale, *(broker for broker in registration.replicas if broker not in known)])
+    hosts = [r.broker for r in partition.replicas]
+    stale = sorted([*stale, *(broker for broker in registration.replicas if broker not in hosts)])
     if registration.leader in stale:
         stale.remove(registration.leader)
         stale.insert(0, registration.leader)
@@ -178,7 +178,7 @@ def _high_watermark_can_advance(
 
 
 def next_time_ms(state: State, settings: Settings) -> int | None:
-    """When something will be enabled next, if nothing is now; None: never."""
+    """Return the next time at which an event will be enabled; None if there is none."""
     if settings.only_controller:
         return None
     times = []
@@ -210,7 +210,7 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
 
 
 def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterator[int]:
-    """When new replicas of a throttled reassignment may copy again."""
+    """Yield when new replicas of a throttled reassignment may copy again."""
     for follower in partition.replicas:
         if fetch_source(state, partition, follower) is leader:
             until_ms = throttled_until_ms(partition, leader, follower)
@@ -219,14 +219,17 @@ def _throttled_ms(state: State, partition: Partition, leader: Replica) -> Iterat
 
 
 def next_sweep_ms(state: State, settings: Settings) -> int | None:
-    """When KRaft looks for leaderless partitions that may elect uncleanly; None: it would not."""
+    """Return the time of KRaft's next unclean-election sweep; None if it would elect no leader."""
     if not settings.rules.sweeps_for_unclean_election or not _unclean_candidates(state, settings):
         return None
     return (state.now_ms // SWEEP_MS + 1) * SWEEP_MS
 
 
 def _unclean_candidates(state: State, settings: Settings) -> list[int]:
-    """Where a sweep may elect: with an active replica or, before 4.1, any last known leader."""
+    """Return leaderless partitions, by index, that a sweep may elect a leader for.
+
+    They have an active replica or, before 4.1, any last known leader.
+    """
     active = {b.id for b in state.brokers if b.session == ACTIVE}
     fenced_may_lead = not settings.rules.last_known_leader_must_be_active
     return [
@@ -242,7 +245,7 @@ def _unclean_candidates(state: State, settings: Settings) -> list[int]:
 
 
 def next_event(state: State, settings: Settings) -> Any | None:
-    """What the cluster does next by itself: something now, or time passes until then; or None."""
+    """Return the next internal event, an advance to when there is one, or None."""
     for event in enabled(state, settings):
         return event
     due = next_time_ms(state, settings)
@@ -250,7 +253,7 @@ def next_event(state: State, settings: Settings) -> Any | None:
 
 
 def run_now(state: State, settings: Settings) -> Outcome:
-    """Everything that can happen without time passing."""
+    """Run every event that can happen without time passing."""
     all_effects: list[Effect] = []
     for _ in range(MAX_STEPS):
         event = next(enabled(state, settings), None)
@@ -262,7 +265,7 @@ def run_now(state: State, settings: Settings) -> Outcome:
 
 
 def no_quiescence_error(state: State, event: Any) -> ModelError:
-    """The error of a cluster that goes on for ever."""
+    """Return the error for a cluster that never becomes quiescent."""
     return ModelError(
         f"the cluster does not come to rest at {state.now_ms} ms: "
         f"after {MAX_STEPS} steps the next is still {event}"
@@ -270,7 +273,7 @@ def no_quiescence_error(state: State, event: Any) -> ModelError:
 
 
 def settle(state: State, settings: Settings, rest_ms: int = 0) -> Outcome:
-    """Run until nothing more will happen by itself, then let ``rest_ms`` pass."""
+    """Run until no internal event remains, then let `rest_ms` pass."""
     state, effects = run_now(state, settings)
     all_effects = list(effects)
     while (due := next_time_ms(state, settings)) is not None:
@@ -283,7 +286,7 @@ def settle(state: State, settings: Settings, rest_ms: int = 0) -> Outcome:
 
 
 def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
-    """Let time pass, with everything that happens in it, sweeps of the controller too."""
+    """Let time pass, with all internal events in it, the controller's sweeps included."""
     end_ms = state.now_ms + milliseconds
     state, effects = run_now(state, settings)
     all_effects = list(effects)
@@ -302,7 +305,7 @@ def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
 
 
 def with_clock_at_zero(state: State) -> State:
-    """The same state with the clock set to 0: two moments that differ only in time become equal."""
+    """Return the state with its clock at 0, so that states differing only in time are equal."""
     now_ms = state.now_ms
     brokers = tuple(
         b if b.silent_since_ms is None else b._replace(silent_since_ms=b.silent_since_ms - now_ms)

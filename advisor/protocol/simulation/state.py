@@ -1,7 +1,7 @@
-"""What the reference knows of a cluster at one moment: immutable, hashable, small.
+"""The state of a simulated cluster: immutable, hashable, small.
 
-A state holds the controller's records, what each broker believes of each partition, the logs, and
-(for the checks) which values were acknowledged and which were committed.
+It holds the controller's records, each broker's view of each partition, the logs, and (for the
+invariants) which values were acknowledged and committed.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ KRAFT_FAILOVER_MS = 2_000
 
 
 class Broker(NamedTuple):
-    """A broker, its process and its session with the controller.
+    """A broker: its process and its session with the controller.
 
     Attributes
     ----------
     id : int
     rack : str or None
     session : {"active", "fenced", "stopping"}
-        What the controller believes; "stopping" is a controlled shutdown under way.
+        The controller's view; "stopping" is a controlled shutdown in progress.
     running : bool
         The process is up.
     connected : bool
         Other brokers and the controller can reach it.
     fetching : bool
-        Its followers copy; False while it lags.
+        Its replica fetchers run; False while it lags.
     registered : bool
-        The controller has accepted this life of the process.
+        The controller has accepted this incarnation of the process.
     clean : bool
-        How the last life ended, as the broker itself will report it.
+        Whether the last shutdown was clean, as the broker will report it.
     epoch : int
         Broker epoch of the accepted registration.
     silent_since_ms : int or None
-        Since when the controller has heard nothing, while the session lasts.
+        Time since which the controller gets no heartbeats, while the session lasts.
     """
 
     id: int
@@ -68,7 +68,7 @@ class Broker(NamedTuple):
 
 
 class Follower(NamedTuple):
-    """What a leader remembers of a follower (``Replica.ReplicaState``); offsets -1: unknown."""
+    """A leader's state of a follower (``Replica.ReplicaState``); -1 if unknown."""
 
     broker: int
     leo: int = -1
@@ -79,7 +79,7 @@ class Follower(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """An ISR change on its way to the controller, with the broker epochs that it relies on."""
+    """An ISR change sent to the controller, with the broker epochs that it is based on."""
 
     isr: Replicas
     broker_epochs: tuple[int, ...]
@@ -95,10 +95,10 @@ class DelayedProduce(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """One broker's copy of a partition and what that broker believes of it.
+    """One replica of a partition and its broker's view of it.
 
-    ``isr``, ``proposal``, ``followers``, ``waiting`` and ``epoch_start`` matter to a leader,
-    ``truncating`` (it must ask where to cut before it copies) to a follower.
+    ``isr``, ``proposal``, ``followers``, ``waiting`` and ``epoch_start`` apply to a leader,
+    ``truncating`` (it must ask for its truncation offset before it fetches) to a follower.
     """
 
     broker: int
@@ -117,11 +117,11 @@ class Replica(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition: its settings, the controller's record, its copies, and the books of the checks.
+    """A partition: topic settings, the controller's record, replicas, data for the invariants.
 
-    ``acked`` are the values whose producer got its success, ``committed`` those that were below
-    the high watermark of the leader that the controller knew. ``throttle`` holds back the copying
-    of a reassignment, in records a second for each new replica (0: not).
+    ``acked`` holds the values whose producer got a success, ``committed`` those that were below the
+    high watermark of the leader on record. ``throttle`` limits the copying of a reassignment, in
+    records per second for each new replica (0: no limit).
     """
 
     topic: str
@@ -138,9 +138,20 @@ class Partition(NamedTuple):
 class State(NamedTuple):
     """A cluster at one moment.
 
-    ``controller_from_ms`` is -1 while a controller acts, otherwise when the next one takes over.
-    ``controller_broker`` is the broker that is the ZooKeeper controller, or was the last; -1 for a
-    controller apart from the brokers.
+    Attributes
+    ----------
+    brokers : tuple of Broker
+    partitions : tuple of Partition
+    now_ms : int
+        Virtual time.
+    controller_epoch : int
+    controller_from_ms : int
+        When the next controller takes over; -1 while one is active.
+    controller_broker : int
+        The broker that is, or last was, the ZooKeeper controller; -1 for a separate controller.
+    next_value : int
+        Value of the next record produced.
+    next_broker_epoch : int
     """
 
     brokers: tuple[Broker, ...]
@@ -155,18 +166,18 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What does not change while a cluster runs.
+    """Settings that stay constant while a cluster runs.
 
     Attributes
     ----------
     config : Config
-        Version, controller, topic defaults and the replica lag time.
+        Version, controller, topic defaults and replica lag time.
     session_timeout_ms : int
-        After how long a silent broker is taken for dead.
+        Time without heartbeats after which a broker is fenced.
     only_controller : bool
-        No broker fetches, dies or proposes by itself: the controller is driven by hand.
+        Brokers do not fetch, expire or propose on their own; tests drive the controller.
     preview_elr : bool
-        Eligible leader replicas on in a version that had them only in its own tests (3.7 to 3.9).
+        Eligible leader replicas in a version that has them only in its own tests (3.7 to 3.9).
     """
 
     config: Config
@@ -183,7 +194,7 @@ class Settings:
         only_controller: bool = False,
         preview_elr: bool = False,
     ) -> Settings:
-        """Settings with Kafka's session timeout for the version and controller."""
+        """Return settings with Kafka's session timeout for the version and controller."""
         if session_timeout_ms is None:
             kraft = config.mode == "kraft"
             option = "broker_session_timeout_ms" if kraft else "zookeeper_session_timeout_ms"
@@ -192,13 +203,13 @@ class Settings:
 
     @cached_property
     def rules(self) -> Rules:
-        """The replication rules."""
+        """Replication rules of the version."""
         rules = self.config.rules
         return replace(rules, eligible_leader_replicas=True) if self.preview_elr else rules
 
     @cached_property
     def kraft(self) -> bool:
-        """True under KRaft."""
+        """Whether the controller is KRaft."""
         return self.config.mode == "kraft"
 
     @cached_property
@@ -215,18 +226,18 @@ class Settings:
 
     @cached_property
     def request_timeout_ms(self) -> int:
-        """``request.timeout.ms`` of the producer: how long an acks=all request may wait."""
+        """The producer's ``request.timeout.ms``: how long an acks=all request may wait."""
         assert self.config.request_timeout_ms is not None
         return self.config.request_timeout_ms
 
     @cached_property
     def with_epochs(self) -> bool:
-        """Logs know leader epochs (0.11)."""
+        """Whether logs have leader epochs (0.11)."""
         return self.rules.truncation != "high_watermark"
 
     @cached_property
     def failover_ms(self) -> int:
-        """How long the cluster is without a controller after its death."""
+        """Time from the controller's failure to the next controller."""
         return KRAFT_FAILOVER_MS if self.kraft else self.session_timeout_ms
 
     @cached_property
@@ -238,7 +249,7 @@ class Settings:
         return {}
 
     def policy(self, partition: Partition) -> Policy:
-        """What the controller looks at when it decides about a partition."""
+        """Return the topic settings that the controller uses for a partition."""
         key = (self.min_isr(partition), partition.unclean)
         policy = self._policies.get(key)
         if policy is None:
@@ -246,7 +257,7 @@ class Settings:
         return policy
 
     def min_isr(self, partition: Partition) -> int:
-        """The effective min.insync.replicas of a partition."""
+        """Return a partition's effective min.insync.replicas."""
         key = (partition.min_insync_replicas, len(partition.registration.replicas))
         effective = self._min_isrs.get(key)
         if effective is None:
@@ -255,7 +266,7 @@ class Settings:
 
 
 def broker_of(state: State, broker: int) -> Broker:
-    """The broker with an id; KeyError if there is none."""
+    """Return the broker with an id; KeyError if there is none."""
     for candidate in state.brokers:
         if candidate.id == broker:
             return candidate
@@ -263,18 +274,18 @@ def broker_of(state: State, broker: int) -> Broker:
 
 
 def with_broker(state: State, changed: Broker) -> State:
-    """The state with one broker changed."""
+    """Return the state with one broker replaced."""
     brokers = tuple([changed if b.id == changed.id else b for b in state.brokers])
     return State(brokers, *state[1:])
 
 
 def active_brokers(state: State) -> frozenset[int]:
-    """Brokers that the controller lets lead."""
+    """Return the ids of brokers that may lead: neither fenced nor stopping."""
     return frozenset([b.id for b in state.brokers if b.session == ACTIVE])
 
 
 def position_of(state: State, topic: str, number: int) -> int:
-    """Where a partition stands in ``state.partitions``; KeyError if there is none."""
+    """Return a partition's index in ``state.partitions``; KeyError if there is none."""
     for position, partition in enumerate(state.partitions):
         if partition.number == number and partition.topic == topic:
             return position
@@ -282,7 +293,7 @@ def position_of(state: State, topic: str, number: int) -> int:
 
 
 def with_partition(state: State, position: int, changed: Partition) -> State:
-    """The state with the partition at a position changed."""
+    """Return the state with the partition at an index replaced."""
     old = state.partitions
     if old[position] is changed:
         return state
@@ -290,12 +301,12 @@ def with_partition(state: State, position: int, changed: Partition) -> State:
 
 
 def with_partitions(state: State, changed: tuple[Partition, ...]) -> State:
-    """The state with other partitions; built whole, as this is what most steps do."""
+    """Return the state with new partitions; faster than ``_replace``, since most steps do this."""
     return State(state.brokers, changed, *state[2:])
 
 
 def replica_of(partition: Partition, broker: int) -> Replica | None:
-    """A broker's copy of a partition, None if it has none."""
+    """Return a broker's replica of a partition, None if it has none."""
     for replica in partition.replicas:
         if replica.broker == broker:
             return replica
@@ -303,7 +314,7 @@ def replica_of(partition: Partition, broker: int) -> Replica | None:
 
 
 def with_replica(partition: Partition, changed: Replica) -> Partition:
-    """The partition with one copy changed, or added in the order of broker ids."""
+    """Return the partition with one replica replaced, or added in broker id order."""
     old = partition.replicas
     for place, replica in enumerate(old):
         if replica.broker == changed.broker:
@@ -317,7 +328,7 @@ def _by_broker(replica: Replica) -> int:
 
 
 def has_controller(state: State) -> bool:
-    """Whether a controller acts now; under ZooKeeper it is a broker, and may be down."""
+    """Return whether a controller is active; a ZooKeeper controller is a broker and may be down."""
     if state.controller_from_ms >= 0:
         return False
     if state.controller_broker < 0:
@@ -327,7 +338,7 @@ def has_controller(state: State) -> bool:
 
 
 def current_leader(state: State, partition: Partition) -> Replica | None:
-    """The copy of the leader that the controller knows, if that broker lives and leads."""
+    """Return the replica of the leader on record, if its broker runs and acts as leader."""
     leader = partition.registration.leader
     if leader == NO_LEADER:
         return None
@@ -338,7 +349,7 @@ def current_leader(state: State, partition: Partition) -> Replica | None:
 
 
 def maximal_isr(replica: Replica) -> Replicas:
-    """A leader's ISR together with the members that it has asked to add (KIP-497)."""
+    """Return a leader's ISR together with the members it has proposed to add (KIP-497)."""
     if replica.proposal is None:
         return replica.isr
     return (*replica.isr, *(b for b in replica.proposal.isr if b not in replica.isr))

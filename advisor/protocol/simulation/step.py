@@ -1,4 +1,4 @@
-"""One step of a cluster: (state, event, settings) -> (state, effects). Nothing else changes it."""
+"""The transition function of a cluster: (state, event, settings) -> (state, effects)."""
 
 from __future__ import annotations
 
@@ -43,22 +43,49 @@ CHECKPOINT_MS = 5_000
 
 
 def step(state: State, event: Any, settings: Settings) -> Outcome:
-    """Apply one event.
+    """Apply one event to a cluster.
+
+    No other function changes a cluster's state. There is no randomness: equal arguments give equal
+    results.
 
     Parameters
     ----------
     state : State
-    event : one of ``advisor.protocol.simulation.events``
+        The cluster before the event.
+    event : object
+        A named tuple of ``advisor.protocol.simulation.events``.
     settings : Settings
+        Version, timeouts (in milliseconds) and topic defaults.
 
     Returns
     -------
-    (State, tuple of effects)
+    state : State
+        The cluster after the event.
+    effects : tuple of Effect
+        What clients and operators see, in order.
 
     Raises
     ------
     KeyError
-        If the event names a broker or partition that does not exist, or is no event.
+        If the event names an unknown broker or partition, or is not an event.
+
+    See Also
+    --------
+    advisor.protocol.simulation.scheduler.settle : Run a cluster until it is quiescent.
+    advisor.play : Play a scenario.
+
+    Examples
+    --------
+    >>> from advisor.protocol.rules.config import Config
+    >>> from advisor.protocol.simulation.state import Broker
+    >>> settings = Settings.of(Config(kafka_version="4.2"))
+    >>> state = State((Broker(1), Broker(2)))
+    >>> state, effects = step(state, events.CreateTopic("t", ((1, 2),)), settings)
+    >>> effects
+    (Elected(topic='t', partition=0, leader=1, leader_epoch=0),)
+    >>> state, effects = step(state, events.Kill(1), settings)
+    >>> [broker.running for broker in state.brokers]
+    [False, True]
     """
     return _HANDLERS[type(event)](state, event, settings)
 
@@ -149,7 +176,7 @@ def _flush(state: State, event: events.Flush, _settings: Settings) -> Outcome:
 
 
 def _advance(state: State, event: events.Advance, _settings: Settings) -> Outcome:
-    """Time passes; high watermarks reach their checkpoint every five seconds."""
+    """Advance time; high watermarks are checkpointed every five seconds."""
     now_ms = state.now_ms + event.milliseconds
     due = now_ms // CHECKPOINT_MS > state.now_ms // CHECKPOINT_MS
     partitions = state.partitions
@@ -201,7 +228,7 @@ def _produce(state: State, event: events.Produce, settings: Settings) -> Outcome
 def _append(
     state: State, partition: Partition, replica: Replica, event: events.Produce, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """Write the records; an idempotent producer's repetition is recognised, not written again."""
+    """Append the records, except a retry of an idempotent producer that is already in the log."""
     span = (event.first, event.first + event.records)
     if not (event.idempotent and replica_log.holds(replica.log, span)):
         replica = append_records(replica, event.first, event.records, settings)
@@ -270,7 +297,7 @@ def _leader(state: State, position: int, broker: int) -> Replica:
 
 
 def _submit_isr(state: State, event: events.SubmitIsr, settings: Settings) -> Outcome:
-    """An AlterPartition request and its answer."""
+    """An AlterPartition request and its response."""
     leader = _leader(state, event.position, event.broker)
     proposal = leader.proposal
     assert proposal is not None
