@@ -1,9 +1,10 @@
 # Every target sets up what it needs in .venv, from nothing but Python 3.11 or newer and make.
 #
 #   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
+#   make check    style, types and the fast tests, in two minutes: run it before each commit
 #   make test     everything that is checked before a change is accepted
 #   make bench    how fast the main pieces are, against peers in the same run
-#   make lock     pins the dependencies anew from pyproject.toml
+#   make lock     updates the pinned dependencies from pyproject.toml
 #   make clean    removes .venv and everything built
 #
 # Another Python: make PYTHON=/path/to/python3 report
@@ -19,7 +20,7 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: report test bench lock clean
+.PHONY: report style types check test bench lock clean
 .DELETE_ON_ERROR:
 
 report: $(READY)
@@ -27,10 +28,20 @@ report: $(READY)
 	@$(PY) -m advisor report $(CLUSTER).txt --racks $(CLUSTER).racks.toml \
 	  --model three_az_cloud --sampled-years 20000 --output out/report.html
 
-test: $(READY)
+style: $(READY)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+
+types: $(READY)
 	$(PY) -m mypy
+
+# tests/conftest.py lists what is slow.
+check: style types
+	$(PY) -m pytest -m "not slow" tests
+
+# The examples in docstrings come first, so that the last line sums up the tests.
+test: style types
+	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
 	$(PY) -m pytest --nbval-lax tests notebooks
 
 bench: $(READY)

@@ -1,6 +1,6 @@
-"""How long 100,000 partitions take to be read and judged, against one topic's.
+"""Time to read and audit 100,000 partitions, compared with evaluating one topic.
 
-Run it with ``make bench``, or by itself for the seconds of each part.
+Part of ``make bench``; run this file for the seconds of each part.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VERSION = "4.1"
 
 
 def described(at_random: bool) -> Cluster:
-    """A cluster of three replicas each, placed as Kafka would or anywhere."""
+    """Return a cluster of RF 3 topics, placed as Kafka would place them or at random."""
     rng = random.Random(1)
     topics = []
     for number in range(TOPICS):
@@ -37,7 +37,7 @@ def described(at_random: bool) -> Cluster:
 
 
 def cpu_seconds(at_random: bool) -> tuple[float, float, float]:
-    """Seconds to read the description, to judge it, and to evaluate one of its topics."""
+    """Return the CPU seconds to read the description, to audit it, and to evaluate one topic."""
     text = format_describe(described(at_random))
     model = load_model("three_az_cloud")
     start = time.process_time()
@@ -57,7 +57,7 @@ def cpu_seconds(at_random: bool) -> tuple[float, float, float]:
 
 
 def judged() -> tuple[str, float, str, float]:
-    """Reading and judging all partitions against judging the first topic."""
+    """Compare reading and auditing all partitions with evaluating the first topic."""
     read, whole, first = cpu_seconds(at_random=True)
     return (
         f"{TOPICS * PARTITIONS:,} partitions at random, read and judged",
@@ -68,7 +68,7 @@ def judged() -> tuple[str, float, str, float]:
 
 
 def main() -> None:
-    """Print the parts."""
+    """Print the seconds of each part."""
     for at_random in (False, True):
         read, whole, first = cpu_seconds(at_random)
         print(

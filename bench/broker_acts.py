@@ -1,8 +1,7 @@
-"""One fault at a time on a real cluster, and how long each thing took that followed.
+"""Single faults on a real cluster, and how long each of their consequences took.
 
-Moments are read where they were stamped: in the controller's history (`controller_history`) and in
-the brokers' own logs. Nothing is timed by asking a broker again and again; what is asked here only
-tells when the next fault may come.
+Times come from timestamps: those of the controller's records (`controller_history`) and of the
+brokers' own logs. Brokers are polled only to decide when the next fault may come, never for a time.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _STAMP = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\]")
 _LOOK_EVERY_S = 0.25
 _DONE_WITHIN_S = 600.0
 _SETTLED_S = 3.0
-# Exactly 10,000 changes in one request unseat a KRaft controller: its last batch is then empty.
+# Exactly 10,000 changes in one request make a KRaft controller resign: its last batch is empty.
 _ELECTED_AT_ONCE = 4_999
 
 Times = dict[str, int]
@@ -44,9 +43,9 @@ class Bench:
     cluster : RealCluster
         Of brokers 1, 2 and 3.
     partitions : int
-        How many broker 3 leads; the others are as often next in line as each other.
+        How many partitions broker 3 leads; brokers 1 and 2 follow first equally often.
     lag_topic : bool
-        Whether to make two partitions more, led by 1 and by 2, for `lag`.
+        Whether to create two more partitions, led by 1 and by 2, for `lag`.
     """
 
     def __init__(self, cluster: RealCluster, partitions: int, *, lag_topic: bool) -> None:
@@ -64,7 +63,7 @@ class Bench:
         self._settle()
 
     def kill(self, *, at_once: bool = False) -> Times:
-        """SIGKILL broker 3, start it again, and bring its leaders back.
+        """SIGKILL broker 3, restart it, and move its leaders back.
 
         Parameters
         ----------
@@ -81,7 +80,7 @@ class Bench:
         self.cluster.kill(VICTIM)
         if at_once:
             while not self.cluster.running(VICTIM):
-                # Under ZooKeeper it ends if its last life's session is still there.
+                # Under ZooKeeper it exits if its previous session has not expired.
                 with suppress(BrokersUnavailableError):
                     self.cluster.start(VICTIM)
             full = self._last_joined(seen)
@@ -89,7 +88,7 @@ class Bench:
             return {"killed_and_started_at_once_to_full_isr": full - killed}
         self._wait(lambda: VICTIM not in self.history.serving and not self._led())
         self._settle()
-        # The log's line comes before the leaders are chosen; the record is written with them.
+        # The log line precedes the election; the record is written with it.
         expired = self._expired_at(marks)
         times = {
             "detection": self._fenced_at(seen) - killed,
@@ -101,7 +100,7 @@ class Bench:
         return times | self._start()
 
     def stop(self) -> Times:
-        """A controlled shutdown of broker 3, and back."""
+        """Shut broker 3 down in order, and start it again."""
         seen, marks, spent = self.history.read(), self._marks(), self._cpu_ms()
         asked = _now_ms()
         self.cluster.stop(VICTIM)
@@ -118,7 +117,7 @@ class Bench:
         return times | {f"{name}_after_stop": value for name, value in started.items()}
 
     def lag(self) -> Times:
-        """Hold broker 3's fetching while its leaders are written to; then let it catch up."""
+        """Stop broker 3's fetching while records are produced; then let it catch up."""
         done = Event()
         writer = Thread(target=_write_until, args=(self.cluster.bootstrap, done))
         writer.start()
@@ -144,7 +143,7 @@ class Bench:
         }
 
     def kill_zookeeper_controller(self) -> Times:
-        """SIGKILL broker 1, which is ZooKeeper's controller and leads none of the partitions."""
+        """SIGKILL broker 1, the controller under ZooKeeper, which leads none of the partitions."""
         seen, marks = self.history.read(), self._marks()
         self.cluster.kill(1)
         self._wait(lambda: any(isinstance(d, ControllerChange) for d in self._since(seen)))
@@ -158,7 +157,7 @@ class Bench:
         answer = run_tool(
             self.cluster.jars, "kafka-topics.sh", [*arguments, "--replica-assignment", replicas]
         )
-        # On a busy machine the tool gives up first; the controller goes on.
+        # On a busy host the tool times out first; the controller continues.
         if not re.search("Created topic|timed out", answer.output):
             raise RuntimeError(f"{topic} was not made: {answer.output}{answer.errors}")
 
@@ -170,7 +169,7 @@ class Bench:
         serving = next(
             d.at_ms for d in self._since(seen) if isinstance(d, BrokerChange) and d.serves
         )
-        # A leader that hears of the new ISR from the controller's log first writes no such line.
+        # A leader that learns the new ISR from the metadata log first writes no such line.
         logged = self._stamps((1, 2), marks, "ISR updated to")
         self._preferred()
         times = {"restart_to_serving": serving - began, "restart_to_full_isr": full - began}
@@ -199,7 +198,7 @@ class Bench:
             time.sleep(_LOOK_EVERY_S)
 
     def _settle(self) -> None:
-        """Let the brokers, too, act on what the controller decided."""
+        """Wait until the brokers have applied what the controller decided."""
         size = -1
         while size != (size := sum(self._marks().values())):
             time.sleep(_SETTLED_S)
@@ -242,7 +241,7 @@ class Bench:
         return {n: (self.cluster.node_folder(n) / "output.log").stat().st_size for n in nodes}
 
     def _cpu_ms(self) -> int:
-        """What the controller and the brokers 1 and 2 have had of the processor so far."""
+        """Return the CPU time so far of the controller and of brokers 1 and 2."""
         ticks = 0
         for node in (CONTROLLER, 1, 2):
             stat = Path(f"/proc/{self.cluster.process(node).pid}/stat").read_text()
@@ -257,7 +256,7 @@ class Bench:
         return max(self._stamps((1, 2), marks, r"Leader timing-\d+-\d+ .*starts at"))
 
     def _stamps(self, nodes: Iterable[int], marks: dict[int, int], pattern: str) -> list[int]:
-        """When each node last wrote such a line since the marks, of those that did."""
+        """Return when each node last wrote such a line since its mark, for nodes that did."""
         found = []
         for node in nodes:
             with (self.cluster.node_folder(node) / "output.log").open("rb") as log:
@@ -281,7 +280,7 @@ def _now_ms() -> int:
 
 
 def _write_until(bootstrap: str, done: Event) -> None:
-    """A record to either partition of the lag topic, ten times a second."""
+    """Produce to both partitions of the lag topic, ten times a second."""
     from kafka import KafkaProducer
 
     producer = KafkaProducer(bootstrap_servers=bootstrap.split(","), acks=1, linger_ms=0)

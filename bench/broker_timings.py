@@ -1,10 +1,9 @@
-"""Measure on real brokers of this machine what the failure-model cards assume.
+"""Measure on real brokers the detection, election and restart times that cards assume.
 
-``python bench/broker_timings.py`` starts cluster after cluster, for about an hour, and writes
-every single measurement to ``data/broker_timings.jsonl``; give the names of runs to take only
-those, once more to add repetitions.
-``--summarise`` makes ``data/broker_timings.csv`` of them. The machine need not be idle, but then
-the figures are those of a loaded one; the load is kept beside every figure.
+``python bench/broker_timings.py`` starts one cluster after another, for about an hour, and appends
+every measurement to ``data/broker_timings.jsonl``. Names of runs restrict it to those; running one
+again adds repetitions. ``--summarise`` writes ``data/broker_timings.csv`` from the measurements. On
+a busy host the figures are those of a busy host; the load is recorded with each of them.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "data" / "broker_timings.jsonl"
 TABLE = ROOT / "data" / "broker_timings.csv"
 
-# Kafka's own defaults where the scenario clusters are quicker.
+# Kafka's defaults, where the clusters of the scenarios use shorter times.
 _DEFAULTS = {
     "broker.heartbeat.interval.ms": "2000",
     "controlled.shutdown.retry.backoff.ms": "5000",
@@ -47,7 +46,7 @@ _DEFAULTS = {
     "replica.fetch.wait.max.ms": "500",
     "replica.high.watermark.checkpoint.interval.ms": "5000",
     "replica.socket.timeout.ms": "30000",
-    # Else ten thousand partitions reserve ten megabytes each, twice.
+    # By default each of ten thousand partitions reserves ten megabytes, twice.
     "log.index.size.max.bytes": "4096",
 }
 _LARGE = 10_000
@@ -55,7 +54,7 @@ _LARGE = 10_000
 
 @dataclass(frozen=True)
 class Run:
-    """One cluster, and how often it suffers what."""
+    """One cluster, and how often each fault is injected into it."""
 
     version: str
     mode: str
@@ -69,11 +68,11 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """Name on the command line."""
         return f"{self.version}-{self.mode}-{self.partitions}-{self.session_timeout_ms}"
 
     def wish(self) -> ClusterSpec:
-        """The cluster it needs."""
+        """The cluster to start."""
         heap = "1g" if self.partitions == _LARGE else "512m"
         return ClusterSpec(
             self.version,
@@ -106,7 +105,7 @@ RUNS = [
 
 
 def measure(run: Run, keep: Callable[[Run, str, Times], None]) -> None:
-    """Start a run's cluster, let it suffer, and keep what each act took."""
+    """Start a run's cluster, inject its faults, and record the times."""
     folder = Path(tempfile.mkdtemp(prefix="broker-timings-"))
     try:
         with RealCluster(run.wish(), folder) as cluster:
@@ -141,7 +140,7 @@ def _keep(run: Run, release: str, times: Times) -> None:
     print(time.strftime("%H:%M:%S"), run.name, times or "started", file=sys.stderr, flush=True)
 
 
-# What is on the clock, from where to where; "by_log" names the second, independent reading.
+# What is measured, from which timestamp to which; "by_log" is a second, independent reading.
 _RECORD = "stamps of the metadata log (KRaft) or ZooKeeper's transaction log"
 HOW = {
     "detection": f"SIGKILL to the fencing of the broker; {_RECORD}",
@@ -177,7 +176,7 @@ _GROUPED = (
 
 
 def summary(lines: Iterable[str]) -> list[dict[str, object]]:
-    """A row for each quantity and setting: median, least and greatest of the repetitions."""
+    """Return a row per quantity and setting: median, least and greatest of the repetitions."""
     values: dict[tuple[object, ...], list[int]] = defaultdict(list)
     loads: dict[tuple[object, ...], list[float]] = defaultdict(list)
     dates: dict[tuple[object, ...], str] = {}
@@ -208,7 +207,7 @@ def summary(lines: Iterable[str]) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    """Measure, or make the table."""
+    """Measure, or write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", metavar="RUN", help=", ".join(r.name for r in RUNS))
     parser.add_argument("--summarise", action="store_true", help="write the table and end")
@@ -219,7 +218,7 @@ def main() -> None:
             table.writeheader()
             table.writerows(summary(raw))
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Clusters are taken down on the way.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # Clusters are stopped on the way out.
     for run in RUNS:
         if not given.runs or run.name in given.runs:
             measure(run, _keep)

@@ -1,7 +1,7 @@
-"""What a real controller decided, and when: its metadata log, or ZooKeeper's log of transactions.
+"""The decisions of a real controller, from its metadata log or ZooKeeper's transaction log.
 
-Every decision is read with the millisecond that the controller, or ZooKeeper, stamped on it.
-Nothing here reads what a broker writes about itself.
+Each decision has the timestamp, in milliseconds, that the controller or ZooKeeper gave it. The
+brokers' own logs are not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from advisor.protocol.rules.partition_registration import Registration
 
 PartitionName = tuple[str, int]
 
-# A transaction of ZooKeeper's: the file's header, the frame's, the transaction's own.
+# Header sizes of ZooKeeper's transaction log: of the file, a frame and a transaction.
 _FILE_HEADER, _FRAME, _HEADER = 16, 12, 32
 _CLOSE_SESSION = -11
 _STATE = re.compile(rb"/brokers/topics/([^/]+)/partitions/(\d+)/state.{4,5}?(\{[^}]*\})", re.DOTALL)
@@ -32,7 +32,7 @@ _ELECTED = re.compile(rb'/controller.{4,5}?\{[^}]*"brokerid":(\d+)', re.DOTALL)
 
 @dataclass(frozen=True)
 class PartitionChange:
-    """A partition's registration was written; ``before`` is None for a new partition."""
+    """A change of a partition's registration; ``before`` is None for a new partition."""
 
     at_ms: int
     partition: PartitionName
@@ -41,27 +41,27 @@ class PartitionChange:
 
     @property
     def left(self) -> frozenset[int]:
-        """Who left the ISR with it."""
+        """Brokers that left the ISR."""
         before = self.before.isr if self.before else ()
         return frozenset(before) - frozenset(self.after.isr)
 
     @property
     def joined(self) -> frozenset[int]:
-        """Who joined the ISR with it; nobody in a new partition."""
+        """Brokers that joined the ISR; empty for a new partition."""
         return (
             frozenset(self.after.isr) - frozenset(self.before.isr) if self.before else frozenset()
         )
 
     @property
     def elected(self) -> bool:
-        """Whether another broker leads from now on."""
+        """Whether the leader changed."""
         moved = self.before is not None and self.before.leader != self.after.leader
         return moved and self.after.leader >= 0
 
 
 @dataclass(frozen=True)
 class BrokerChange:
-    """A broker began to serve, or was fenced; under ZooKeeper its session began or ended."""
+    """A broker was unfenced or fenced; under ZooKeeper its session began or ended."""
 
     at_ms: int
     broker: int
@@ -80,7 +80,7 @@ Decision = PartitionChange | BrokerChange | ControllerChange
 
 
 class History:
-    """All that a cluster's controllers decided so far, read on from where it was last left.
+    """The decisions of a cluster's controllers so far, read incrementally.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class History:
         self._source = _Metadata(data) if kraft else _Transactions(data / "version-2")
 
     def read(self) -> int:
-        """Read on; how many decisions there are now."""
+        """Read what is new and return how many decisions there are now."""
         for at_ms, found in self._source.read():
             if isinstance(found, Fence):
                 if found.fenced == (found.broker in self.serving):
@@ -130,7 +130,7 @@ _Found = Fence | int | tuple[PartitionName, "Changed | Registration"]
 
 
 class _Metadata:
-    """The log of a KRaft controller, through the project's reader of it."""
+    """The metadata log of a KRaft controller."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "__cluster_metadata-0"
@@ -140,7 +140,7 @@ class _Metadata:
         self._at: dict[Path, int] = {}
 
     def read(self) -> Iterator[tuple[int, _Found]]:
-        """What is new since the last reading."""
+        """Yield the decisions that are new since the last call."""
         yield from self._controllers()
         self._log.read()
         new = self._log.history[self._seen :]
@@ -164,7 +164,7 @@ class _Metadata:
 
 
 class _Transactions:
-    """ZooKeeper's log of transactions."""
+    """ZooKeeper's transaction log."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -172,7 +172,7 @@ class _Transactions:
         self._sessions: dict[int, int] = {}
 
     def read(self) -> Iterator[tuple[int, _Found]]:
-        """What is new since the last reading."""
+        """Yield the decisions that are new since the last call."""
         for file in sorted(self._folder.glob("log.*"), key=lambda f: int(f.suffix[1:], 16)):
             for session, at_ms, kind, body in self._transactions(file):
                 yield from ((at_ms, found) for found in self._meaning(session, kind, body))
@@ -183,7 +183,7 @@ class _Transactions:
         while at + _FRAME <= len(data):
             _, size = struct.unpack_from(">qi", data, at)
             end = at + _FRAME + size
-            # The file is reserved in advance, with zeros; a whole transaction ends in a B.
+            # The file is preallocated with zeros; a complete transaction ends in a B.
             if size <= 0 or data[end : end + 1] != b"B":
                 break
             start = at + _FRAME

@@ -1,9 +1,9 @@
-"""Record `data/logs/`: what brokers and controllers write about a run of faults, and the truth.
+"""Record `data/logs/`: the logs of brokers and controllers during known faults, and true counts.
 
-``python bench/record_logs.py [NAME ...]`` starts a cluster of three brokers, breaks and mends it as
-`_story` says, and keeps the logs that Kafka's own settings name, with ``counts.toml`` beside
-them. The counts come from what was done here and from what the controller put on record
-(`controller_history`); no log that is kept is read for them.
+``python bench/record_logs.py [NAME ...]`` starts a cluster of three brokers, injects the faults and
+repairs of `_story`, and keeps the logs that Kafka's default settings write, with ``counts.toml``
+beside them. The counts come from the injected faults and the controller's records
+(`controller_history`), never from the logs that are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from advisor.kafka_lab.nodes.node_properties import CONTROLLER, Clocks, ClusterS
 
 LOGS = Path(__file__).resolve().parent.parent / "data" / "logs"
 CLOCKS = Clocks(session_timeout_ms=6_000, replica_lag_time_max_ms=8_000)
-WISHES = {
+SPECS = {
     "kraft-3.9": ClusterSpec("3.9", clocks=CLOCKS, log_files=True),
     "zookeeper-3.9": ClusterSpec("3.9", mode="zookeeper", clocks=CLOCKS, log_files=True),
     "kraft-4.3-elr": ClusterSpec("4.3", clocks=CLOCKS, log_files=True),
@@ -54,12 +54,12 @@ class Recording:
     acts: list[tuple[int, str, int]] = field(default_factory=list)
 
     def act(self, name: str, node: int, do: Callable[[], None]) -> None:
-        """Do something to a node, and note when it was begun."""
+        """Apply a fault or repair to a node, and record when it began."""
         self.acts.append((time.time_ns() // 1_000_000, name, node))
         do()
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Wait until the controller has it on record, and a little more."""
+        """Wait until the controller has recorded it, and a little longer."""
         deadline = time.monotonic() + _DONE_WITHIN_S
         self.history.read()
         while not done():
@@ -70,20 +70,20 @@ class Recording:
         time.sleep(_QUIET_S)
 
     def kill(self, broker: int) -> None:
-        """SIGKILL, and wait until it is fenced."""
+        """SIGKILL a broker, and wait until it is fenced."""
         self.act("kill", broker, lambda: self.cluster.kill(broker))
         self.until(lambda: broker not in self.history.serving)
 
     def start(self, broker: int) -> None:
-        """Start it, again if it gives up, and wait until it serves."""
+        """Start a broker, again if it exits, and wait until it serves."""
         while not self.cluster.running(broker):
-            # Under ZooKeeper a broker ends at once if its last life's session is still there.
+            # Under ZooKeeper a broker exits at once if its previous session has not expired.
             with suppress(BrokersUnavailableError):
                 self.act("start", broker, lambda: self.cluster.start(broker))
         self.until(lambda: broker in self.history.serving)
 
     def restart(self, broker: int) -> None:
-        """A controlled shutdown, and back into every ISR."""
+        """Shut a broker down in order, start it, and wait until it is in every ISR."""
         self.act("stop", broker, lambda: self.cluster.stop(broker))
         self.until(lambda: broker not in self.history.serving)
         self.start(broker)
@@ -99,7 +99,7 @@ class Recording:
         )
 
     def out_everywhere(self, broker: int) -> bool:
-        """Whether it is in no ISR that has another member."""
+        """Whether a broker is in no ISR that has another member."""
         return not any(
             broker in found.isr and found.leader != broker
             for found in self.history.registrations.values()
@@ -107,7 +107,7 @@ class Recording:
 
     @property
     def controller(self) -> int:
-        """The node that is the controller."""
+        """The node of the controller."""
         changes = [d for d in self.history.decisions if isinstance(d, ControllerChange)]
         return changes[-1].controller
 
@@ -117,7 +117,7 @@ def _replicas(name: tuple[str, int]) -> int:
 
 
 def _story(run: Recording) -> None:
-    """Everything that happens, one thing after another."""
+    """Inject the faults and repairs, one after another."""
     cluster = run.cluster
     run.restart(2)
     run.kill(3)
@@ -127,7 +127,7 @@ def _story(run: Recording) -> None:
     run.until(lambda: run.out_everywhere(2))
     run.act("catch-up", 2, lambda: cluster.catch_up(2))
     run.until(run.whole)
-    # Back before its session is over: the controller sees the new life before the old one's end.
+    # Back before its session expires: the controller sees the new process before the old one ends.
     run.act("kill", 1, lambda: cluster.kill(1))
     run.start(1)
     run.until(run.whole)
@@ -136,7 +136,7 @@ def _story(run: Recording) -> None:
     run.act("heal", 3, lambda: cluster.network.heal(3))
     run.until(run.whole)
     _controller_dies(run)
-    for broker in (2, 3, 1):  # The last replica of each partition goes, too.
+    for broker in (2, 3, 1):  # The last replica of each partition stops, too.
         run.kill(broker)
     for broker in (3, 2, 1):
         run.start(broker)
@@ -158,7 +158,7 @@ def _controller_dies(run: Recording) -> None:
 
 
 def _write(bootstrap: str, done: Event) -> None:
-    """A record to each partition, five times a second; what is refused is let go."""
+    """Produce to each partition, five times a second, ignoring refusals."""
     from kafka import KafkaProducer
     from kafka.errors import KafkaError
 
@@ -174,7 +174,7 @@ def _write(bootstrap: str, done: Event) -> None:
 
 
 def record(name: str, wish: ClusterSpec) -> None:
-    """Run the story on a cluster and keep its logs and counts."""
+    """Run the faults on a cluster and keep its logs and counts."""
     folder = Path(tempfile.mkdtemp(prefix="record-logs-"))
     try:
         with RealCluster(wish, folder) as cluster:
@@ -212,19 +212,19 @@ def _keep_logs(folder: Path, target: Path, wish: ClusterSpec) -> None:
             if text:
                 kept = target / called / f"{log.name}.gz"
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                # Without a time of its own, the same log gives the same bytes.
+                # Without a timestamp in the archive, the same log gives the same bytes.
                 kept.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def _neutral(text: str, node: Path) -> str:
-    """The log without what it tells of the machine: its paths and the environment."""
+    """Return the log without the host's paths and environment."""
     for folder, name in ((node / "data", _DATA), (node / "logs", _FILES), (node, "/etc/kafka")):
         text = text.replace(str(folder), name)
     return _ENVIRONMENT.sub(r"\1-\2", text)
 
 
 def _counts(run: Recording) -> Iterator[str]:
-    """The truth as TOML."""
+    """Return the counts as TOML."""
     wish, history = run.cluster.wish, run.history
     changes = [d for d in history.decisions if isinstance(d, PartitionChange)]
     brokers = [d for d in history.decisions if isinstance(d, BrokerChange)]
@@ -266,7 +266,7 @@ def _counts(run: Recording) -> Iterator[str]:
 
 
 def _by_leader(change: PartitionChange, run: Recording) -> bool:
-    """Whether the leader asked for it: its follower's fetching was held, and nothing else was."""
+    """Whether the leader requested it: only its follower's fetching had been stopped."""
     held = {node: at for at, name, node in run.acts if name == "lag" and at <= change.at_ms}
     freed = {node: at for at, name, node in run.acts if name == "catch-up" and at <= change.at_ms}
     return any(node in held and node not in freed for node in change.left)
@@ -281,8 +281,8 @@ def _at(at_ms: int) -> str:
 
 
 def main() -> None:
-    """Record the runs that are named, all by default."""
-    for name, wish in WISHES.items():
+    """Record the named runs, by default all."""
+    for name, wish in SPECS.items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             print(time.strftime("%H:%M:%S"), name, file=sys.stderr, flush=True)
             record(name, wish)

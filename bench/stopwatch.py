@@ -1,4 +1,4 @@
-"""How long work takes, in the processor time of this process."""
+"""Processor time of a piece of work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def seconds(work: Callable[[], object], times: int = 5) -> float:
-    """CPU seconds of the best of some runs, after one to warm up."""
+    """Return the CPU seconds of the fastest of some runs, after one to warm up."""
     work()
     taken = []
     for _ in range(times):

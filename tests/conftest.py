@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Settings, fixtures and the list of slow files for all tests."""
 
 import os
 from pathlib import Path
@@ -10,22 +10,51 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# What `make check` leaves out, below tests/: more than a few seconds of processor time each, or
+# other processes. Cases of a file that is not listed may bear `@pytest.mark.slow` themselves.
+SLOW = (
+    "cli/test_commands.py",
+    "kafka/",
+    "pipeline/",
+    "protocol/exploration/test_shortest_loss.py",
+    "protocol/simulation/test_invariants.py",
+    "protocol/specification/test_model_checker.py",
+    "protocol/zookeeper/test_locks.py",
+    "system/test_agreement.py",
+    "system/test_browser.py",
+    "system/test_exact_against_sampled.py",
+    "system/test_independent_oracle.py",
+    "system/test_mechanisms.py",
+    "system/test_notebooks.py",
+    "system/test_published.py",
+    "system/test_wheel.py",
+)
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# How long an example takes says how busy the machine is, not whether the code is right.
+# An example's time depends on the load of the machine, not on the code's correctness.
 settings.register_profile("advisor", settings(), deadline=None)
 settings.load_profile("advisor")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the slow files."""
+    here = Path(__file__).resolve().parent
+    slow = tuple(f"{here.as_posix()}/{path}" for path in SLOW)
+    for item in items:
+        if item.path.as_posix().startswith(slow):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The checkout."""
+    """Return the top of the checkout."""
     return Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session")
 def spark() -> "SparkSession":
-    """The Spark session of the test process, started by the first test that asks for it."""
+    """Return the Spark session of the test process, started for the first test that uses it."""
     from advisor.pipeline.session import spark_session
 
     return spark_session("local[2,4]")

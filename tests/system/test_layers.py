@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-MODULES = sorted((ROOT / "advisor").rglob("*.py"))
+from package_graph import MODULES, ROOT, imports, module_name
+
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 SHARED = {"errors", "catalog", "formatting", "plotting", "tables"}
@@ -54,24 +54,6 @@ def room_of(module: str) -> str:
     return parts[1] if known else ""
 
 
-def imports(source: str, module: str, is_package: bool = False) -> Iterator[str]:
-    """Yield the dotted name of everything imported, at the top, in functions or by name."""
-    package = module.split(".") if is_package else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            target = ".".join([*base, *([node.module] if node.module else [])])
-            # `from advisor import protocol` names a room only in its last word.
-            yield from (f"{target}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            name = node.func.id if isinstance(node.func, ast.Name) else name
-            if name in {"import_module", "__import__"}:
-                yield str(node.args[0].value)
-
-
 def violations(source: str, module: str, is_package: bool = False) -> list[str]:
     """List the imports of a module that its room may not make."""
     room = room_of(module)
@@ -100,11 +82,6 @@ def functions(source: str) -> Iterator[tuple[str, int]]:
 def lines_of(node: ast.stmt) -> int:
     assert node.end_lineno is not None
     return node.end_lineno - node.lineno + 1
-
-
-def module_name(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def test_rooms_import_only_what_they_may() -> None:
