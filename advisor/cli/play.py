@@ -102,7 +102,7 @@ def explore(
         kinds=kinds or FAULTS,
         writes=writes,
         max_states=max_states,
-        watched=_Progress(),
+        progress=_Progress(),
     )
     if isinstance(found, Loss):
         click.echo(found.scenario, nl=False)

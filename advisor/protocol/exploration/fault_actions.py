@@ -1,4 +1,4 @@
-"""Which faults and repairs a search may try in a state, and the events that they are."""
+"""Faults and repairs enabled in a state, by scenario verb, and their simulation events."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.state import Broker, Partition, State
 
 
-def _runs(body: Broker, _state: State) -> bool:
-    return body.running
+def _is_running(broker: Broker, _state: State) -> bool:
+    return broker.running
 
 
-CAN_FAIL: dict[str, Callable[[Broker, State], bool]] = {
-    "kill": _runs,
-    "stop": _runs,
-    "power-off": _runs,
-    "destroy": lambda body, state: body.running or _has_data(state.partitions[0], body.id),
-    "isolate": lambda body, _state: body.connected,
-    "lag": lambda body, _state: body.running and body.fetching,
+FAULT_ENABLED: dict[str, Callable[[Broker, State], bool]] = {
+    "kill": _is_running,
+    "stop": _is_running,
+    "power-off": _is_running,
+    "destroy": lambda broker, state: broker.running or _has_data(state.partitions[0], broker.id),
+    "isolate": lambda broker, _state: broker.connected,
+    "lag": lambda broker, _state: broker.running and broker.fetching,
 }
 
-CAN_MEND: dict[str, Callable[[Broker], bool]] = {
-    "start": lambda body: not body.running,
-    "heal": lambda body: not body.connected,
-    "catch-up": lambda body: not body.fetching,
+REPAIR_ENABLED: dict[str, Callable[[Broker], bool]] = {
+    "start": lambda broker: not broker.running,
+    "heal": lambda broker: not broker.connected,
+    "catch-up": lambda broker: not broker.fetching,
 }
 
 EVENTS: dict[str, Callable[[int], Any]] = {

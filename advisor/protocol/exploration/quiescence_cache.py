@@ -1,7 +1,7 @@
-"""How states come to rest, remembered: two runs that meet go on as one.
+"""Memoised runs to quiescence.
 
-A run of the cluster by itself is a chain of steps without a choice. Each state of it is remembered
-with the one that follows and with the rest at its end, so that no step is ever taken twice.
+Without commands the simulation is deterministic. Every state on the way to quiescence is stored
+with its successor and with the quiescent state at the end, so no step is computed twice.
 """
 
 from __future__ import annotations
@@ -21,88 +21,103 @@ from advisor.protocol.simulation.state import Settings, State
 from advisor.protocol.simulation.step import step
 
 
-class Rest(NamedTuple):
-    """A state at rest, how long it then waited for a period, and whether anything had to happen."""
-
-    state: State
-    late_ms: int
-    pending: bool
-
-
-class _Known:
-    """What is remembered of a state: whether it is at rest, what follows, and the rest to come."""
-
-    __slots__ = ("following", "quiet", "rest")
-
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
-        self.following: State | None = None
-        self.rest: Rest | None = None
-
-
-class QuiescenceCache:
-    """What states come to.
+class Quiescence(NamedTuple):
+    """The quiescent state that a state leads to.
 
     Attributes
     ----------
-    seen : mapping with a key for every state that was asked for, passed on the way to a rest, or
-        at rest.
+    state : State
+        Canonical, at the start of a period of the cluster's periodic work.
+    wait_ms : int
+        Time from quiescence to the start of that period.
+    pending : bool
+        Whether any event happened on the way.
+    """
+
+    state: State
+    wait_ms: int
+    pending: bool
+
+
+class _CacheEntry:
+    """Successor and quiescent state of one state, as far as they are known."""
+
+    __slots__ = ("quiescence", "quiet", "successor")
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.successor: State | None = None
+        self.quiescence: Quiescence | None = None
+
+
+class QuiescenceCache:
+    """Maps states to the quiescent states that they lead to.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of the simulated cluster.
+
+    Attributes
+    ----------
+    seen : dict
+        Has a key for every state looked up, passed on the way to quiescence, or quiescent.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.seen: dict[State, _Known] = {}
+        self.seen: dict[State, _CacheEntry] = {}
         self._settings = settings
         self._period_ms = period_of(settings)
 
-    def of(self, state: State) -> Rest:
-        """What a state comes to at rest, at the beginning of a period.
+    def settle(self, state: State) -> Quiescence:
+        """Run a state to quiescence and on to the start of the next period.
 
-        So two ways to the same facts lead to the same state, whatever time each has taken.
+        States that differ only in elapsed time then become equal.
         """
-        known = self.seen.setdefault(state, _Known())
-        return self._run(state, known) if known.rest is None else known.rest
+        entry = self.seen.setdefault(state, _CacheEntry())
+        return self._run(state, entry) if entry.quiescence is None else entry.quiescence
 
     def is_quiet(self, state: State) -> bool:
-        """Whether nothing happens any more, however long one waits."""
-        known = self.seen.get(state)
-        return (known is not None and known.quiet) or not self.of(state).pending
+        """Whether no event follows without a command."""
+        entry = self.seen.get(state)
+        return (entry is not None and entry.quiet) or not self.settle(state).pending
 
-    def after(self, state: State, milliseconds: int) -> State:
-        """The state so much later; what happens at once is known from the way to rest."""
+    def advance(self, state: State, milliseconds: int) -> State:
+        """The state after a time; events due immediately are taken from the cache."""
         now_ms = state.now_ms
-        while (known := self.seen.get(state)) is not None:
-            if known.following is None or known.following.now_ms != now_ms:
+        while (entry := self.seen.get(state)) is not None:
+            if entry.successor is None or entry.successor.now_ms != now_ms:
                 break
-            state = known.following
+            state = entry.successor
         return run_for(state, self._settings, milliseconds)[0]
 
-    def _run(self, state: State, known: _Known) -> Rest:
-        """Go on step by step, until nothing is left to happen or the rest of the way is known."""
-        passed: list[_Known] = []
-        while known.rest is None:
+    def _run(self, state: State, entry: _CacheEntry) -> Quiescence:
+        """Step until no event is left or a state with a known quiescent state is reached."""
+        passed: list[_CacheEntry] = []
+        while entry.quiescence is None:
             event = next_event(state, self._settings)
             if event is None:
-                known.rest = self._at_rest(state)
+                entry.quiescence = self._at_next_period(state)
                 break
             if len(passed) >= MAX_STEPS:
                 raise no_quiescence_error(state, event)
-            passed.append(known)
+            passed.append(entry)
             state, _ = step(state, event, self._settings)
-            known.following = state
-            known = self.seen.setdefault(state, _Known())
-        rest = known.rest
+            entry.successor = state
+            entry = self.seen.setdefault(state, _CacheEntry())
+        quiescence = entry.quiescence
         if passed:
-            rest = rest._replace(pending=True)
-            for known in passed:
-                known.rest = rest
-        return rest
+            quiescence = quiescence._replace(pending=True)
+            for entry in passed:
+                entry.quiescence = quiescence
+        return quiescence
 
-    def _at_rest(self, state: State) -> Rest:
-        """Let the rest pass, and then the time until a period begins."""
-        rested, _ = step(state, ev.Advance(REST_MS), self._settings)
-        late_ms = -rested.now_ms % self._period_ms
-        if late_ms:
-            rested, _ = step(rested, ev.Advance(late_ms), self._settings)
-        merged = canonical_state(rested, self._settings)
-        self.seen.setdefault(merged, _Known(quiet=True))
-        return Rest(merged, late_ms, False)
+    def _at_next_period(self, state: State) -> Quiescence:
+        """Wait the settling time, then until a period of the periodic work begins."""
+        settled, _ = step(state, ev.Advance(REST_MS), self._settings)
+        wait_ms = -settled.now_ms % self._period_ms
+        if wait_ms:
+            settled, _ = step(settled, ev.Advance(wait_ms), self._settings)
+        canonical = canonical_state(settled, self._settings)
+        self.seen.setdefault(canonical, _CacheEntry(quiet=True))
+        return Quiescence(canonical, wait_ms, False)

@@ -1,11 +1,12 @@
-"""Breadth-first search of everything that can happen, up to a stated bound.
+"""Bounded breadth-first search of a state space, for invariant checking.
 
-The search knows nothing of Kafka: it is given a first state, the function that lists what can
-follow a state, and what must not happen. States are remembered whole and seen in the order of
-their distance, so that a path found is a shortest one and a count is exact.
+Independent of Kafka: the caller gives the initial state, the successor function and the invariant.
+States are stored whole (not as hashes) and visited in order of distance, so paths are shortest and
+counts are exact.
 
-Sources: the method is that of TLC (Yu, Manolios, Lamport, "Model checking TLA+ specifications",
-1999); merging symmetric states, that of Ip and Dill ("Better verification through symmetry", 1996).
+Sources: explicit-state model checking as in TLC (Yu, Manolios, Lamport, "Model checking TLA+
+specifications", 1999); symmetry reduction by Ip and Dill ("Better verification through symmetry",
+1996).
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[S]):
-    """A state that must not be, and a shortest way to it.
+class Violation(Generic[S]):
+    """A state that violates the invariant, and a shortest path to it.
 
     Attributes
     ----------
     path : tuple
-        From the first state to the violating one. With ``canonical`` each but the first is the
-        representative of its class; ``retrace`` turns them into states that follow each other.
+        From the initial state to the violating one. With ``canonical``, every state but the
+        initial one is the representative of its class; `retrace` recovers actual transitions.
     states : int
-        States seen until then, the first included.
+        States visited, the initial one included.
     """
 
     path: tuple[S, ...]
@@ -38,22 +39,22 @@ class Found(Generic[S]):
 
     @property
     def depth(self) -> int:
-        """Transitions from the first state to the violation."""
+        """Transitions from the initial state to the violation."""
         return len(self.path) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """Nothing found, and how far was looked.
+    """No violation found within the bounds.
 
     Attributes
     ----------
     states : int
-        States seen, the first included.
+        States visited, the initial one included.
     depth : int
-        Every state within so many transitions was seen.
+        All states within this number of transitions were visited.
     complete : bool
-        No state lies further away: the answer holds without a bound.
+        Whether all reachable states were visited.
     """
 
     states: int
@@ -63,18 +64,18 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Survey(Generic[S]):
-    """Every reachable state counted, and the first violation of each invariant.
+    """Count of all reachable states, and a shortest violation of each invariant.
 
     Attributes
     ----------
     states : int
-        Distinct states. With ``weight`` the sum of the weights.
+        Distinct states; with ``weight``, the sum of the weights.
     visited : int
-        States that were held in memory (fewer than ``states`` where symmetric ones are merged).
+        States stored (fewer than ``states`` under symmetry reduction).
     depth : int
         Transitions to the furthest state.
-    violations : mapping
-        A bit of ``broken`` to a shortest path into a state that has it; only bits that were seen.
+    violations : mapping of int to tuple
+        Bit of ``broken`` -> shortest path to a state that has it. Bits never seen are absent.
     """
 
     states: int
@@ -90,37 +91,37 @@ def explore(
     violates: Callable[[S], bool],
     max_depth: int | None = None,
     max_states: int | None = None,
-    enough: Callable[[], bool] | None = None,
+    should_stop: Callable[[], bool] | None = None,
     canonical: Callable[[S], S] | None = None,
-) -> Found[S] | Exhausted:
-    """Look for the shortest way into a state that must not be.
+) -> Violation[S] | Exhausted:
+    """Search for a shortest path to a state that violates an invariant.
 
     Parameters
     ----------
     initial : hashable
     successors : callable
-        Lists the states that can follow a state; the order decides which of several shortest
-        paths is returned, so that equal calls give equal answers.
+        Yields the states that can follow a state. Their order decides which of several shortest
+        paths is returned.
     violates : callable
-        True for a state that must not be. It must not distinguish states that ``canonical`` merges.
+        True for a violating state. Must not distinguish states that ``canonical`` merges.
     max_depth, max_states : int, optional
-        Stop after so many transitions, or once so many states have been seen.
-    enough : callable, optional
-        Asked after each transition; True stops the search, as a bound does.
+        Stop after this number of transitions, or when this number of states was visited.
+    should_stop : callable, optional
+        Called after each transition; the search stops when it returns True.
     canonical : callable, optional
-        The representative of a state's symmetry class.
+        Maps a state to the representative of its symmetry class.
 
     Returns
     -------
-    Found or Exhausted
-        ``Exhausted`` says how far the search came and whether anything was left.
+    Violation or Exhausted
+        ``Exhausted`` if no visited state violates the invariant.
     """
     walk = _Walk(initial, successors, canonical)
-    with _without_collector():
-        for _ in walk.levels(max_depth, max_states, stop=violates, enough=enough):
+    with _garbage_collection_off():
+        for _ in walk.levels(max_depth, max_states, stop=violates, should_stop=should_stop):
             pass
     if walk.stopped_at is not None:
-        return Found(walk.path_to(walk.stopped_at[0]), len(walk.parents))
+        return Violation(walk.path_to(walk.stopped_at[0]), len(walk.parents))
     return Exhausted(len(walk.parents), walk.depth, walk.complete)
 
 
@@ -132,30 +133,30 @@ def survey(
     canonical: Callable[[S], S] | None = None,
     weight: Callable[[S], int] | None = None,
 ) -> Survey[S]:
-    """See every reachable state, going on through states that break an invariant.
+    """Visit every reachable state, without stopping at violations.
 
     Parameters
     ----------
     initial, successors, canonical
         As for `explore`. The state space must be finite.
     broken : callable
-        The invariants that a state breaks, a bit each; 0 where all is well.
+        Bit mask of the invariants that a state violates; 0 for none.
     weight : callable, optional
-        How many distinct states a representative stands for; 1 for each when left out.
+        Number of distinct states that a representative stands for. Default 1.
     """
     walk = _Walk(initial, successors, canonical)
     first: dict[int, S] = {}
     known = states = 0
-    with _without_collector():
+    with _garbage_collection_off():
         for level in walk.levels(None, None, stop=None):
             states += len(level) if weight is None else sum(map(weight, level))
             for state in level:
-                fresh = broken(state) & ~known
-                while fresh:
-                    bit = fresh & -fresh
+                new = broken(state) & ~known
+                while new:
+                    bit = new & -new
                     first[bit] = state
                     known |= bit
-                    fresh ^= bit
+                    new ^= bit
     violations = {bit: walk.path_to(state) for bit, state in sorted(first.items())}
     return Survey(states, len(walk.parents), walk.depth, violations)
 
@@ -165,48 +166,52 @@ def retrace(
     moves: Callable[[S], Iterable[tuple[A, S]]],
     canonical: Callable[[S], S],
 ) -> tuple[tuple[A, S], ...]:
-    """Name the moves along a path of representatives, with states that truly follow each other.
+    """Turn a path of representatives into labelled transitions between actual states.
 
     Parameters
     ----------
     path : tuple
-        As found by `explore` or `survey`; its first state is taken as it is.
+        From `explore` or `survey`; its first state is used as it is.
     moves : callable
-        Lists (label, next state) for a state: the same relation that was searched.
+        Yields (label, next state) of a state; the relation that was searched.
     canonical : callable
-        The representative of a state, as in ``path``.
+        Maps a state to its representative, as in ``path``.
+
+    Returns
+    -------
+    tuple of (label, state)
 
     Raises
     ------
     ValueError
-        Where no move leads from one class to the next: ``moves`` is another relation.
+        If no transition leads from one class to the next, so ``moves`` is a different relation.
     """
     state = path[0]
-    told = []
+    steps = []
     for target in path[1:]:
         following = ((label, after) for label, after in moves(state) if canonical(after) == target)
         step = next(following, None)
         if step is None:
             raise ValueError(f"no move leads from {state!r} to the class of {target!r}")
-        told.append(step)
+        steps.append(step)
         state = step[1]
-    return tuple(told)
+    return tuple(steps)
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
-    """No search for cycles meanwhile: states hold none, and it would go over all of them again."""
-    collects = gc.isenabled()
+def _garbage_collection_off() -> Iterator[None]:
+    """Disable cyclic garbage collection: states hold no cycles, and each pass scans them all."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
 class _Walk(Generic[S]):
-    """One search: the states seen, each with the state it was first reached from."""
+    """State of one search: every visited state with its predecessor on a shortest path."""
 
     def __init__(
         self,
@@ -229,16 +234,16 @@ class _Walk(Generic[S]):
         max_depth: int | None,
         max_states: int | None,
         stop: Callable[[S], bool] | None,
-        enough: Callable[[], bool] | None = None,
+        should_stop: Callable[[], bool] | None = None,
     ) -> Iterable[list[S]]:
-        """Yield the states at distance 0, 1, 2, ...; end at a bound, at ``stop`` or at the end."""
+        """Yield the states at distance 0, 1, 2, ..., up to a bound or a state with ``stop``."""
         level = [self._start]
         if stop is not None and stop(self._start):
             self.stopped_at = (self._start,)
             return
         yield level
         while max_depth is None or self.depth < max_depth:
-            further = self._next_level(level, max_states, stop, enough)
+            further = self._next_level(level, max_states, stop, should_stop)
             if further is None:
                 return
             if not further:
@@ -253,9 +258,9 @@ class _Walk(Generic[S]):
         level: list[S],
         max_states: int | None,
         stop: Callable[[S], bool] | None,
-        enough: Callable[[], bool] | None,
+        should_stop: Callable[[], bool] | None,
     ) -> list[S] | None:
-        """The states first reached from this level; None when the search ends within it."""
+        """States first reached from this level; None if the search stops within it."""
         parents, successors, canonical = self.parents, self._successors, self._canonical
         further: list[S] = []
         for state in level:
@@ -263,7 +268,7 @@ class _Walk(Generic[S]):
             if canonical is not None:
                 following = map(canonical, following)
             for after in following:
-                if enough is not None and enough():
+                if should_stop is not None and should_stop():
                     return None
                 if max_states is not None and len(parents) >= max_states:
                     if after in parents:

@@ -1,15 +1,12 @@
-"""The shortest sequence of faults that loses an acknowledged record, or how far there is none.
+"""Search for the fewest faults that lose an acknowledged record, over the full simulation.
 
-The search runs over the reference itself: the faults, repairs and writes are the commands of the
-scenario language, each with and without waiting for the cluster to come to rest, and what it finds
-is a scenario that ``play`` runs. Each answer says how many states were seen and within which bound.
-A state counts once, whether a command led to it or ``step`` passed through it on the way to rest;
-all are remembered, so that two runs that meet go on as one.
+Transitions are scenario commands (faults, repairs, writes), each with and without waiting for
+quiescence, so a loss is reported as a scenario that ``play`` reproduces. All states are counted,
+those after a command and those that ``step`` passes through on the way to quiescence.
 
-One partition is looked at, on the brokers that hold its replicas: other brokers play no part.
-States that differ in nothing that can matter are one (``explore_moments``). The order of a
-partition's replicas decides elections, so that two replicas are not interchangeable here, even
-when their logs are equal.
+The model has one partition, and only the brokers that hold its replicas. Equivalent states are
+merged (``state_equivalence``). There is no symmetry reduction: the order of the replica list
+decides elections, so replicas with equal logs are not exchangeable.
 """
 
 from __future__ import annotations
@@ -20,9 +17,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.fault_actions import CAN_FAIL, CAN_MEND, EVENTS
+from advisor.protocol.exploration.fault_actions import EVENTS, FAULT_ENABLED, REPAIR_ENABLED
 from advisor.protocol.exploration.quiescence_cache import QuiescenceCache
-from advisor.protocol.exploration.search import Found, explore, retrace
+from advisor.protocol.exploration.search import Violation, explore, retrace
 from advisor.protocol.exploration.state_equivalence import canonical_state
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.commands import Runner
@@ -33,33 +30,37 @@ from advisor.protocol.simulation.invariants import lost
 from advisor.protocol.simulation.state import ACTIVE, LEADER, State, broker_of
 from advisor.protocol.simulation.step import step
 
-_SHOWS_LOSS = "NoAcknowledgedRecordLost"
+_LOSS_INVARIANT = "NoAcknowledgedRecordLost"
 
 TOPIC = "t"
 TARGET = f"{TOPIC}-0"
 
 PAUSE_MS = 1_000
-"""How long a pause between two commands is, where the cluster does not come to rest."""
+"""Pause after a command that does not wait for quiescence."""
 
 FAULTS = ("kill", "stop", "power-off", "destroy", "isolate", "lag")
-"""What counts as a fault, in the scenario language's words."""
+"""Verbs of the scenario language that count as faults."""
 
 CRASHES = ("kill", "power-off", "destroy")
-"""The faults that end a broker's process."""
+"""Faults that end a broker's process without a controlled shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An acknowledged record is lost.
+    """A shortest loss of an acknowledged record.
 
     Attributes
     ----------
     scenario : str
-        A scenario file: run it with ``play``.
+        Scenario that shows the loss; run it with ``play``.
     faults : int
-        Faults in it. No sequence with fewer loses a record.
+        Faults in it. No sequence with fewer faults loses a record.
     states : int
-        Distinct states seen until it was found.
+        Distinct states visited until it was found.
+
+    See Also
+    --------
+    shortest_loss : Searches for it.
     """
 
     scenario: str
@@ -67,7 +68,8 @@ class Loss:
     states: int
 
     def __str__(self) -> str:
-        enough = f"{_counted(self.faults, 'fault')} {'is' if self.faults == 1 else 'are'} enough"
+        verb = "is" if self.faults == 1 else "are"
+        enough = f"{_with_unit(self.faults, 'fault')} {verb} enough"
         fewer = ", and fewer are not" if self.faults > 1 else ""
         return (
             f"{enough} to lose an acknowledged record{fewer} "
@@ -77,19 +79,24 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class NoLoss:
-    """Nothing acknowledged is lost within the bound.
+    """No acknowledged record is lost within the bounds.
 
     Attributes
     ----------
     faults, writes : int
-        Every sequence of up to so many faults and writes was tried, with any number of repairs.
+        Bounds: all sequences of up to this number of faults and writes were searched, with any
+        number of repairs.
     states : int
-        Distinct states seen, those on the way to rest too.
+        Distinct states visited, including those on the way to quiescence.
     commands : int
         Commands to the furthest state.
     complete : bool
-        False when ``max_states`` ended the search: then only sequences of up to ``commands``
-        commands were tried.
+        False if ``max_states`` stopped the search; then only sequences of up to ``commands``
+        commands were searched.
+
+    See Also
+    --------
+    shortest_loss : Searches for a loss.
     """
 
     faults: int
@@ -99,12 +106,12 @@ class NoLoss:
     complete: bool
 
     def __str__(self) -> str:
-        bound = f"{_counted(self.faults, 'fault')} and {_counted(self.writes, 'write')}"
+        bound = f"{_with_unit(self.faults, 'fault')} and {_with_unit(self.writes, 'write')}"
         if self.complete:
             return f"no acknowledged record is lost within {bound}: all {self.states:,} states seen"
-        # Fewer faults came first, and were tried to the end.
+        # Searches with fewer faults came first and were complete.
         fewer = (
-            f", and none at all with {_counted(self.faults - 1, 'fault')}" if self.faults else ""
+            f", and none at all with {_with_unit(self.faults - 1, 'fault')}" if self.faults else ""
         )
         return (
             f"no loss found with {bound} in up to {self.commands} commands{fewer}; "
@@ -112,29 +119,36 @@ class NoLoss:
         )
 
 
-Left = tuple[int, tuple[int, ...], int]
-"""What may still be done: faults, faults of each kind, writes."""
+Budget = tuple[int, tuple[int, ...], int]
+"""Faults left, faults left of each kind, writes left."""
 
 
-class Told(NamedTuple):
-    """A command of a scenario, and for how long the search then waited for a period to begin."""
+class ScenarioLine(NamedTuple):
+    """A command, and the time the search then waited for a period to begin."""
 
     line: str
-    late_ms: int = 0
+    wait_ms: int = 0
 
 
-class Moment(NamedTuple):
-    """A state of the cluster, and what may still be done to it.
+class SearchState(NamedTuple):
+    """A cluster state and the faults and writes still allowed.
 
-    ``each_left`` are the faults left of each kind, in the order in which the kinds were given.
-    ``hasty``: the last command did not wait, so that a pause may follow.
+    Attributes
+    ----------
+    state : State
+    faults_left : int
+    kinds_left : tuple of int
+        Faults left of each kind, in the order of the search's kinds.
+    writes_left : int
+    unsettled : bool
+        The last command did not wait for quiescence, so a pause may follow.
     """
 
     state: State
     faults_left: int
-    each_left: tuple[int, ...]
+    kinds_left: tuple[int, ...]
     writes_left: int
-    hasty: bool = False
+    unsettled: bool = False
 
 
 def shortest_loss(
@@ -144,78 +158,105 @@ def shortest_loss(
     kinds: Iterable[str] | Mapping[str, int] = FAULTS,
     writes: int | None = None,
     max_states: int | None = None,
-    watched: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Loss | NoLoss:
-    """Look for the fewest faults that lose an acknowledged record.
+    """Search for the fewest faults that lose an acknowledged record.
 
     Parameters
     ----------
     config : Config
-        Version, controller, replication factor, min.insync.replicas, acks, unclean election.
-        Each broker holds one replica; the producer does not retry.
+        Kafka version and mode, replication factor, min.insync.replicas, acks, unclean election,
+        ELR and replica.lag.time.max.ms. Each broker holds one replica; the producer does not retry.
     faults : int
-        How many faults to try at most. Repairs (start, heal, catch-up) are not counted.
+        Largest number of faults. Repairs (start, heal, catch-up) are not limited.
     kinds : iterable of str, or mapping of str to int
-        Which of `FAULTS` may happen; in a mapping, each at most so many times.
+        The `FAULTS` to consider; a mapping limits the number of each kind.
     writes : int, optional
-        Records written at most; left out, one before the first fault and one after each.
+        Largest number of records written. Default: one more than the number of faults.
     max_states : int, optional
-        Give up once so many states were seen.
-    watched : callable, optional
-        Is handed, after every command tried, the faults allowed so far and the states seen.
+        Stop after this number of distinct states. Default: no limit.
+    progress : callable, optional
+        Called after every transition with the number of faults allowed at that stage and the
+        number of states visited.
 
     Returns
     -------
     Loss or NoLoss
+        `Loss` with a scenario, or `NoLoss` with the bounds searched.
 
     Raises
     ------
     InputError
         For an unknown kind of fault or a negative bound.
+
+    See Also
+    --------
+    advisor.protocol.scenario.player.play : Runs the scenario of a `Loss`.
+
+    Examples
+    --------
+    >>> config = Config(replication_factor=2, min_insync_replicas=1, acks=1, kafka_version="3.9")
+    >>> loss = shortest_loss(config, faults=1, kinds=["kill"])
+    >>> print(loss)  # doctest: +NORMALIZE_WHITESPACE
+    1 fault is enough to lose an acknowledged record (41 states seen)
+    cluster brokers=2 kafka=3.9 mode=kraft
+    topic t replicas=1,2 min_insync_replicas=1
+    ! produce t-0 1 acks=1 retries=0
+    > acked 1
+    kill 1
+    consume t-0
+    > read 0
+    check
+    > NoAcknowledgedRecordLost t-0: lost 1 of 1 acknowledged records
+    >>> safe = Config(replication_factor=2, min_insync_replicas=2, acks="all", kafka_version="3.9")
+    >>> shortest_loss(safe, faults=1, kinds=["kill"], writes=1).complete
+    True
     """
-    most = dict(kinds) if isinstance(kinds, Mapping) else dict.fromkeys(kinds, faults)
-    for kind in most:
+    limits = dict(kinds) if isinstance(kinds, Mapping) else dict.fromkeys(kinds, faults)
+    for kind in limits:
         if kind not in FAULTS:
             raise InputError(f"unknown fault {kind!r}; known are {', '.join(FAULTS)}")
-    if faults < 0 or min(most.values(), default=0) < 0 or (writes is not None and writes < 0):
+    if faults < 0 or min(limits.values(), default=0) < 0 or (writes is not None and writes < 0):
         raise InputError("faults and writes must be at least 0")
     if max_states is not None and max_states < 1:
         raise InputError("max_states must be at least 1")
-    search = _Search(config, tuple(most))
-    for budget in range(faults + 1):
-        allowed = budget + 1 if writes is None else writes
-        each = tuple(min(at_most, budget) for at_most in most.values())
-        start = Moment(search.initial, budget, each, allowed)
-        found = explore(
+    search = _Search(config, tuple(limits))
+    for allowed_faults in range(faults + 1):
+        allowed_writes = allowed_faults + 1 if writes is None else writes
+        kinds_left = tuple(min(limit, allowed_faults) for limit in limits.values())
+        start = SearchState(search.initial, allowed_faults, kinds_left, allowed_writes)
+        outcome = explore(
             start,
             search.successors,
             violates=search.has_lost,
-            enough=partial(_is_enough, search.rests, budget, max_states, watched),
+            should_stop=partial(
+                _reached_limit, search.quiescence, allowed_faults, max_states, progress
+            ),
         )
-        states = len(search.rests.seen)
-        if isinstance(found, Found):
-            told = retrace(found.path, search.moves, lambda moment: moment)
-            return Loss(search.scenario([command for command, _ in told]), budget, states)
-        none = NoLoss(budget, allowed, states, found.depth, found.complete)
-        if not found.complete:
+        states = len(search.quiescence.seen)
+        if isinstance(outcome, Violation):
+            steps = retrace(outcome.path, search.moves, lambda node: node)
+            return Loss(search.scenario([line for line, _ in steps]), allowed_faults, states)
+        no_loss = NoLoss(allowed_faults, allowed_writes, states, outcome.depth, outcome.complete)
+        if not outcome.complete:
             break
-    return none
+    return no_loss
 
 
-def _is_enough(
-    rests: QuiescenceCache,
+def _reached_limit(
+    quiescence: QuiescenceCache,
     faults: int,
     max_states: int | None,
-    watched: Callable[[int, int], object] | None,
+    progress: Callable[[int, int], object] | None,
 ) -> bool:
-    """Whether so many states were seen that the search ends; tells who watches."""
-    if watched is not None:
-        watched(faults, len(rests.seen))
-    return max_states is not None and len(rests.seen) >= max_states
+    """Report progress; whether ``max_states`` is reached."""
+    if progress is not None:
+        progress(faults, len(quiescence.seen))
+    return max_states is not None and len(quiescence.seen) >= max_states
 
 
 class _Search:
-    """The commands that can be given, and the states they lead to."""
+    """Transition relation of the search, for one config."""
 
     def __init__(self, config: Config, kinds: tuple[str, ...]) -> None:
         self.kinds = kinds
@@ -225,113 +266,114 @@ class _Search:
         assert runner.cluster is not None
         self.settings = runner.cluster.settings
         self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self.rests = QuiescenceCache(self.settings)
-        self.initial, self.first_late_ms, _ = self.rests.of(runner.cluster.state)
+        self.quiescence = QuiescenceCache(self.settings)
+        self.initial, self.initial_wait_ms, _ = self.quiescence.settle(runner.cluster.state)
 
-    def successors(self, moment: Moment) -> Iterator[Moment]:
-        """The moments that one command leads to."""
-        return (after for _, after in self.moves(moment))
+    def successors(self, node: SearchState) -> Iterator[SearchState]:
+        """States that one command leads to."""
+        return (after for _, after in self.moves(node))
 
-    def moves(self, moment: Moment) -> Iterator[tuple[Told, Moment]]:
-        """Each command, first as one that waits, and the moment after it.
+    def moves(self, node: SearchState) -> Iterator[tuple[ScenarioLine, SearchState]]:
+        """Each command with the state after it: first with waiting, then without.
 
-        A command that does not wait may be followed by one second, so that what the next one
-        meets includes a controller that has noticed one fault and not yet the other.
+        A command without waiting may be followed by a one-second pause. This covers a controller
+        that has detected one fault but not the next.
         """
-        if not moment.faults_left and self._is_decided(moment.state):
+        if not node.faults_left and self._cannot_lose(node.state):
             return
-        hasty: list[tuple[Told, Moment]] = []
-        for line, left, apply in self._commands(moment):
-            state = self._same(apply(moment.state))
-            rest = self.rests.of(state)
-            yield Told(line, rest.late_ms), Moment(rest.state, *left)
-            if rest.pending:
-                hasty.append((Told(f"! {line}"), Moment(state, *left, hasty=True)))
-        yield from hasty
-        if moment.hasty:
-            after = moment._replace(
-                state=self._same(self.rests.after(moment.state, PAUSE_MS)), hasty=False
-            )
-            yield Told(_pause(PAUSE_MS)), after
+        unsettled: list[tuple[ScenarioLine, SearchState]] = []
+        for line, budget, apply in self._commands(node):
+            state = self._canonical(apply(node.state))
+            settled = self.quiescence.settle(state)
+            yield ScenarioLine(line, settled.wait_ms), SearchState(settled.state, *budget)
+            if settled.pending:
+                after = SearchState(state, *budget, unsettled=True)
+                unsettled.append((ScenarioLine(f"! {line}"), after))
+        yield from unsettled
+        if node.unsettled:
+            state = self._canonical(self.quiescence.advance(node.state, PAUSE_MS))
+            yield ScenarioLine(_pause(PAUSE_MS)), node._replace(state=state, unsettled=False)
 
-    def _is_decided(self, state: State) -> bool:
-        """Whether no repair or write can lose anything any more.
+    def _cannot_lose(self, state: State) -> bool:
+        """Whether no sequence of repairs and writes can lose a record.
 
-        At rest under one leader in reach of everyone: only a fault ends its leadership, so its
-        log only grows, and what it acknowledges is in it.
+        True at quiescence with a single, connected leader: only a fault ends its leadership, so
+        its log only grows and holds every record it acknowledges.
         """
         leader, *others = _leaders(state) or (None,)
         if others or leader is None or leader != state.partitions[0].registration.leader:
             return False
-        body = broker_of(state, leader)
-        return body.connected and body.session == ACTIVE and self.rests.is_quiet(state)
+        broker = broker_of(state, leader)
+        return broker.connected and broker.session == ACTIVE and self.quiescence.is_quiet(state)
 
-    def has_lost(self, moment: Moment) -> bool:
-        """Whether an acknowledged record is lost, and still is when the cluster is at rest."""
-        state = moment.state
+    def has_lost(self, node: SearchState) -> bool:
+        """Whether an acknowledged record is lost, now and at quiescence."""
+        state = node.state
         if not lost(state, state.partitions[0]):
             return False
-        rested = self.rests.of(state).state
-        return bool(lost(rested, rested.partitions[0]))
+        settled = self.quiescence.settle(state).state
+        return bool(lost(settled, settled.partitions[0]))
 
-    def scenario(self, told: list[Told]) -> str:
-        """The scenario file of a sequence, with what its commands print.
+    def scenario(self, lines: list[ScenarioLine]) -> str:
+        """Scenario text of a command sequence, with its output.
 
-        It waits for the clock phase that the search met only where the loss depends on it.
+        Waits for a clock phase are kept only where the loss depends on them.
         """
-        told = [Told("", self.first_late_ms), *told]
-        for position, command in enumerate(told):
-            hastier = [*told[:position], Told(command.line), *told[position + 1 :]]
-            if _SHOWS_LOSS in self._played(hastier):
-                told = hastier
-        return self._played(told)
+        lines = [ScenarioLine("", self.initial_wait_ms), *lines]
+        for position, command in enumerate(lines):
+            shorter = [*lines[:position], ScenarioLine(command.line), *lines[position + 1 :]]
+            if _LOSS_INVARIANT in self._play(shorter):
+                lines = shorter
+        return self._play(lines)
 
-    def _played(self, told: list[Told]) -> str:
+    def _play(self, commands: list[ScenarioLine]) -> str:
         lines = [self.head]
-        for line, late_ms in told:
+        for line, wait_ms in commands:
             lines += [line] if line else []
-            lines += [_pause(late_ms)] if late_ms else []
+            lines += [_pause(wait_ms)] if wait_ms else []
         return rewrite("\n".join([*lines, f"consume {TARGET}", "check", ""]))
 
-    def _commands(self, moment: Moment) -> Iterator[tuple[str, Left, Callable[[State], State]]]:
-        """(line, what is left after it, what it does) of each command that makes sense."""
-        state, faults_left, each_left, writes_left, _ = moment
+    def _commands(
+        self, node: SearchState
+    ) -> Iterator[tuple[str, Budget, Callable[[State], State]]]:
+        """Enabled commands: (line, budget after it, function that applies it)."""
+        state, faults_left, kinds_left, writes_left, _ = node
         if writes_left:
-            fewer: Left = (faults_left, each_left, writes_left - 1)
+            budget: Budget = (faults_left, kinds_left, writes_left - 1)
             for via in self._writable(state):
-                yield self._line_of_write(via), fewer, self._write(via)
+                yield self._produce_line(via), budget, self._produce(via)
         for position, kind in enumerate(self.kinds):
-            if not faults_left or not each_left[position]:
+            if not faults_left or not kinds_left[position]:
                 continue
-            others = (*each_left[:position], each_left[position] - 1, *each_left[position + 1 :])
-            most = faults_left - 1
-            fewer = (most, tuple(min(left, most) for left in others), writes_left)
-            for body in state.brokers:
-                if CAN_FAIL[kind](body, state):
-                    yield f"{kind} {body.id}", fewer, self._event(EVENTS[kind](body.id))
-        same = (faults_left, each_left, writes_left)
-        for kind, possible in CAN_MEND.items():
-            for body in state.brokers:
-                if possible(body):
-                    yield f"{kind} {body.id}", same, self._event(EVENTS[kind](body.id))
+            after = (*kinds_left[:position], kinds_left[position] - 1, *kinds_left[position + 1 :])
+            remaining = faults_left - 1
+            budget = (remaining, tuple(min(left, remaining) for left in after), writes_left)
+            for broker in state.brokers:
+                if FAULT_ENABLED[kind](broker, state):
+                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
+        budget = (faults_left, kinds_left, writes_left)
+        for kind, enabled in REPAIR_ENABLED.items():
+            for broker in state.brokers:
+                if enabled(broker):
+                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
 
     def _event(self, event: Any) -> Callable[[State], State]:
         return lambda state: step(state, event, self.settings)[0]
 
     def _writable(self, state: State) -> Iterator[int | None]:
-        """None: the recorded leader takes writes; a broker: so does a zombie, from its own side."""
-        recorded = state.partitions[0].registration.leader
+        """Brokers that accept writes: None for the registered leader, an id for a stale one."""
+        registered = state.partitions[0].registration.leader
         for replica in state.partitions[0].replicas:
-            body = broker_of(state, replica.broker)
-            if replica.role == LEADER and body.running:
-                plain = replica.broker == recorded and body.connected
-                yield None if plain else replica.broker
+            broker = broker_of(state, replica.broker)
+            if replica.role == LEADER and broker.running:
+                is_current = replica.broker == registered and broker.connected
+                yield None if is_current else replica.broker
 
-    def _line_of_write(self, via: int | None) -> str:
-        aimed = "" if via is None else f" via={via}"
-        return f"produce {TARGET} 1 acks={self.producer.acks} retries=0{aimed}"
+    def _produce_line(self, via: int | None) -> str:
+        option = "" if via is None else f" via={via}"
+        return f"produce {TARGET} 1 acks={self.producer.acks} retries=0{option}"
 
-    def _write(self, via: int | None) -> Callable[[State], State]:
+    def _produce(self, via: int | None) -> Callable[[State], State]:
         def apply(state: State) -> State:
             cluster = Simulation(state.brokers, self.settings)
             cluster.state = state
@@ -340,11 +382,11 @@ class _Search:
 
         return apply
 
-    def _same(self, state: State) -> State:
+    def _canonical(self, state: State) -> State:
         return canonical_state(state, self.settings)
 
 
-def _counted(number: int, thing: str) -> str:
+def _with_unit(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
@@ -354,16 +396,18 @@ def _pause(milliseconds: int) -> str:
 
 
 def _head(config: Config) -> str:
-    """The scenario's first lines: a broker for each replica, and what differs from defaults."""
+    """First lines of the scenario: one broker for each replica, and the configs set explicitly."""
     assert config.replication_factor is not None
     brokers = range(1, config.replication_factor + 1)
-    given = {
+    configs = {
         "eligible_leader_replicas": config.eligible_leader_replicas,
         "replica_lag_time_max_ms": config.replica_lag_time_max_ms,
         "unclean_leader_election_enable": config.unclean_leader_election_enable,
     }
     extra = "".join(
-        f" {name}={str(value).lower()}" for name, value in given.items() if name in config.explicit
+        f" {name}={str(value).lower()}"
+        for name, value in configs.items()
+        if name in config.explicit
     )
     return (
         f"cluster brokers={len(brokers)} kafka={config.kafka_version} mode={config.mode}{extra}\n"
@@ -373,6 +417,6 @@ def _head(config: Config) -> str:
 
 
 def _leaders(state: State) -> list[int]:
-    """Brokers that run and take themselves for the leader."""
-    copies = state.partitions[0].replicas
-    return [r.broker for r in copies if r.role == LEADER and broker_of(state, r.broker).running]
+    """Running brokers that act as leader, whether or not they are the registered one."""
+    replicas = state.partitions[0].replicas
+    return [r.broker for r in replicas if r.role == LEADER and broker_of(state, r.broker).running]

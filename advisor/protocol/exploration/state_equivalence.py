@@ -1,9 +1,10 @@
-"""When two states of the reference are the same for all that can follow.
+"""Canonical form of simulation states with equal behaviour (a bisimulation).
 
-What follows depends on times only as differences and on the phase of the periodic work; on broker
-and partition epochs only as they compare; not at all on how long ago a follower fetched while it is
-still fetching, on the order in which the ISR was written down, or on the books kept for checks.
-``canonical_state`` maps states that differ in nothing else to one: whatever happens next, they stay so.
+Future behaviour depends on time differences and the phase of periodic work, not on absolute time;
+on whether broker and partition epochs are equal or older, not on their values. It does not depend
+on the last fetch time of a follower that is still fetching, on the order of the ISR (since 0.8.1),
+or on the history kept for invariant checks. ``canonical_state`` maps states that differ in nothing
+else to the same state; any event leads such states to states with the same canonical form.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from advisor.protocol.simulation.state import (
 )
 from advisor.protocol.simulation.step import CHECKPOINT_MS
 
-# The numbers of a broker's current life and of a partition's current record, and of older ones.
+# Canonical broker and partition epochs: the current one, and any older one.
 _CURRENT = 1
 _OLDER = 0
 
 
 def period_of(settings: Settings) -> int:
-    """After how many milliseconds all periodic work has the same phase again."""
+    """Common period of all periodic work, in milliseconds."""
     return lcm(CHECKPOINT_MS, period_ms(settings))
 
 
 def canonical_state(state: State, settings: Settings) -> State:
-    """The representative of a state.
+    """Representative of a state's equivalence class.
 
     Parameters
     ----------
@@ -46,13 +47,13 @@ def canonical_state(state: State, settings: Settings) -> State:
     Returns
     -------
     State
-        Its clock lies within the first period, its counters are set back as far as they can be.
+        With its clock in the first period and its epochs reduced to current or older.
     """
     now_ms = state.now_ms % period_of(settings)
     shift_ms = state.now_ms - now_ms
     from_ms = state.controller_from_ms
     return state._replace(
-        brokers=tuple([_broker(body, shift_ms, settings) for body in state.brokers]),
+        brokers=tuple([_broker(broker, shift_ms, settings) for broker in state.brokers]),
         partitions=tuple([_partition(state, p, shift_ms, settings) for p in state.partitions]),
         now_ms=now_ms,
         controller_epoch=_CURRENT,
@@ -61,30 +62,30 @@ def canonical_state(state: State, settings: Settings) -> State:
     )
 
 
-def _broker(body: Broker, shift_ms: int, settings: Settings) -> Broker:
-    """How the last life ended matters to a KRaft controller, until it has registered the next."""
-    silent_ms = body.silent_since_ms
-    idle = not settings.kraft or (body.running and body.registered)
-    clean = body.clean or idle
+def _broker(broker: Broker, shift_ms: int, settings: Settings) -> Broker:
+    """A clean or unclean shutdown matters only to KRaft, until the broker has registered again."""
+    silent_ms = broker.silent_since_ms
+    irrelevant = not settings.kraft or (broker.running and broker.registered)
+    clean = broker.clean or irrelevant
     since_ms = None if silent_ms is None else silent_ms - shift_ms
-    if (body.epoch, body.clean, silent_ms) == (_CURRENT, clean, since_ms):
-        return body
-    return body._replace(epoch=_CURRENT, clean=clean, silent_since_ms=since_ms)
+    if (broker.epoch, broker.clean, silent_ms) == (_CURRENT, clean, since_ms):
+        return broker
+    return broker._replace(epoch=_CURRENT, clean=clean, silent_since_ms=since_ms)
 
 
 def _partition(state: State, partition: Partition, shift_ms: int, settings: Settings) -> Partition:
     record = partition.registration
     replicas = []
     for replica in partition.replicas:
-        # Only a leader names a partition epoch to the controller.
+        # Only a leader sends a partition epoch to the controller (AlterPartition).
         epoch = min(replica.partition_epoch, _OLDER)
         if replica.role == LEADER:
-            epoch = _life(replica.partition_epoch, record.partition_epoch)
+            epoch = _relative_epoch(replica.partition_epoch, record.partition_epoch)
             replica = _leader(state, partition, replica, shift_ms, settings)
         if replica.partition_epoch != epoch:
             replica = Replica(*replica[:6], epoch, *replica[7:])
         replicas.append(replica)
-    isr = _in_any_order(record.isr, settings)
+    isr = _canonical_isr(record.isr, settings)
     if (record.partition_epoch, record.isr) != (_CURRENT, isr):
         record = Registration(
             replicas=record.replicas,
@@ -102,48 +103,48 @@ def _partition(state: State, partition: Partition, shift_ms: int, settings: Sett
     return Partition(topic, number, min_isr, unclean, record, tuple(replicas), acked, (), throttle)
 
 
-def _in_any_order(isr: Replicas, settings: Settings) -> Replicas:
-    """Since 0.8.1 the order of the replicas decides an election, not that of the ISR."""
+def _canonical_isr(isr: Replicas, settings: Settings) -> Replicas:
+    """Sort the ISR, except before 0.8.1, where its order decides elections."""
     return isr if settings.rules.elect_in_isr_order else tuple(sorted(isr))
 
 
 def _leader(
     state: State, partition: Partition, leader: Replica, shift_ms: int, settings: Settings
 ) -> Replica:
-    epochs = {body.id: body.epoch for body in state.brokers}
+    epochs = {broker.id: broker.epoch for broker in state.brokers}
     proposal = leader.proposal
     if proposal is not None:
         pairs = zip(proposal.isr, proposal.broker_epochs, strict=True)
         proposal = proposal._replace(
-            broker_epochs=tuple([_life(epoch, epochs[broker]) for broker, epoch in pairs])
+            broker_epochs=tuple([_relative_epoch(epoch, epochs[broker]) for broker, epoch in pairs])
         )
     oldest_ms = state.now_ms - settings.lag_ms - 1
     followers = []
     members = leader.isr
-    for known in leader.followers:
-        broker, leo, caught_up_ms, fetch_ms, leader_leo, epoch = known
+    for follower in leader.followers:
+        broker, leo, caught_up_ms, fetch_ms, leader_leo, epoch = follower
         if broker in members and leo >= 0 and _fetches(state, partition, leader, broker, settings):
             caught_up_ms = fetch_ms = state.now_ms
         if caught_up_ms >= fetch_ms:
-            # The leader's end at the last fetch only tells whether that one was a catching up.
+            # The leader's LEO at the last fetch matters only for a follower that is not caught up.
             leader_leo = -1
         caught_up_ms = max(caught_up_ms, oldest_ms) - shift_ms
         fetch_ms = max(fetch_ms, oldest_ms) - shift_ms
-        life = _life(epoch, epochs[broker])
-        followers.append(Follower(broker, leo, caught_up_ms, fetch_ms, leader_leo, life))
+        epoch = _relative_epoch(epoch, epochs[broker])
+        followers.append(Follower(broker, leo, caught_up_ms, fetch_ms, leader_leo, epoch))
     waiting = leader.waiting
     if waiting and shift_ms:
         waiting = tuple([w._replace(deadline_ms=w.deadline_ms - shift_ms) for w in waiting])
-    isr = _in_any_order(leader.isr, settings)
+    isr = _canonical_isr(leader.isr, settings)
     return Replica(*leader[:9], isr, proposal, tuple(followers), waiting)
 
 
 def _fetches(
     state: State, partition: Partition, leader: Replica, broker: int, settings: Settings
 ) -> bool:
-    """Whether a follower in the ISR fetches from this leader.
+    """Whether a follower fetches from this leader.
 
-    Whatever ends its fetches notes the time of that, so that the times of earlier ones are idle.
+    Any event that stops its fetches records the time, so earlier fetch times have no effect.
     """
     follower = replica_of(partition, broker)
     if follower is None or fetch_source(state, partition, follower) is not leader:
@@ -151,8 +152,8 @@ def _fetches(
     return accepts(leader, follower, settings)
 
 
-def _life(noted: int, current: int) -> int:
-    """A noted epoch: unknown stays, the current one is current, any other is older."""
-    if noted < 0:
-        return noted
-    return _CURRENT if noted == current else _OLDER
+def _relative_epoch(epoch: int, current: int) -> int:
+    """Reduce an epoch to current or older; a negative one (unknown) is kept."""
+    if epoch < 0:
+        return epoch
+    return _CURRENT if epoch == current else _OLDER

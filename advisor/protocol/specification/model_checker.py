@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.search import Found, explore, retrace, survey
+from advisor.protocol.exploration.search import Violation, explore, retrace, survey
 from advisor.protocol.specification.packed_states import (
     LEADER_IN_ISR,
     STRONG_ISR,
@@ -138,7 +138,7 @@ def shortest_violation(
     found = explore(
         space.initial, space.successors, violates=lambda packed: bool(space.broken(packed) & bit)
     )
-    if not isinstance(found, Found):
+    if not isinstance(found, Violation):
         return None
     told = retrace(
         found.path,

@@ -1,4 +1,4 @@
-"""Exhaustive search: shortest paths, honest bounds, and symmetry that changes no count."""
+"""Breadth-first search: shortest paths, reported bounds, symmetry reduction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.protocol.exploration.search import Exhausted, Found, explore, retrace, survey
+from advisor.protocol.exploration.search import Exhausted, Violation, explore, retrace, survey
 
 PAIRS = [(a, b) for a, b in product(range(3), repeat=2) if a != b]
 
 
 def distances(edges, nodes):
-    """Distances from node 0 by Floyd and Warshall, as a second opinion."""
+    """Distances from node 0 by Floyd-Warshall, as an independent check."""
     far = math.inf
     reach = {(a, b): 0 if a == b else far for a, b in product(range(nodes), repeat=2)}
     reach.update({edge: 1 for edge in edges if edge[0] != edge[1]})
@@ -35,14 +35,14 @@ def assert_search_agrees(edges, nodes, target):
         reached = [distance for distance in wanted if not math.isinf(distance)]
         assert found == Exhausted(len(reached), max(reached), complete=True)
     else:
-        assert isinstance(found, Found)
+        assert isinstance(found, Violation)
         assert found.depth == wanted[target]
         assert all(step in edges for step in zip(found.path, found.path[1:], strict=False))
         assert (found.path[0], found.path[-1]) == (0, target)
 
 
 def test_every_graph_of_three_nodes():
-    """In each of the 64 directed graphs on three nodes the way found is a shortest one."""
+    """In each of the 64 directed graphs on three nodes the path found is a shortest one."""
     for chosen in product([False, True], repeat=len(PAIRS)):
         edges = {pair for pair, taken in zip(PAIRS, chosen, strict=True) if taken}
         for target in range(3):
@@ -51,28 +51,30 @@ def test_every_graph_of_three_nodes():
 
 @given(st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=24), st.integers(0, 7))
 def test_random_graphs(edges, target):
-    """In random graphs of eight nodes too, and an exhausted search saw all that can be reached."""
+    """The same for random graphs of eight nodes; an exhausted search visited all reachable ones."""
     assert_search_agrees(edges, 8, target)
 
 
 def test_first_state_may_already_violate():
-    """A first state that must not be is a violation of depth 0."""
-    assert explore(7, lambda _: [], violates=lambda state: state == 7) == Found((7,), 1)
+    """A violating initial state is a violation of depth 0."""
+    assert explore(7, lambda _: [], violates=lambda state: state == 7) == Violation((7,), 1)
 
 
 def test_depth_bound_says_how_far_it_looked():
-    """With max_depth the search sees exactly that far and does not claim to be complete."""
+    """With max_depth the search goes exactly that deep and is not reported as complete."""
 
     def count(state):
         return [state + 1]
 
     assert explore(0, count, violates=lambda s: s == 6, max_depth=5) == Exhausted(6, 5, False)
-    assert explore(0, count, violates=lambda s: s == 5, max_depth=5) == Found((0, 1, 2, 3, 4, 5), 6)
+    assert explore(0, count, violates=lambda s: s == 5, max_depth=5) == Violation(
+        (0, 1, 2, 3, 4, 5), 6
+    )
     assert explore(0, lambda _: [0], violates=lambda _: False, max_depth=5).complete
 
 
 def test_state_bound_reports_only_full_levels():
-    """With max_states the depth reported is that of the last level seen in full."""
+    """With max_states the depth reported is that of the last complete level."""
 
     def binary(state):
         return [2 * state, 2 * state + 1]
@@ -89,7 +91,7 @@ def test_two_equal_searches_give_the_same_path():
 
 
 def hop(places):
-    """Three tokens on a row of four; any may step to a free neighbouring place."""
+    """Three tokens on a row of four places; any may move to a free neighbouring place."""
     for token, place in enumerate(places):
         for after in (place - 1, place + 1):
             if 0 <= after < 4 and after not in places:
@@ -98,7 +100,7 @@ def hop(places):
 
 
 def jump(places):
-    """As hop, but over others too, so that every order can be reached."""
+    """As hop, but also over other tokens, so every order is reachable."""
     for token in range(len(places)):
         for after in range(4):
             if after not in places:
@@ -107,7 +109,7 @@ def jump(places):
 
 @pytest.mark.parametrize("moves", [hop, jump])
 def test_symmetry_changes_no_count(moves):
-    """Interchangeable tokens: representatives weighed by their class count what all would."""
+    """Exchangeable tokens: representatives weighted by class size count all states."""
 
     def successors(places):
         return [after for _, after in moves(places)]
@@ -129,7 +131,7 @@ def test_symmetry_changes_no_count(moves):
 
 
 def test_survey_finds_the_first_break_of_each_invariant():
-    """A survey goes on through broken states and keeps a shortest path to each kind of break."""
+    """A survey continues past violations and keeps a shortest path for each invariant."""
 
     def broken(state):
         return (state >= 3) | (state == 4) << 1 | (state == 99) << 2
@@ -140,7 +142,7 @@ def test_survey_finds_the_first_break_of_each_invariant():
 
 
 def test_retrace_names_real_moves():
-    """A path of representatives becomes moves whose states follow each other."""
+    """A path of representatives becomes transitions between actual states."""
 
     def canonical(places):
         return tuple(sorted(places))
@@ -151,15 +153,15 @@ def test_retrace_names_real_moves():
         violates=lambda places: sorted(places) == [1, 2, 3],
         canonical=canonical,
     )
-    told = retrace(found.path, jump, canonical)
+    steps = retrace(found.path, jump, canonical)
     state = (2, 0, 1)
-    for label, after in told:
+    for label, after in steps:
         assert (label, after) in list(jump(state))
         state = after
     assert sorted(state) == [1, 2, 3]
 
 
 def test_retrace_refuses_another_relation():
-    """A path that the given moves cannot take is an error, not an invented story."""
+    """A path that the given transitions do not allow is an error."""
     with pytest.raises(ValueError, match="no move leads from 0 to the class of 2"):
         retrace((0, 2), lambda s: [("one", s + 1)], lambda s: s)

@@ -1,4 +1,4 @@
-"""The search for the fewest faults that lose an acknowledged record, over the reference itself."""
+"""The search for the fewest faults that lose an acknowledged record."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from advisor.protocol.exploration.shortest_loss import (
     CRASHES,
     FAULTS,
     Loss,
-    Moment,
     NoLoss,
+    SearchState,
     _Search,
     shortest_loss,
 )
@@ -30,7 +30,7 @@ ERAS = ("0.8.2", "0.10.2", "0.11.0", "2.0", "2.8", "3.9", "4.1")
 
 
 def config(version, factor, min_isr, acks="all", **more):
-    """No unclean election unless asked for: then every loss is the protocol's own."""
+    """A config without unclean elections unless set explicitly."""
     more.setdefault("unclean_leader_election_enable", False)
     return Config(
         kafka_version=version,
@@ -51,16 +51,16 @@ def assert_plays_a_loss(found):
 
 
 def test_loss_before_0_11_is_found():
-    """Two crashes lose a record that three replicas had: followers cut to their HW (KIP-101)."""
+    """Two crashes lose a record held by three replicas: followers truncate to the HW (KIP-101)."""
     found = shortest_loss(config("0.10.2", 3, 2), faults=2, kinds=["kill"])
     assert_plays_a_loss(found)
     assert found.faults == 2
-    said = "2 faults are enough to lose an acknowledged record, and fewer are not ("
-    assert str(found).startswith(said)
+    verdict = "2 faults are enough to lose an acknowledged record, and fewer are not ("
+    assert str(found).startswith(verdict)
 
 
 @pytest.mark.parametrize("version", ["0.11.0", "2.0", "3.9", "4.1"])
-def test_leader_epochs_mended_it(version):
+def test_leader_epochs_fixed_it(version):
     """With leader epochs (KIP-101, 0.11) no two crashes lose that record."""
     none = shortest_loss(config(version, 3, 2), faults=2, kinds=["kill"], writes=1)
     assert isinstance(none, NoLoss)
@@ -68,7 +68,7 @@ def test_leader_epochs_mended_it(version):
 
 
 def test_three_replicas_min_isr_two_survive_two_crashes():
-    """RF 3, min ISR 2, acks=all: no two crashes, power losses or lost disks lose anything."""
+    """RF 3, min ISR 2, acks=all: no two crashes, power losses or lost disks lose a record."""
     none = shortest_loss(config("3.9", 3, 2), faults=2, kinds=CRASHES, writes=1)
     assert isinstance(none, NoLoss)
     assert none.complete
@@ -87,7 +87,7 @@ def test_three_replicas_min_isr_two_survive_two_crashes():
     ],
 )
 def test_fewest_faults(factor, min_isr, acks, faults):
-    """As many crashes as copies that acks waits for: one for acks=1 and 0, two for RF 2."""
+    """As many crashes as replicas that acks waits for: one for acks=1 and 0, two for RF 2."""
     found = shortest_loss(config("3.9", factor, min_isr, acks), faults=faults, kinds=CRASHES)
     assert_plays_a_loss(found)
     assert found.faults == faults
@@ -106,7 +106,7 @@ def test_last_replica_standing_is_found():
 
 
 def test_unclean_election_loses_after_one_lagging_and_one_crash():
-    """Where unclean elections are allowed, a replica that lags and a crash are enough."""
+    """With unclean elections, one lagging replica and one crash are enough."""
     allowed = config("3.9", 2, 1, unclean_leader_election_enable=True)
     found = shortest_loss(allowed, faults=2, kinds=["kill", "lag"])
     assert_plays_a_loss(found)
@@ -115,21 +115,21 @@ def test_unclean_election_loses_after_one_lagging_and_one_crash():
 
 
 def test_every_loss_found_plays():
-    """For every era, small replication factor, min ISR and acks: what is found, play confirms."""
-    told = 0
+    """``play`` reproduces every loss found, for every era, small RF, min ISR and acks."""
+    losses = 0
     for version, factor, acks in product(ERAS, (1, 2), ("all", 1, 0)):
         for min_isr in range(1, factor + 1):
             found = shortest_loss(config(version, factor, min_isr, acks), faults=1)
             if isinstance(found, Loss):
                 assert_plays_a_loss(found)
-                told += 1
+                losses += 1
             else:
                 assert (factor, acks) == (2, "all")
-    assert told == 49
+    assert losses == 49
 
 
 def test_no_faults_lose_nothing():
-    """Without a fault nothing is lost, and the search says that it saw everything."""
+    """Without faults nothing is lost, and the search is reported as complete."""
     for version in ERAS:
         none = shortest_loss(config(version, 2, 1), faults=0)
         assert isinstance(none, NoLoss)
@@ -138,7 +138,7 @@ def test_no_faults_lose_nothing():
 
 
 def test_a_bound_is_admitted():
-    """A search that max_states ended does not claim to be complete."""
+    """A search stopped by max_states is not reported as complete."""
     none = shortest_loss(config("2.0", 3, 2), faults=2, kinds=["kill"], max_states=100)
     assert isinstance(none, NoLoss)
     assert not none.complete
@@ -148,31 +148,36 @@ def test_a_bound_is_admitted():
 
 
 def test_no_shorter_way_without_merging():
-    """Trying every sequence of commands without remembering states finds nothing shorter."""
-    asked = config("2.0", 2, 1, 1)
-    search = _Search(asked, ("kill", "lag"))
-    level = [Moment(search.initial, 1, (1, 1), 2)]
+    """Brute force over command sequences, without merging states, finds nothing shorter."""
+    case = config("2.0", 2, 1, 1)
+    search = _Search(case, ("kill", "lag"))
+    level = [SearchState(search.initial, 1, (1, 1), 2)]
     length = 0
     while not any(map(search.has_lost, level)):
-        level = [after for moment in level for _, after in search.moves(moment)]
+        level = [after for node in level for _, after in search.moves(node)]
         length += 1
-    found = shortest_loss(asked, faults=1, kinds=["kill", "lag"])
+    found = shortest_loss(case, faults=1, kinds=["kill", "lag"])
     given = [line for line in found.scenario.splitlines() if not line.startswith(">")]
     assert len(given) - len(["cluster", "topic", "consume", "check"]) == length
 
 
-def test_states_that_need_no_further_look(monkeypatch):
-    """Going on where nothing can be lost any more finds the same losses, by the same commands."""
+def test_pruning_changes_no_answer(monkeypatch):
+    """Without pruning states that cannot lose a record, the same losses are found."""
 
     def answers():
         return [
-            shortest_loss(config(*asked, unclean_leader_election_enable=unclean), faults=1)
-            for asked in [("0.10.2", 2, 1), ("0.10.2", 2, 1, 1), ("2.0", 2, 2, 1), ("4.1", 2, 1, 0)]
+            shortest_loss(config(*case, unclean_leader_election_enable=unclean), faults=1)
+            for case in [
+                ("0.10.2", 2, 1),
+                ("0.10.2", 2, 1, 1),
+                ("2.0", 2, 2, 1),
+                ("4.1", 2, 1, 0),
+            ]
             for unclean in (False, True)
         ]
 
     short = answers()
-    monkeypatch.setattr(_Search, "_is_decided", lambda _search, _state: False)
+    monkeypatch.setattr(_Search, "_cannot_lose", lambda _search, _state: False)
     long = answers()
     assert sum(found.states for found in short) < sum(found.states for found in long)
     for one, two in zip(short, long, strict=True):
@@ -182,18 +187,18 @@ def test_states_that_need_no_further_look(monkeypatch):
 
 
 def test_a_second_leader_can_still_lose_something():
-    """At rest under one leader all is decided; not while a deposed one still takes writes."""
+    """A quiescent state with one leader is pruned; not while a stale leader accepts writes."""
     search = _Search(config("3.9", 2, 1, 1), FAULTS)
-    moment = Moment(search.initial, 2, (2,) * len(FAULTS), 0)
-    decided = [search._is_decided(moment.state)]
+    node = SearchState(search.initial, 2, (2,) * len(FAULTS), 0)
+    pruned = [search._cannot_lose(node.state)]
     for wanted in ["kill 1", "start 1", "isolate 2", "heal 2"]:
-        moment = next(after for told, after in search.moves(moment) if told.line == wanted)
-        decided.append(search._is_decided(moment.state))
+        node = next(after for steps, after in search.moves(node) if steps.line == wanted)
+        pruned.append(search._cannot_lose(node.state))
         if wanted == "isolate 2":
-            moment = moment._replace(faults_left=1)
-    assert decided == [True, True, True, False, True]
-    hasty = search._event(Kill(2))(search.initial)
-    assert not search._is_decided(hasty)
+            node = node._replace(faults_left=1)
+    assert pruned == [True, True, True, False, True]
+    unsettled = search._event(Kill(2))(search.initial)
+    assert not search._cannot_lose(unsettled)
 
 
 @settings(deadline=None, max_examples=60)
@@ -202,26 +207,26 @@ def test_a_second_leader_can_still_lose_something():
     st.sampled_from(["all", 1]),
     st.lists(st.integers(0, 60), min_size=1, max_size=8),
 )
-def test_rests_are_those_of_a_run(version, acks, choices):
-    """Remembered ways to rest end where a run from the beginning does; so do pauses on the way."""
+def test_cached_quiescence_equals_a_full_run(version, acks, choices):
+    """Cached runs to quiescence, and pauses on the way, end where a run without cache does."""
     search = _Search(config(version, 3, 2, acks), FAULTS)
-    put, rests = search.settings, search.rests
+    conf, quiescence = search.settings, search.quiescence
     state = search.initial
     for choice in choices:
-        commands = list(search._commands(Moment(state, 4, (4,) * len(FAULTS), 4)))
-        state = canonical_state(commands[choice % len(commands)][2](state), put)
-        for later in (state, run_for(state, put, 4_000)[0]):
-            rested, effects = settle(later, put, REST_MS)
-            late_ms = -rested.now_ms % period_of(put)
-            rested, _ = step(rested, Advance(late_ms), put)
-            quiet = not effects and settle(later, put)[0] == later
-            assert rests.of(later) == (canonical_state(rested, put), late_ms, not quiet)
-            assert rests.is_quiet(later) == quiet
-            assert rests.after(later, 7_000) == run_for(later, put, 7_000)[0]
+        commands = list(search._commands(SearchState(state, 4, (4,) * len(FAULTS), 4)))
+        state = canonical_state(commands[choice % len(commands)][2](state), conf)
+        for later in (state, run_for(state, conf, 4_000)[0]):
+            settled, effects = settle(later, conf, REST_MS)
+            wait_ms = -settled.now_ms % period_of(conf)
+            settled, _ = step(settled, Advance(wait_ms), conf)
+            quiet = not effects and settle(later, conf)[0] == later
+            assert quiescence.settle(later) == (canonical_state(settled, conf), wait_ms, not quiet)
+            assert quiescence.is_quiet(later) == quiet
+            assert quiescence.advance(later, 7_000) == run_for(later, conf, 7_000)[0]
         if choice % 2:
-            state = rests.of(state).state
-            assert rests.is_quiet(state)
-            assert settle(state, put)[0] == state
+            state = quiescence.settle(state).state
+            assert quiescence.is_quiet(state)
+            assert settle(state, conf)[0] == state
 
 
 @settings(deadline=None, max_examples=400)
@@ -230,39 +235,39 @@ def test_rests_are_those_of_a_run(version, acks, choices):
     st.sampled_from(["all", 1]),
     st.lists(st.integers(0, 60), min_size=6, max_size=14),
 )
-def test_representatives_behave_alike(version, acks, choices):
-    """Whatever comes next, a state and its representative lead to the same representative."""
+def test_representatives_behave_identically(version, acks, choices):
+    """Any command takes a state and its representative to the same representative."""
     search = _Search(config(version, 3, 2, acks), FAULTS)
-    put = search.settings
-    plain = search.initial._replace(now_ms=search.initial.now_ms + 7 * period_of(put))
+    conf = search.settings
+    plain = search.initial._replace(now_ms=search.initial.now_ms + 7 * period_of(conf))
     plain = plain._replace(next_broker_epoch=9)
     for choice in choices:
-        moment = Moment(canonical_state(plain, put), 4, (4,) * len(FAULTS), 4)
-        commands = list(search._commands(moment))
+        node = SearchState(canonical_state(plain, conf), 4, (4,) * len(FAULTS), 4)
+        commands = list(search._commands(node))
         apply = commands[choice % len(commands)][2]
-        plain, merged = apply(plain), apply(moment.state)
-        assert canonical_state(plain, put) == canonical_state(merged, put)
+        plain, representative = apply(plain), apply(node.state)
+        assert canonical_state(plain, conf) == canonical_state(representative, conf)
         if choice % 3 == 0:
-            plain, merged = (settle(s, put, REST_MS)[0] for s in (plain, merged))
+            plain, representative = (settle(s, conf, REST_MS)[0] for s in (plain, representative))
         elif choice % 3 == 1:
-            plain, merged = (run_for(s, put, 1_000)[0] for s in (plain, merged))
-        assert canonical_state(plain, put) == canonical_state(merged, put)
+            plain, representative = (run_for(s, conf, 1_000)[0] for s in (plain, representative))
+        assert canonical_state(plain, conf) == canonical_state(representative, conf)
 
 
 def test_a_loss_must_last():
-    """A record that another disk may yet bring back, once nobody leads, is not called lost."""
-    asked = config("3.9", 2, 1, 1, unclean_leader_election_enable=True)
-    search = _Search(asked, FAULTS)
-    moment = Moment(search.initial, 2, (2,) * len(FAULTS), 1)
+    """A record on another replica's disk does not count as lost while there is no leader."""
+    case = config("3.9", 2, 1, 1, unclean_leader_election_enable=True)
+    search = _Search(case, FAULTS)
+    node = SearchState(search.initial, 2, (2,) * len(FAULTS), 1)
     seen = []
     for wanted in ["isolate 1", "produce t-0 1 acks=1 retries=0 via=1", "! isolate 2"]:
-        moment = next(after for told, after in search.moves(moment) if told.line == wanted)
-        seen.append(search.has_lost(moment))
+        node = next(after for steps, after in search.moves(node) if steps.line == wanted)
+        seen.append(search.has_lost(node))
     assert seen == [False, True, False]
 
 
 def changed_leader(state, **changes):
-    """The state with the leader's note of its first follower changed."""
+    """The state with the leader's record of its first follower changed."""
     partition = state.partitions[0]
     leader = partition.replicas[0]
     first, *others = leader.followers
@@ -278,10 +283,10 @@ def changed_broker(state, **changes):
     return state._replace(brokers=(one, down._replace(**changes), three))
 
 
-def test_what_can_matter_is_kept_apart():
-    """States that differ in a follower's life, or in how and when a broker died, stay two."""
+def test_relevant_differences_are_not_merged():
+    """States that differ in a follower's broker epoch, or in a broker's shutdown, stay distinct."""
     search = _Search(config("3.9", 3, 2), FAULTS)
-    put = search.settings
+    conf = search.settings
     start = search.initial
     live = start._replace(brokers=tuple(b._replace(epoch=3) for b in start.brokers))
     for one, two in [
@@ -291,9 +296,9 @@ def test_what_can_matter_is_kept_apart():
         (changed_broker(start), changed_broker(start, silent_since_ms=-1_000)),
         (start, start._replace(now_ms=1_000)),
     ]:
-        assert canonical_state(one, put) != canonical_state(two, put)
-    later = start._replace(now_ms=start.now_ms + period_of(put), next_broker_epoch=12)
-    assert canonical_state(later, put) == canonical_state(start, put)
+        assert canonical_state(one, conf) != canonical_state(two, conf)
+    later = start._replace(now_ms=start.now_ms + period_of(conf), next_broker_epoch=12)
+    assert canonical_state(later, conf) == canonical_state(start, conf)
 
 
 @pytest.mark.parametrize(
@@ -306,6 +311,6 @@ def test_what_can_matter_is_kept_apart():
     ],
 )
 def test_bad_questions(arguments, words):
-    """An unknown fault or a negative bound is refused in one sentence."""
+    """An unknown fault or a negative bound is rejected with one sentence."""
     with pytest.raises(InputError, match=words):
         shortest_loss(config("3.9", 2, 1), **arguments)
