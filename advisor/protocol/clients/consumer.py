@@ -1,11 +1,11 @@
-"""A consumer that reads, works and commits: what it loses or repeats when it fails in between.
+"""Consumer of one partition: records lost or repeated when it crashes.
 
-``step(state, act, rules) -> state`` with the acts of one partition's consumer. A crash may come
-before any act; ``promise`` tries them all.
+``step(state, action, rules) -> state``. A crash may happen before any action; ``promise`` tries
+all of them.
 
-The consumer since 0.9 commits automatically inside ``poll`` (and in ``close``), always its
-position: all that earlier polls returned. 0.8 committed from a thread of its own, and its position
-is already past the message in hand. Commits arrive at once; rebalances are not modelled.
+Since 0.9 auto-commit happens inside ``poll`` (and ``close``) and commits the position, that is, all
+records returned by earlier polls. 0.8 committed from a background thread, with the position already
+past the message being processed. Commits take no time; rebalances are not modelled.
 
 Sources: ``ConsumerCoordinator.maybeAutoCommitOffsetsAsync``, ``SubscriptionState.allConsumed``
 (3.9); ``ConsumerIterator.next``, ``ZookeeperConsumerConnector`` (0.8.0).
@@ -36,26 +36,27 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRules:
-    """How an application consumes; the defaults are Kafka's.
+    """How an application polls, processes and commits; defaults as in Kafka.
 
     Attributes
     ----------
     commit : {"auto", "background", "before", "after", "each"}
-        ``enable.auto.commit``; 0.8's automatic commit; ``commitSync`` before or after processing
-        what a poll returned; or after each record.
+        ``enable.auto.commit`` since 0.9; auto-commit of 0.8; ``commitSync`` before or after
+        processing the records of a poll; ``commitSync`` after each record.
     auto_commit_interval_ms : float
-        5 s; 60 s in 0.8.
+        5 s since 0.9; 60 s in 0.8.
     max_poll_records : int
+        Records that one poll returns at most.
     auto_offset_reset : {"latest", "earliest"}
-        Where a group without a committed offset begins.
+        Where a group without a committed offset starts.
     processing_ms : float
-        For each record.
+        Time to process one record.
     own_thread : bool
-        Records go to a worker thread, and polling goes on meanwhile.
+        A worker thread processes records while the consumer thread keeps polling.
     poll_every_ms : float
-        Of the polling thread beside a worker.
+        Interval between polls with ``own_thread``.
     closes : bool
-        The failure is an exception on whose way out ``close()`` runs; else the process is killed.
+        The consumer fails with an exception and runs ``close()``; otherwise it is killed.
     """
 
     commit: str = AUTO
@@ -92,32 +93,38 @@ class ConsumerRules:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A consumer, the offset its group has committed, and what has been processed so far.
+    """State of a consumer, its group's committed offset, and the records processed so far.
 
     Attributes
     ----------
     end : int
         Log end offset; records are numbered by offset.
+    now_ms : float
     position : int or None
-        The next offset to fetch; None while the consumer is not running.
-    held : tuple of int
-        Returned by a poll, not yet processed.
-    in_hand : bool
-        The first of them is being worked on.
-    to_commit : bool
-        The application owes a commit.
+        Next offset to fetch; None while the consumer is not running.
+    committed : int or None
+        Offset committed by the group.
+    buffered : tuple of int
+        Records returned by a poll and not yet processed.
+    in_progress : bool
+        The first of these is being processed.
+    commit_pending : bool
+        The application has to commit next.
     subscribed : bool
-        The group has been there before.
+        The consumer has been started before.
     commit_due_ms, poll_due_ms, work_done_ms : float
+        Time of the next auto-commit, next poll and end of the current processing.
+    processed : tuple of int
+        In order of processing, repetitions included.
     """
 
     end: int
     now_ms: float = 0.0
     position: int | None = None
     committed: int | None = None
-    held: tuple[int, ...] = ()
-    in_hand: bool = False
-    to_commit: bool = False
+    buffered: tuple[int, ...] = ()
+    in_progress: bool = False
+    commit_pending: bool = False
     subscribed: bool = False
     commit_due_ms: float = 0.0
     poll_due_ms: float = 0.0
@@ -125,58 +132,65 @@ class Consumer:
     processed: tuple[int, ...] = ()
 
 
-def next_act(state: Consumer, rules: ConsumerRules) -> str | None:
-    """What the application does next; None once everything has been read and processed."""
+def next_action(state: Consumer, rules: ConsumerRules) -> str | None:
+    """Next action of the application; None when all records are processed."""
     if state.position is None:
         return START
-    if state.in_hand and not rules.own_thread:
+    if state.in_progress and not rules.own_thread:
         finishes_ms = state.now_ms + rules.processing_ms
-        late = rules.commit == BACKGROUND and state.commit_due_ms <= finishes_ms
-        return COMMIT if late else DONE
+        commit_first = rules.commit == BACKGROUND and state.commit_due_ms <= finishes_ms
+        return COMMIT if commit_first else DONE
     unread = state.position < state.end
     if rules.own_thread:
-        if rules.commit == BEFORE and state.to_commit:
+        if rules.commit == BEFORE and state.commit_pending:
             return COMMIT
-        if not state.held:
+        if not state.buffered:
             return POLL if unread else None
         return POLL if state.poll_due_ms <= state.work_done_ms else DONE
-    if state.to_commit and (rules.commit in (BEFORE, EACH) or not state.held):
+    if state.commit_pending and (rules.commit in (BEFORE, EACH) or not state.buffered):
         return COMMIT
-    if state.held:
+    if state.buffered:
         return PROCESS
     return POLL if unread else None
 
 
-def step(state: Consumer, act: str, rules: ConsumerRules) -> Consumer:
-    """The consumer after one act."""
-    if act == START:
+def step(state: Consumer, action: str, rules: ConsumerRules) -> Consumer:
+    """State after one action."""
+    if action == START:
         return _start(state, rules)
-    if act == POLL:
+    if action == POLL:
         return _poll(state, rules)
-    if act == COMMIT:
+    if action == COMMIT:
         return _commit(state, rules)
-    if act == PROCESS:
-        taken = replace(state, in_hand=True)
-        return replace(taken, position=state.held[0] + 1) if rules.commit == BACKGROUND else taken
-    assert act == DONE
+    if action == PROCESS:
+        taken = replace(state, in_progress=True)
+        return (
+            replace(taken, position=state.buffered[0] + 1) if rules.commit == BACKGROUND else taken
+        )
+    assert action == DONE
     return _done(state, rules)
 
 
 def crash(state: Consumer, rules: ConsumerRules) -> Consumer:
-    """The consumer fails: what was in memory is gone, the committed offset stays.
+    """State after a crash: only the committed offset survives.
 
-    On its way out ``close()`` commits the position where commits are automatic, processed or not.
+    With auto-commit, ``close()`` commits the position first, including unprocessed records.
     """
     committed = state.committed
     if rules.closes and rules.commit in (AUTO, BACKGROUND) and state.position is not None:
         committed = state.position
     return replace(
-        state, position=None, committed=committed, held=(), in_hand=False, to_commit=False
+        state,
+        position=None,
+        committed=committed,
+        buffered=(),
+        in_progress=False,
+        commit_pending=False,
     )
 
 
 def _start(state: Consumer, rules: ConsumerRules) -> Consumer:
-    # The group subscribed before the first record came, so its very first start skips none.
+    # The group subscribed before the first record was written, so the first start skips none.
     skips = state.subscribed and rules.auto_offset_reset == "latest"
     reset = state.end if skips else 0
     return replace(
@@ -189,7 +203,7 @@ def _start(state: Consumer, rules: ConsumerRules) -> Consumer:
 
 
 def _poll(state: Consumer, rules: ConsumerRules) -> Consumer:
-    """Commit the position if it is time, then fetch: never what this very poll returns."""
+    """Auto-commit if it is due, then fetch; a commit excludes the records of the same poll."""
     assert state.position is not None
     now_ms = max(state.now_ms, state.poll_due_ms) if rules.own_thread else state.now_ms
     state = replace(state, now_ms=now_ms, poll_due_ms=now_ms + rules.poll_every_ms)
@@ -202,51 +216,52 @@ def _poll(state: Consumer, rules: ConsumerRules) -> Consumer:
     assert state.position is not None
     last = min(state.end, state.position + rules.max_poll_records)
     returned = tuple(range(state.position, last))
-    if not state.held:
+    if not state.buffered:
         state = replace(state, work_done_ms=now_ms + rules.processing_ms)
     return replace(
         state,
-        # 0.8 counts a message as consumed when the application takes it.
+        # 0.8 advances the position only when the application takes a message.
         position=state.position if rules.commit == BACKGROUND else last,
-        held=state.held + returned,
-        to_commit=bool(returned) and rules.commit in (BEFORE, AFTER),
+        buffered=state.buffered + returned,
+        commit_pending=bool(returned) and rules.commit in (BEFORE, AFTER),
     )
 
 
 def _commit(state: Consumer, rules: ConsumerRules) -> Consumer:
-    """The offset that this way of committing commits; 0.8's thread does so while work goes on."""
+    """Commit the offset of this commit mode; 0.8's background thread does so while processing."""
     if rules.commit == BACKGROUND:
         due_ms = state.commit_due_ms
         return replace(
             state, committed=state.position, commit_due_ms=due_ms + rules.auto_commit_interval_ms
         )
     last = state.processed[-1] + 1 if rules.commit == EACH else state.position
-    return replace(state, committed=last, to_commit=False)
+    return replace(state, committed=last, commit_pending=False)
 
 
 def _done(state: Consumer, rules: ConsumerRules) -> Consumer:
-    """A record is processed."""
+    """Finish processing a record."""
     at_ms = state.work_done_ms if rules.own_thread else state.now_ms + rules.processing_ms
     return replace(
         state,
         now_ms=max(state.now_ms, at_ms),
         work_done_ms=at_ms + rules.processing_ms,
-        held=state.held[1:],
-        in_hand=False,
-        processed=(*state.processed, state.held[0]),
-        to_commit=state.to_commit or rules.commit == EACH,
+        buffered=state.buffered[1:],
+        in_progress=False,
+        processed=(*state.processed, state.buffered[0]),
+        commit_pending=state.commit_pending or rules.commit == EACH,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """What a group made of its records.
+    """Records processed by a group.
 
     Attributes
     ----------
     records : int
+        Records written.
     processed : tuple of int
-        In the order of the work, repetitions included.
+        In order of processing, repetitions included.
     """
 
     records: int
@@ -254,7 +269,7 @@ class Consumption:
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Records that nobody ever processed."""
+        """Records never processed."""
         done = set(self.processed)
         return tuple(record for record in range(self.records) if record not in done)
 
@@ -265,43 +280,57 @@ class Consumption:
 
 
 def consume(records: int, rules: ConsumerRules, crashes: Sequence[int] = ()) -> Consumption:
-    """Read all records, failing before the n-th act of each life in turn, then to the end.
+    """Consume all records, with crashes.
 
     Parameters
     ----------
     records : int
-        They come after the group has subscribed for the first time.
+        Records written after the group first subscribed.
     rules : ConsumerRules
     crashes : sequence of int
-        Acts that each life takes before it fails; a number past its last act fails at its end.
+        Actions before each crash, counted from the start or the last restart; a number beyond the
+        last action crashes after it. After the last crash the consumer runs to the end.
+
+    Raises
+    ------
+    InputError
+        If a number is negative.
+
+    Examples
+    --------
+    Committing before processing, a crash loses the rest of the batch:
+
+    >>> rules = ConsumerRules(commit="before", auto_offset_reset="earliest")
+    >>> consume(3, rules, crashes=[5]).lost
+    (1, 2)
     """
-    if records < 0 or any(acts < 0 for acts in crashes):
+    if records < 0 or any(actions < 0 for actions in crashes):
         raise InputError(f"records={records} and crashes={list(crashes)} must not be negative")
     state = Consumer(end=records)
-    for acts in crashes:
-        state = crash(_live(state, rules, acts)[0], rules)
-    return Consumption(records, _live(state, rules)[0].processed)
+    for actions in crashes:
+        state = crash(_run(state, rules, actions)[0], rules)
+    return Consumption(records, _run(state, rules)[0].processed)
 
 
-def _live(state: Consumer, rules: ConsumerRules, acts: float = math.inf) -> tuple[Consumer, int]:
-    """The consumer after so many acts, or all it has to do; and how many it took."""
+def _run(state: Consumer, rules: ConsumerRules, actions: float = math.inf) -> tuple[Consumer, int]:
+    """Run up to a number of actions or to the end; returns the state and the actions taken."""
     taken = 0
-    while taken < acts and (act := next_act(state, rules)) is not None:
-        state = step(state, act, rules)
+    while taken < actions and (action := next_action(state, rules)) is not None:
+        state = step(state, action, rules)
         taken += 1
     return state, taken
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The worst that crashes can do.
+    """Delivery semantics: worst case over all crash points.
 
     Attributes
     ----------
     crash_points : int
-        Runs tried.
+        Combinations of crash points tried.
     most_lost, most_repeated : int
-        Records, in the worst of them.
+        Largest number of records lost or repeated in one run.
     """
 
     crash_points: int
@@ -310,26 +339,38 @@ class Promise:
 
     @property
     def semantics(self) -> str:
-        """The delivery semantics by their usual names."""
+        """``"exactly once"``, ``"at least once"``, ``"at most once"`` or ``"neither"``."""
         if self.most_lost == 0:
             return "at least once" if self.most_repeated else "exactly once"
         return "neither" if self.most_repeated else "at most once"
 
 
 def promise(records: int, rules: ConsumerRules, lives: int = 1) -> Promise:
-    """Try every moment at which a consumer can fail, in each of so many lives.
+    """Try every crash point of a consumer.
+
+    Parameters
+    ----------
+    records : int
+    rules : ConsumerRules
+    lives : int
+        Number of crashes in a run, at least 1.
+
+    Raises
+    ------
+    InputError
+        If ``lives`` is below 1.
 
     Notes
     -----
-    A life after a crash may be longer than an undisturbed one only by what it repeats, so every
-    life is tried up to the acts of an undisturbed run.
+    A run after a crash is longer than a run without crashes only by the records it repeats, so
+    crash points are tried up to the number of actions of a run without crashes.
     """
     if lives < 1:
         raise InputError(f"lives={lives} must be at least 1")
-    _, acts = _live(Consumer(end=records), rules)
+    _, actions = _run(Consumer(end=records), rules)
     runs = [
         consume(records, rules, crashes)
-        for crashes in itertools.product(range(acts + 1), repeat=lives)
+        for crashes in itertools.product(range(actions + 1), repeat=lives)
     ]
     return Promise(
         len(runs),

@@ -1,7 +1,7 @@
-"""What becomes of the records that an application sends: told, written, lost, twice, out of order.
+"""Outcome of every record an application sends: acknowledged, failed, lost, duplicated, reordered.
 
-Drives the producer against a scripted leader in virtual time. A request is read as soon as it is
-sent and the leader is free; what the network takes is part of the round trip.
+Runs the Java producer against a scripted leader in virtual time. The leader reads a request as soon
+as it is sent and the previous one is answered; network latency is part of the round trip.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from advisor.protocol.clients.scripted_broker import (
     Written,
     handle,
     in_turn,
-    memory_of,
+    sequence_rules,
 )
 from advisor.protocol.rules.config import Config
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the application heard about a record; no error is a success."""
+class RecordOutcome:
+    """What the application is told about a record: success (no error) or an error."""
 
     record: int
     error: str | None
@@ -38,59 +38,63 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The outcome of a run.
+    """Result of a run.
 
     Attributes
     ----------
     sent : tuple of int
-        The records that the application handed over, in order.
-    told : tuple of Told
-        In the order in which it heard.
+        Records passed to ``send``, in order.
+    outcomes : tuple of RecordOutcome
+        In the order in which futures completed.
     log : tuple of int
-        Records by offset, in the log that consumers will read.
+        Records by offset in the final log.
     requests : int
-        Produce requests on the wire.
+        Produce requests sent.
+
+    See Also
+    --------
+    deliver : Runs a producer.
     """
 
     sent: tuple[int, ...]
-    told: tuple[Told, ...]
+    outcomes: tuple[RecordOutcome, ...]
     log: tuple[int, ...]
     requests: int
 
     @property
     def acknowledged(self) -> tuple[int, ...]:
-        """Records that the application believes written."""
-        return tuple(told.record for told in self.told if told.error is None)
+        """Records whose ``send`` succeeded."""
+        return tuple(outcome.record for outcome in self.outcomes if outcome.error is None)
 
     @property
     def refused(self) -> tuple[int, ...]:
-        """Records for which the application got an error."""
-        return tuple(told.record for told in self.told if told.error is not None)
+        """Records whose ``send`` failed with an error."""
+        return tuple(outcome.record for outcome in self.outcomes if outcome.error is not None)
 
     @property
     def open(self) -> tuple[int, ...]:
-        """Records of which nothing was heard before the run ended."""
-        heard = {told.record for told in self.told}
-        return tuple(record for record in self.sent if record not in heard)
+        """Records without an outcome when the run ended."""
+        completed = {outcome.record for outcome in self.outcomes}
+        return tuple(record for record in self.sent if record not in completed)
 
     @property
     def lost(self) -> tuple[int, ...]:
-        """Acknowledged, and not in the log."""
+        """Records acknowledged but not in the log."""
         return tuple(record for record in self.acknowledged if record not in self.log)
 
     @property
     def refused_but_written(self) -> tuple[int, ...]:
-        """An error was reported, yet the record is there; sending it again makes a duplicate."""
+        """Records that failed but are in the log; sending them again makes a duplicate."""
         return tuple(record for record in self.refused if record in self.log)
 
     @property
     def duplicates(self) -> tuple[int, ...]:
-        """Records that are in the log more than once, ascending."""
+        """Records in the log more than once, ascending."""
         return tuple(sorted(record for record, n in Counter(self.log).items() if n > 1))
 
     @property
     def reordered(self) -> tuple[int, ...]:
-        """Records whose first copy stands behind that of a record sent later, ascending."""
+        """Records whose first copy comes after a record sent later, ascending."""
         firsts = list(dict.fromkeys(self.log))
         place = {record: index for index, record in enumerate(self.sent)}
         return tuple(
@@ -113,30 +117,46 @@ def deliver(
     stop_at_error: bool = False,
     until_ms: float = 3_600_000.0,
 ) -> Delivery:
-    """Send records 0, 1, ... and see what becomes of them.
+    """Send records 0, 1, ... with the Java producer.
 
     Parameters
     ----------
     config : Config
-        The producer's settings and version; ``acks`` decides what the leader answers.
+        Producer settings and Kafka version.
     records : int
+        Number of records.
     script : callable, optional
-        What the leader does with each request it reads; None answers all with success.
+        Response of the leader to each request; see `Script`. Default: success.
     every_ms : float
-        Between two ``send`` calls.
+        Time between two ``send`` calls.
     round_trip_ms : float
-        From reading a request to its answer, above 0; a script's ``delay_ms`` comes on top.
+        Time from reading a request to its response, above 0; the ``delay_ms`` of an `Answer` is
+        added.
     wait_for_each : bool
-        The synchronous way, ``send(...).get()``: the next record only after this one's fate.
+        Synchronous sending, ``send(...).get()``: one record at a time.
     stop_at_error : bool
-        The application sends nothing more once it has heard of an error.
+        The application stops sending after an error.
     until_ms : float
-        The run ends here, finished or not.
+        End of the run.
+
+    Returns
+    -------
+    Delivery
 
     Raises
     ------
     InputError
-        If a count is negative or a time makes no sense.
+        If a count is negative or a time is out of range.
+
+    Examples
+    --------
+    The response to the first request is lost; without idempotence the retry is a duplicate:
+
+    >>> from advisor.protocol.clients.scripted_broker import ANSWER_LOST
+    >>> deliver(Config(enable_idempotence=False), 1, in_turn(ANSWER_LOST)).duplicates
+    (0,)
+    >>> deliver(Config(enable_idempotence=True), 1, in_turn(ANSWER_LOST)).duplicates
+    ()
     """
     if records < 0:
         raise InputError(f"records={records} must not be negative")
@@ -144,12 +164,12 @@ def deliver(
         raise InputError(f"every_ms={every_ms} and until_ms={until_ms} must be finite, 0 or more")
     if not 0.0 < round_trip_ms < math.inf:
         raise InputError(f"round_trip_ms={round_trip_ms} must be finite and above 0")
-    pace = _Pace(records, every_ms, round_trip_ms, wait_for_each, stop_at_error)
-    return _Run(config, script or in_turn(), pace).play(until_ms)
+    sending = _Sending(records, every_ms, round_trip_ms, wait_for_each, stop_at_error)
+    return _Run(config, script or in_turn(), sending).play(until_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class _Sending:
     records: int
     every_ms: float
     round_trip_ms: float
@@ -158,17 +178,17 @@ class _Pace:
 
 
 class _Run:
-    """One run's moving parts: application, producer, connection, leader."""
+    """State of one run: application, producer, connection, leader."""
 
-    def __init__(self, config: Config, script: Script, pace: _Pace) -> None:
+    def __init__(self, config: Config, script: Script, sending: _Sending) -> None:
         self.config = config
         self.script = script
-        self.pace = pace
-        self.memory = memory_of(config.kafka_version)
+        self.sending = sending
+        self.sequence_rules = sequence_rules(config.kafka_version)
         self.state = producer.Producer()
         self.now_ms = 0.0
         self.sent: list[int] = []
-        self.told: list[Told] = []
+        self.outcomes: list[RecordOutcome] = []
         self.log: Writes = ()
         self.read = 0
         self.unread: list[producer.Transmit] = []
@@ -177,7 +197,7 @@ class _Run:
         self.hangs = False
 
     def play(self, until_ms: float) -> Delivery:
-        """Take the next thing that happens, until nothing does."""
+        """Process events until none is left."""
         while True:
             at_ms, event = self._next()
             if at_ms > until_ms:
@@ -189,20 +209,20 @@ class _Run:
                 self._step(event)
         return Delivery(
             tuple(self.sent),
-            tuple(self.told),
+            tuple(self.outcomes),
             tuple(written.record for written in self.log),
             self.state.requests,
         )
 
     def _next(self) -> tuple[float, producer.Event | None]:
-        """The earliest of: a reply, a request read (None), a record sent, a timer."""
+        """Earliest of: a response, a request read (None), a ``send``, a producer timer."""
         choices: list[tuple[float, int, producer.Event | None]] = []
         if self.reply is not None:
             choices.append((self.reply[0], 0, self.reply[1]))
         elif self.unread and not self.hangs:
             choices.append((max(self.now_ms, self.free_ms), 1, None))
         if self._sends_more():
-            send_ms = len(self.sent) * self.pace.every_ms
+            send_ms = len(self.sent) * self.sending.every_ms
             choices.append((max(self.now_ms, send_ms), 2, producer.Send(len(self.sent))))
         wake_ms = producer.next_wake_ms(self.state, self.now_ms, self.config)
         choices.append((wake_ms, 3, producer.Wake()))
@@ -210,28 +230,28 @@ class _Run:
         return at_ms, event
 
     def _sends_more(self) -> bool:
-        if len(self.sent) >= self.pace.records:
+        if len(self.sent) >= self.sending.records:
             return False
-        if self.pace.stop_at_error and any(told.error for told in self.told):
+        if self.sending.stop_at_error and any(outcome.error for outcome in self.outcomes):
             return False
-        return not self.pace.wait_for_each or len(self.told) == len(self.sent)
+        return not self.sending.wait_for_each or len(self.outcomes) == len(self.sent)
 
     def _step(self, event: producer.Event) -> None:
         if isinstance(event, producer.Send):
             self.sent.append(event.record)
-        if isinstance(event, producer.Answered | producer.Disconnected):
+        if isinstance(event, producer.Response | producer.Disconnected):
             self.reply = None
         if isinstance(event, producer.Disconnected):
             self.unread.clear()
         self.state, effects = producer.step(self.state, self.now_ms, event, self.config)
-        self._carry_out(effects)
+        self._apply_effects(effects)
 
-    def _carry_out(self, effects: Sequence[producer.Effect]) -> None:
+    def _apply_effects(self, effects: Sequence[producer.Effect]) -> None:
         for effect in effects:
             if isinstance(effect, producer.Transmit):
                 self.unread.append(effect)
-            elif isinstance(effect, producer.Tell):
-                self.told.append(Told(effect.record, effect.error, self.now_ms))
+            elif isinstance(effect, producer.Complete):
+                self.outcomes.append(RecordOutcome(effect.record, effect.error, self.now_ms))
             else:
                 self.unread.clear()
                 self.reply = None
@@ -239,16 +259,16 @@ class _Run:
                 self.free_ms = self.now_ms
 
     def _read_request(self) -> None:
-        """The leader reads one request, writes it or not, and prepares its reply."""
+        """The leader reads one request, appends or rejects it, and schedules its response."""
         request = self.unread.pop(0)
         answer = self.script(self.read, self.now_ms)
         self.read += 1
         write = Written(request.record, request.epoch, request.sequence)
-        handled = handle(self.log, write, answer, self.config.acks or 0, self.memory)
+        handled = handle(self.log, write, answer, self.config.acks or 0, self.sequence_rules)
         self.log = handled.log
-        self.free_ms = self.now_ms + self.pace.round_trip_ms + answer.delay_ms
+        self.free_ms = self.now_ms + self.sending.round_trip_ms + answer.delay_ms
         if handled.reply == ANSWER:
-            self.reply = (self.free_ms, producer.Answered(request.number, handled.error))
+            self.reply = (self.free_ms, producer.Response(request.number, handled.error))
         elif handled.reply == DISCONNECT:
             self.reply = (self.free_ms, producer.Disconnected())
         elif handled.reply == SILENCE and self.config.acks != 0:

@@ -1,4 +1,4 @@
-"""A producer's record on its way: how long it waits, and when it is given up.
+"""A producer batch of one record: linger, retry backoff, expiry.
 
 Sources: ``ProducerBatch``, ``RecordAccumulator``, ``ExponentialBackoff``; KIP-19 (0.9), KIP-91
 (2.1), KIP-580 (3.7).
@@ -38,16 +38,22 @@ RETRIABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One record on its way.
+    """One record that is queued or in flight.
 
     Attributes
     ----------
+    record : int
+    created_ms : float
     attempts : int
-        Answers that made it wait for another try.
+        Failed attempts that were retriable.
+    last_attempt_ms : float
+        Time of the last failed attempt.
+    epoch, sequence : int
+        Producer epoch and sequence number; ``NO_EPOCH`` and ``NO_SEQUENCE`` if not assigned.
     reset : bool
-        Its sequence number was written anew after an epoch bump.
+        Its sequence number was reassigned after an epoch bump.
     done : bool
-        The application has been told, though a request may still be on the wire.
+        Its future has completed, although a request may still be in flight.
     """
 
     record: int
@@ -61,10 +67,10 @@ class Batch:
 
 
 def backoff_ms(config: Config, failures: int) -> float:
-    """How long a record waits after its n-th failed attempt (1, 2, ...).
+    """Backoff after the n-th failed attempt (1, 2, ...), in milliseconds.
 
-    Constant before 3.7; since then doubled each time up to ``retry_backoff_max_ms`` (KIP-580),
-    which also holds where it is the smaller of the two.
+    Constant before 3.7; since then it doubles each time up to ``retry_backoff_max_ms`` (KIP-580),
+    which also caps the first backoff.
     """
     assert config.retry_backoff_ms is not None
     first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
@@ -76,23 +82,23 @@ def backoff_ms(config: Config, failures: int) -> float:
     return min(first * 2.0**doublings, float(most))
 
 
-def expires_ms(batch: Batch, flying: bool, config: Config) -> float:
-    """When a record is given up, whatever the broker does; infinity for never.
+def expires_ms(batch: Batch, in_flight: bool, config: Config) -> float:
+    """Time at which a batch expires; infinity for never.
 
-    Since 2.1 ``delivery_timeout_ms`` after it was created, on the wire or not (KIP-91). Before, a
-    record expired only while it waited: ``request_timeout_ms`` after its linger or its backoff
-    was over (KIP-19, 0.9; as of 2.0).
+    Since 2.1: ``delivery_timeout_ms`` after creation, queued or in flight (KIP-91). Before, a
+    batch expired only in the queue, ``request_timeout_ms`` after the end of its linger or backoff
+    (KIP-19, 0.9; as of 2.0).
     """
     if config.delivery_timeout_ms is not None:
         return batch.created_ms + config.delivery_timeout_ms
     assert config.request_timeout_ms is not None
-    if flying or parse_version(config.kafka_version) < (0, 9):
+    if in_flight or parse_version(config.kafka_version) < (0, 9):
         return math.inf
     return ready_ms(batch, config) + config.request_timeout_ms
 
 
 def ready_ms(batch: Batch, config: Config) -> float:
-    """When a waiting record may be sent: after its linger, then after each backoff."""
+    """Time at which a queued batch may be sent: after linger or backoff."""
     assert config.linger_ms is not None
     if batch.attempts:
         return batch.last_attempt_ms + backoff_ms(config, batch.attempts)

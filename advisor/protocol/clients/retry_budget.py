@@ -1,4 +1,4 @@
-"""How long a producer keeps trying.
+"""How long a producer keeps retrying, in closed form.
 
 Sources: ``ProducerBatch``, ``Sender.canRetry``, ``DelayedProduce``, KIP-91 (delivery timeout),
 KIP-580 (exponential backoff, 3.7 in the producer).
@@ -13,43 +13,65 @@ from advisor.protocol.rules.versions import MAX_INT
 
 
 def retry_budget_ms(config: Config) -> float:
-    """The longest outage that a record survives without an error reaching the application.
+    """Longest outage that a record survives without an error.
 
-    A record is given up at ``delivery_timeout_ms`` after it was created, or once its retries are
-    used up, whichever comes first. During an outage every attempt is answered at once (no leader,
-    not enough replicas, connection refused), so that retries last only as long as their backoffs:
-    ``retry_backoff_ms`` each, doubling up to ``retry_backoff_max_ms`` since 3.7.
+    A record fails ``delivery_timeout_ms`` after its creation or when its retries are used up,
+    whichever is first. In an outage every attempt fails at once (no leader, not enough replicas,
+    connection refused), so retries last as long as their backoffs: ``retry_backoff_ms`` each,
+    doubling up to ``retry_backoff_max_ms`` since 3.7.
+
+    Parameters
+    ----------
+    config : Config
 
     Returns
     -------
     float
-        Milliseconds. 0 with ``retries=0`` or ``acks=0``: nothing is tried again.
+        Milliseconds. 0 with ``retries=0`` or ``acks=0``: there are no retries.
+
+    See Also
+    --------
+    waiting_budget_ms : The same while the leader does not respond.
+
+    Examples
+    --------
+    Five retries with backoffs of 100, 200, 400, 800 and 1000 ms:
+
+    >>> retry_budget_ms(Config(retries=5, kafka_version="4.1"))
+    2500.0
     """
     if config.acks == 0 or config.retries == 0:
         return 0.0
-    patience = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
-    return min(float(patience), _backoffs_ms(config))
+    timeout = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+    return min(float(timeout), _backoffs_ms(config))
 
 
 def waiting_budget_ms(config: Config) -> float:
-    """The longest that a record waits for its acknowledgement without an error.
+    """Longest time that a record waits for its acknowledgement without an error.
 
-    While acks=all waits for a follower that no longer fetches, the leader answers nothing: an
-    attempt ends after ``request_timeout_ms``, with ``REQUEST_TIMED_OUT``, and not at once as it
-    does in an outage. So there is one such time for the first attempt and one for each retry, and
-    the backoffs between them; ``delivery_timeout_ms`` after it was created a record is given up,
-    on the wire or not. Each record is looked at as if its request went out at once.
+    While acks=all waits for a follower that has stopped fetching, the leader does not respond: each
+    attempt ends with ``REQUEST_TIMED_OUT`` after ``request_timeout_ms``. The budget is this timeout
+    for the first attempt and each retry, plus the backoffs, capped by ``delivery_timeout_ms``. It
+    assumes that the record's first request is sent immediately.
+
+    Parameters
+    ----------
+    config : Config
 
     Returns
     -------
     float
         Milliseconds, never less than `retry_budget_ms`.
+
+    See Also
+    --------
+    retry_budget_ms : The same for an outage in which every attempt fails at once.
     """
     assert config.retries is not None
     assert config.request_timeout_ms is not None
-    patience = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+    timeout = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
     attempts = 1.0 + config.retries
-    return min(float(patience), attempts * config.request_timeout_ms + _backoffs_ms(config))
+    return min(float(timeout), attempts * config.request_timeout_ms + _backoffs_ms(config))
 
 
 def _backoffs_ms(config: Config) -> float:
@@ -57,7 +79,7 @@ def _backoffs_ms(config: Config) -> float:
     assert config.retry_backoff_ms is not None
     first, most = float(config.retry_backoff_ms), config.retry_backoff_max_ms
     if first == 0:
-        # Tried again at once: few retries are over at once, endless ones never.
+        # Without backoff a finite number of retries takes no time.
         return math.inf if config.retries >= MAX_INT else 0.0
     if most is None:
         return first * config.retries

@@ -1,8 +1,8 @@
-"""The producer of 0.8: synchronous, or asynchronous without a way to hear of failures.
+"""The Scala producer of 0.8: synchronous, or asynchronous without a callback for failures.
 
-Each ``send`` is tried ``1 + message.send.max.retries`` times, ``retry.backoff.ms`` apart. Then the
-synchronous producer raises ``FailedToSendMessageException`` and the application decides; the
-asynchronous one writes a line into its own log and takes the next messages.
+Each ``send`` is attempted ``1 + message.send.max.retries`` times, ``retry.backoff.ms`` apart. Then
+the synchronous producer throws ``FailedToSendMessageException``; the asynchronous one logs the
+error and continues with the next messages.
 
 Sources: ``kafka.producer.async.DefaultEventHandler``, ``ProducerSendThread`` (0.8.0).
 """
@@ -15,8 +15,8 @@ from typing import Literal
 from advisor.errors import InputError
 from advisor.protocol.clients.scripted_broker import (
     SILENCE,
-    Memory,
     Script,
+    SequenceRules,
     Writes,
     Written,
     handle,
@@ -27,26 +27,27 @@ RETRIES = 3
 BACKOFF_MS = 100.0
 REQUEST_TIMEOUT_MS = 10_000.0
 
-_NO_MEMORY = Memory(retained=0, any_first=True)
+_NO_CHECKS = SequenceRules(retained_batches=0, accepts_any_first=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalaDelivery:
-    """What became of the messages of an 0.8 producer.
+    """Outcome of every message sent with the 0.8 producer.
 
     Attributes
     ----------
     raised : tuple of int
-        Messages whose ``send`` raised: the application knows.
+        Messages whose ``send`` threw an exception.
     logged : tuple of int
-        Messages given up with a line in the producer's log: the application never hears.
+        Messages that failed with only a line in the producer's own log.
     unsent : tuple of int
-        Messages that the application held back after an error: the blocked data.
+        Messages that the application did not send after an error.
     log : tuple of int
         Messages by offset.
     requests : int
+        Produce requests sent.
     took_ms : float
-        Virtual time until the last message's fate.
+        Virtual time until the last outcome.
     """
 
     raised: tuple[int, ...]
@@ -57,9 +58,9 @@ class ScalaDelivery:
     took_ms: float
 
     def missing_unnoticed(self, messages: int) -> tuple[int, ...]:
-        """Messages that are not in the log though no error was raised for them."""
-        known = {*self.raised, *self.unsent, *self.log}
-        return tuple(message for message in range(messages) if message not in known)
+        """Messages missing from the log without an error to the application."""
+        accounted = {*self.raised, *self.unsent, *self.log}
+        return tuple(message for message in range(messages) if message not in accounted)
 
 
 def deliver_scala(
@@ -72,22 +73,28 @@ def deliver_scala(
     stop_at_error: bool = False,
     round_trip_ms: float = 1.0,
 ) -> ScalaDelivery:
-    """Send messages 0, 1, ... with the producer of 0.8.
+    """Send messages 0, 1, ... with the Scala producer of 0.8.
 
     Parameters
     ----------
     messages : int
+        Number of messages.
     script : callable, optional
-        What the leader does with each request.
+        Response of the leader to each request; see `Script`. Default: success.
     mode : {"sync", "async"}
         ``producer.type``.
     acks : {0, 1, "all"}
-        ``request.required.acks``; 0 was the default, and then no error is ever seen.
+        ``request.required.acks``; with 0, the default of 0.8, no error is ever reported.
     retries : int
         ``message.send.max.retries``.
     stop_at_error : bool
-        Of a synchronous application: stop, or go on with the next message.
+        With ``mode="sync"``: stop after an exception, or continue with the next message.
     round_trip_ms : float
+        Time of one request and its response.
+
+    Returns
+    -------
+    ScalaDelivery
 
     Raises
     ------
@@ -106,11 +113,11 @@ def deliver_scala(
     for message in range(messages):
         for _ in range(retries + 1):
             answer = answers(requests, now_ms)
-            handled = handle(log, Written(message), answer, acks, _NO_MEMORY)
+            handled = handle(log, Written(message), answer, acks, _NO_CHECKS)
             log, requests = handled.log, requests + 1
             hangs = handled.reply == SILENCE and acks != 0
             now_ms += REQUEST_TIMEOUT_MS if hangs else round_trip_ms + answer.delay_ms
-            # With acks=0 nothing is read from the socket, so nothing seems to fail.
+            # With acks=0 the producer reads no response, so it sees no error.
             if acks == 0 or (handled.error is None and handled.reply == "answer"):
                 break
             now_ms += BACKOFF_MS

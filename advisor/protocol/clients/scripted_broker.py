@@ -1,8 +1,8 @@
-"""A partition's leader as a producer meets it: it does as a script says, and keeps a log.
+"""A scripted partition leader for producer tests, with a log and sequence number checks.
 
 One producer, one partition, one connection. The leader reads the next request of a connection only
-after it has answered the one before (``SocketServer`` mutes the channel), and it knows a batch
-again by its sequence number.
+after it has answered the previous one (``SocketServer`` mutes the channel), and detects duplicate
+batches by sequence number.
 
 Sources: ``ProducerAppendInfo.checkSequence``, ``ProducerStateEntry``, ``UnifiedLog`` (KIP-98,
 KAFKA-5494, KIP-360, KAFKA-15591), ``KafkaApis.handleProduceRequest``.
@@ -33,20 +33,21 @@ DISCONNECT = "disconnect"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What becomes of one produce request.
+    """What the leader does with one produce request.
 
     Attributes
     ----------
     appended : bool
-        The record goes into the log (unless its sequence number forbids it).
+        The record is appended (unless its sequence number check fails).
     error : str or None
-        Kafka's name of the error that is sent back; None is success.
+        Error code of the response, by Kafka's name; None is success.
     reply : {"answer", "silence", "disconnect"}
-        Silence is a broker that hangs; a disconnect reaches the producer instead of the answer.
+        A response, no response (the broker hangs), or a closed connection.
     delay_ms : float
-        From reading the request to the reply.
+        Additional time until the reply.
     keep : int or None
-        The leader fails with this reply; the next leader's log has only so many records.
+        If given, the leader fails with this reply and the next leader's log has only the first
+        ``keep`` records.
     """
 
     appended: bool = True
@@ -56,7 +57,7 @@ class Answer:
     keep: int | None = None
 
     def after(self, delay_ms: float) -> Answer:
-        """The same, later."""
+        """The same answer with a delay."""
         return replace(self, delay_ms=delay_ms)
 
 
@@ -72,11 +73,11 @@ SILENT = Answer(appended=False, reply=SILENCE)
 SILENT_AFTER_APPEND = Answer(reply=SILENCE)
 
 Script = Callable[[int, float], Answer]
-"""What happens to the n-th request that the leader reads (from 0), at a time in ms."""
+"""(number of the request, from 0; time in ms) -> what the leader does with it."""
 
 
 def in_turn(*answers: Answer) -> Script:
-    """These answers one after the other, then success for ever."""
+    """Script that gives these answers in order, then success."""
 
     def script(number: int, _now_ms: float) -> Answer:
         return answers[number] if number < len(answers) else OK
@@ -85,7 +86,7 @@ def in_turn(*answers: Answer) -> Script:
 
 
 def outage(start_ms: float, end_ms: float, answer: Answer = NOT_LEADER) -> Script:
-    """The same answer to every request from ``start_ms`` until just before ``end_ms``."""
+    """Script that gives ``answer`` from ``start_ms`` until before ``end_ms``, else success."""
 
     def script(_number: int, now_ms: float) -> Answer:
         return answer if start_ms <= now_ms < end_ms else OK
@@ -94,15 +95,15 @@ def outage(start_ms: float, end_ms: float, answer: Answer = NOT_LEADER) -> Scrip
 
 
 def fail_over(keep: int, answered: bool = False) -> Answer:
-    """The leader appends and dies; the next leader's log has only the first ``keep`` records.
+    """The leader appends and crashes; the next leader's log has only the first ``keep`` records.
 
-    With ``answered`` the success went out before it died: what acks=1 allows.
+    With ``answered`` it acknowledged the record before the crash, as acks=1 allows.
     """
     return Answer(reply=ANSWER if answered else DISCONNECT, keep=keep)
 
 
 class Written(NamedTuple):
-    """A record in the log with the producer epoch and sequence number it came with."""
+    """A record in the log, with its producer epoch and sequence number."""
 
     record: int
     epoch: int = NO_EPOCH
@@ -112,50 +113,52 @@ class Written(NamedTuple):
 Writes = tuple[Written, ...]
 
 
-class Memory(NamedTuple):
-    """How a leader checks sequence numbers.
+class SequenceRules(NamedTuple):
+    """Sequence number checks of a leader.
 
     Attributes
     ----------
-    retained : int
-        Batches of a producer that are known again: five since 1.0, one in 0.11.
-    any_first : bool
-        A leader that knows nothing of a producer takes whatever number comes first (KIP-360, 2.5;
-        so a refused first request may be overtaken: KAFKA-15591, open up to 4.4).
+    retained_batches : int
+        Last batches of a producer whose duplicates are detected: five since 1.0, one in 0.11.
+    accepts_any_first : bool
+        Without state for a producer, any first sequence number is accepted (KIP-360, 2.5). A
+        request may then overtake a rejected first one (KAFKA-15591, open up to 4.4).
     """
 
-    retained: int
-    any_first: bool
+    retained_batches: int
+    accepts_any_first: bool
 
 
-def memory_of(kafka_version: str) -> Memory:
-    """The checks of one version."""
+def sequence_rules(kafka_version: str) -> SequenceRules:
+    """Sequence number checks of a Kafka version."""
     version = parse_version(kafka_version)
-    return Memory(retained=5 if version >= (1, 0) else 1, any_first=version >= (2, 5))
+    return SequenceRules(
+        retained_batches=5 if version >= (1, 0) else 1, accepts_any_first=version >= (2, 5)
+    )
 
 
 class Verdict(NamedTuple):
-    """Whether a request goes into the log, and the error that its sequence number earns."""
+    """Result of the sequence number check: whether to append, and the error if any."""
 
     append: bool
     error: str | None
 
 
-def check_sequence(log: Writes, epoch: int, sequence: int, memory: Memory) -> Verdict:
-    """What the leader thinks of a sequence number.
+def check_sequence(log: Writes, epoch: int, sequence: int, rules: SequenceRules) -> Verdict:
+    """Check the sequence number of a request.
 
     Parameters
     ----------
     log : tuple of Written
-        What this producer has written; the leader's memory of it can be rebuilt from the log.
+        Records of this producer; the producer state is derived from them.
     epoch, sequence : int
         Of the request; ``NO_SEQUENCE`` without idempotence.
-    memory : Memory
+    rules : SequenceRules
 
     Returns
     -------
     Verdict
-        A batch that is known again is a success without an append.
+        A duplicate is a success without an append.
     """
     if sequence == NO_SEQUENCE:
         return Verdict(True, None)
@@ -163,10 +166,10 @@ def check_sequence(log: Writes, epoch: int, sequence: int, memory: Memory) -> Ve
     if epoch < current:
         return Verdict(False, INVALID_PRODUCER_EPOCH)
     if epoch > current:
-        fits = sequence == 0 or (current == NO_EPOCH and memory.any_first)
+        fits = sequence == 0 or (current == NO_EPOCH and rules.accepts_any_first)
         return Verdict(fits, None if fits else OUT_OF_ORDER_SEQUENCE_NUMBER)
-    known = [written.sequence for written in log[-memory.retained :] if written.epoch == epoch]
-    if sequence in known:
+    retained = log[-rules.retained_batches :]
+    if sequence in [written.sequence for written in retained if written.epoch == epoch]:
         return Verdict(False, None)
     if sequence == log[-1].sequence + 1:
         return Verdict(True, None)
@@ -174,20 +177,32 @@ def check_sequence(log: Writes, epoch: int, sequence: int, memory: Memory) -> Ve
 
 
 class Handled(NamedTuple):
-    """The log after one request, and what goes back to the producer."""
+    """Log after a request, and the reply to the producer."""
 
     log: Writes
     error: str | None
     reply: str
 
 
-def handle(log: Writes, write: Written, answer: Answer, acks: str | int, memory: Memory) -> Handled:
-    """One request at the leader.
+def handle(
+    log: Writes, write: Written, answer: Answer, acks: str | int, rules: SequenceRules
+) -> Handled:
+    """Process one request at the leader.
+
+    Parameters
+    ----------
+    log : tuple of Written
+    write : Written
+        The record of the request.
+    answer : Answer
+        What the script says.
+    acks : {"all", 0, 1}
+    rules : SequenceRules
 
     Raises
     ------
     InputError
-        If a script refuses acks=1 or acks=0 for want of in-sync replicas: Kafka never does.
+        If a script answers acks=1 or acks=0 with NOT_ENOUGH_REPLICAS, which Kafka never does.
     """
     if acks != "all" and answer.error in (NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND):
         raise InputError(
@@ -196,13 +211,13 @@ def handle(log: Writes, write: Written, answer: Answer, acks: str | int, memory:
         )
     error, reply = answer.error, answer.reply
     if answer.appended:
-        verdict = check_sequence(log, write.epoch, write.sequence, memory)
+        verdict = check_sequence(log, write.epoch, write.sequence, rules)
         if verdict.append:
             log = (*log, write)
         error = verdict.error or error
     if answer.keep is not None:
         log = log[: answer.keep]
     if acks == 0:
-        # Nobody waits for an answer. An error shows as a closed connection, nothing else.
+        # There is no response to acks=0; on an error the leader closes the connection.
         reply = DISCONNECT if error is not None or reply == DISCONNECT else SILENCE
     return Handled(log, error, reply)

@@ -1,4 +1,4 @@
-"""What consumers lose and repeat when they fail at any moment, for each way of committing."""
+"""Records that consumers lose and repeat when they crash, for each commit mode."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ from advisor.protocol.clients.consumer import (
     ConsumerRules,
     consume,
     crash,
-    next_act,
+    next_action,
     promise,
     step,
 )
 
 
 def rules(commit: str, **changes: Any) -> ConsumerRules:
-    """Small batches and short intervals, so that ten records meet every case."""
+    """Small batches and short intervals, so that ten records cover every case."""
     settings: dict[str, Any] = {
         "commit": commit,
         "max_poll_records": 3,
@@ -41,7 +41,7 @@ WAYS = [AUTO, BACKGROUND, BEFORE, AFTER, EACH]
 @pytest.mark.parametrize("commit", WAYS)
 @pytest.mark.parametrize("records", [0, 1, 3, 10])
 def test_without_a_crash_each_record_is_processed_once(commit: str, records: int) -> None:
-    """Undisturbed, every way of committing processes all records in order."""
+    """Without a crash, every commit mode processes all records in order."""
     assert consume(records, rules(commit)).processed == tuple(range(records))
 
 
@@ -74,8 +74,8 @@ def test_auto_commit_in_the_polling_thread_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize("commit", [BEFORE, AFTER, EACH, AUTO])
-def test_two_crashes_break_no_promise_of_the_first(commit: str) -> None:
-    """Exhaustive over pairs of crash points: at most (at least) once stays what it was."""
+def test_two_crashes_keep_the_semantics(commit: str) -> None:
+    """Exhaustive over pairs of crash points: same semantics as with one crash."""
     once, twice = promise(7, rules(commit)), promise(7, rules(commit), lives=2)
     assert twice.crash_points == once.crash_points**2
     assert (twice.most_lost > 0) == (once.most_lost > 0)
@@ -83,7 +83,7 @@ def test_two_crashes_break_no_promise_of_the_first(commit: str) -> None:
 
 
 def test_auto_commit_interval_bounds_what_is_repeated() -> None:
-    """The longer the interval the more is done again, up to everything."""
+    """The longer the interval, the more records are repeated, up to all of them."""
     repeated = [
         promise(12, rules(AUTO, auto_commit_interval_ms=float(ms))).most_repeated
         for ms in (0, 7, 13, 1_000)
@@ -92,46 +92,46 @@ def test_auto_commit_interval_bounds_what_is_repeated() -> None:
 
 
 def test_close_after_an_exception_commits_what_was_not_processed() -> None:
-    """``close`` commits the position: the rest of the batch is lost, and the record that failed."""
+    """``close`` commits the position: the failed record and the rest of its batch are lost."""
     got = promise(10, rules(AUTO, closes=True))
     assert got.most_lost == 3
     assert got.most_repeated == 0
 
 
-def test_close_does_no_harm_to_commits_by_hand() -> None:
-    """Without automatic commits ``close`` commits nothing."""
+def test_close_commits_nothing_without_auto_commit() -> None:
+    """With ``commitSync``, ``close`` makes no difference."""
     assert promise(10, rules(AFTER, closes=True)) == promise(10, rules(AFTER))
 
 
 def test_auto_commit_with_a_worker_thread_loses() -> None:
-    """Polling goes on while the work lags behind: positions are committed that nobody processed."""
+    """Polling continues while processing lags: positions of unprocessed records are committed."""
     got = promise(10, rules(AUTO, own_thread=True, poll_every_ms=1.0))
     assert got.most_lost > 3
 
 
-def test_0_8_loses_the_message_in_hand() -> None:
-    """0.8 counted a message as consumed when it was handed over, and committed beside the work."""
+def test_0_8_loses_the_message_being_processed() -> None:
+    """0.8 advanced the position on delivery and committed from a background thread."""
     got = promise(10, rules(BACKGROUND))
     assert got.most_lost == 1
     assert got.most_repeated > 0
 
 
 def test_latest_loses_what_came_before_the_first_commit() -> None:
-    """auto.offset.reset=latest, Kafka's default: a group that never committed begins at the end."""
+    """auto.offset.reset=latest, the default: a group that never committed starts at the end."""
     assert promise(10, rules(AFTER, auto_offset_reset="latest")).most_lost == 10
     assert promise(10, rules(AFTER, auto_offset_reset="earliest")).most_lost == 0
 
 
 def test_what_is_committed_is_what_earlier_polls_returned() -> None:
-    """The poll that commits does not commit its own records."""
+    """A poll does not commit the records that it returns."""
     way = rules(AUTO, auto_commit_interval_ms=0.0)
     state = step(Consumer(end=10), "start", way)
     state = step(state, "poll", way)
     assert (state.committed, state.position) == (0, 3)
     for _ in range(6):
-        act = next_act(state, way)
-        assert act in ("process", "done")
-        state = step(state, act, way)
+        action = next_action(state, way)
+        assert action in ("process", "done")
+        state = step(state, action, way)
     state = step(state, "poll", way)
     assert (state.committed, state.position) == (3, 6)
 
@@ -139,9 +139,9 @@ def test_what_is_committed_is_what_earlier_polls_returned() -> None:
 def test_a_crash_keeps_only_the_committed_offset() -> None:
     """Position and records in memory are gone."""
     way = rules(AFTER)
-    state = Consumer(end=9, position=6, committed=3, held=(4, 5), processed=(0, 1, 2, 3))
+    state = Consumer(end=9, position=6, committed=3, buffered=(4, 5), processed=(0, 1, 2, 3))
     after = crash(state, way)
-    assert (after.position, after.held, after.committed) == (None, (), 3)
+    assert (after.position, after.buffered, after.committed) == (None, (), 3)
     assert step(after, "start", way).position == 3
 
 
@@ -155,7 +155,7 @@ def test_a_crash_keeps_only_the_committed_offset() -> None:
 def test_no_way_both_loses_and_repeats(
     commit: str, records: int, most: int, interval_ms: float, crashes: list[int]
 ) -> None:
-    """Random batches, intervals and crashes: lost only with commits before the work, else none."""
+    """Random batches, intervals and crashes: only commits before processing lose records."""
     way = rules(commit, max_poll_records=most, auto_commit_interval_ms=interval_ms)
     got = consume(records, way, crashes)
     if commit == BEFORE:
@@ -181,13 +181,13 @@ def test_no_way_both_loses_and_repeats(
         {"commit": EACH, "own_thread": True},
     ],
 )
-def test_senseless_rules_are_refused(wrong: dict[str, Any]) -> None:
-    """Unknown words and impossible numbers are errors that say so."""
+def test_invalid_rules_are_rejected(wrong: dict[str, Any]) -> None:
+    """Unknown words and impossible numbers are errors."""
     with pytest.raises(InputError):
         rules(**{"commit": AUTO, **wrong})
 
 
-def test_senseless_runs_are_refused() -> None:
+def test_invalid_runs_are_rejected() -> None:
     """Negative counts are errors."""
     for call in (
         lambda: consume(-1, rules(AUTO)),

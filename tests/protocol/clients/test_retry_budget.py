@@ -1,4 +1,4 @@
-"""How long a producer keeps trying: closed forms by version, and the producer itself."""
+"""How long a producer retries: closed forms by version, and the simulated producer."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ BUDGETS: list[tuple[str, dict[str, Any], float]] = [
     ("2.0", {"retries": 3}, 300),
     ("2.0", {"retries": 50, "retry_backoff_ms": 250}, 12_500),
     ("2.0", {"retries": MAX_INT}, 100 * MAX_INT),
-    # 2.1 to 3.6: retries without end, delivery.timeout.ms ends them (KIP-91).
+    # 2.1 to 3.6: unlimited retries, ended by delivery.timeout.ms (KIP-91).
     ("2.1", {}, 120_000),
     ("3.6", {"retries": 3}, 300),
     ("3.6", {"retries": 1_200}, 120_000),
@@ -39,7 +39,7 @@ BUDGETS: list[tuple[str, dict[str, Any], float]] = [
     ("4.2", {"retries": 9, "retry_backoff_ms": 250, "retry_backoff_max_ms": 1_000}, 7_750),
     # A defaulted delivery timeout grows with the request timeout.
     ("4.2", {"request_timeout_ms": 300_000}, 300_005),
-    # Nothing is tried again.
+    # No retries.
     ("4.2", {"acks": 0}, 0),
     ("4.2", {"retries": 0}, 0),
 ]
@@ -52,7 +52,7 @@ def test_budget_by_version(version: str, settings: dict[str, Any], budget_ms: fl
 
 
 def test_backoff_by_hand_sums_to_the_budget() -> None:
-    """The closed form is the sum of the single waits, at every number of retries."""
+    """The closed form is the sum of the backoffs, for every number of retries."""
     for version in ("3.6", "4.2"):
         for retries in range(1, 60):
             config = Config(kafka_version=version, retries=retries)
@@ -66,7 +66,7 @@ def test_backoff_by_hand_sums_to_the_budget() -> None:
     retries=st.integers(0, 200),
 )
 def test_the_closed_form_holds_for_any_backoff(first: int, most: int, retries: int) -> None:
-    """Any first backoff up to its maximum: the budget is the sum or the delivery timeout."""
+    """For any backoff the budget is the sum or the delivery timeout."""
     config = Config(retries=retries, retry_backoff_ms=first, retry_backoff_max_ms=max(first, most))
     waits = sum(backoff_ms(config, n) for n in range(1, retries + 1))
     # Powers of two times a whole number: every sum is exact.
@@ -81,7 +81,7 @@ def test_the_closed_form_holds_for_any_backoff(first: int, most: int, retries: i
 def test_the_producer_rides_out_what_its_budget_says(
     version: str, retries: int, outage_ms: float
 ) -> None:
-    """The producer against an outage: through below the budget, refused above it."""
+    """The producer in an outage: acknowledged below the budget, failed above it."""
     config = Config(kafka_version=version, acks="all", retries=retries, linger_ms=0)
     budget = retry_budget_ms(config)
     got = deliver(config, 1, outage(0, outage_ms), round_trip_ms=0.001)
@@ -95,22 +95,22 @@ def test_the_producer_rides_out_what_its_budget_says(
         assert got.refused == (0,)
 
 
-def test_an_outage_without_end_is_refused_at_the_budget() -> None:
-    """Retries used up after the sum of their waits; the delivery timeout to the millisecond."""
+def test_a_permanent_outage_fails_at_the_budget() -> None:
+    """Retries end after the sum of the backoffs; the delivery timeout is exact."""
     few = deliver(Config(retries=5, linger_ms=0), 1, outage(0, math.inf), round_trip_ms=1)
-    assert few.told[0].at_ms == 2_500 + 6 * 1
+    assert few.outcomes[0].at_ms == 2_500 + 6 * 1
     many = deliver(Config(linger_ms=0), 1, outage(0, math.inf), round_trip_ms=1)
-    assert many.told[0].at_ms == 120_000
+    assert many.outcomes[0].at_ms == 120_000
 
 
-def test_a_first_backoff_above_the_most_is_cut_to_it():
-    """Kafka's client waits the smaller of the two every time."""
+def test_the_maximum_caps_the_first_backoff():
+    """Kafka's client always waits the smaller of the two."""
     config = Config(retries=5, retry_backoff_ms=5000)
     assert retry_budget_ms(config) == 5 * 1000
 
 
-def test_without_backoff_only_endless_retries_wait():
-    """retry.backoff.ms=0: three retries are over at once, endless ones wait for the timeout."""
+def test_without_backoff_only_unlimited_retries_wait():
+    """retry.backoff.ms=0: three retries take no time, unlimited ones last until the timeout."""
     assert retry_budget_ms(Config(retries=3, retry_backoff_ms=0)) == 0.0
     assert retry_budget_ms(Config(retry_backoff_ms=0)) == 120_000.0
 
@@ -133,7 +133,7 @@ WAITS: list[tuple[str, dict[str, Any], float]] = [
 def test_waiting_budget_by_version(
     version: str, settings: dict[str, Any], budget_ms: float
 ) -> None:
-    """Each attempt lasts its request timeout; the delivery timeout ends them all."""
+    """Each attempt lasts the request timeout; the delivery timeout caps the sum."""
     config = Config(kafka_version=version, acks="all", **settings)
     assert waiting_budget_ms(config) == budget_ms
     assert waiting_budget_ms(config) >= retry_budget_ms(config)
@@ -147,7 +147,7 @@ def test_waiting_budget_by_version(
 def test_the_producer_waits_as_long_as_its_budget_says(
     version: str, retries: int, stall_ms: float
 ) -> None:
-    """The producer against a leader that answers nothing until a follower is out of the ISR."""
+    """The producer with a leader that does not respond until a follower leaves the ISR."""
     config = Config(
         kafka_version=version,
         acks="all",
@@ -163,9 +163,9 @@ def test_the_producer_waits_as_long_as_its_budget_says(
 
     budget = waiting_budget_ms(config)
     got = deliver(config, 1, stalled, round_trip_ms=0.001)
-    # An answer takes one round trip more than the wait, be it at the very end.
+    # A response takes one round trip more than the stall.
     if stall_ms < budget - 0.01:
         assert got.acknowledged == (0,)
     if stall_ms > budget:
         assert got.refused == (0,)
-        assert got.told[0].at_ms == pytest.approx(budget)
+        assert got.outcomes[0].at_ms == pytest.approx(budget)
