@@ -1,7 +1,8 @@
 """Exhaustive search over the simulation: the fewest faults that lose an acknowledged record.
 
 In: a `Config` and bounds on faults and writes. Out: a `Loss` with a scenario file that reproduces
-it, or a `NoLoss` with the bounds that were searched. ``search`` is a generic breadth-first search,
-``fault_actions`` lists the faults and repairs enabled in a state, ``quiescence_cache`` memoises how
-a cluster settles, ``state_equivalence`` merges equivalent states. Open ``shortest_loss`` first.
+it, or a `NoLoss` with the bounds that were searched. ``search`` is a generic breadth-first search;
+``transitions`` applies faults, repairs and writes (``fault_actions``) to a state, using the runs to
+quiescence memoised by ``quiescence_cache``; ``state_equivalence`` merges equivalent states. Open
+``shortest_loss`` first.
 """

@@ -11,32 +11,15 @@ decides elections, so replicas with equal logs are not exchangeable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
 
 from advisor.errors import InputError
-from advisor.protocol.exploration.fault_actions import EVENTS, FAULT_ENABLED, REPAIR_ENABLED
 from advisor.protocol.exploration.quiescence_cache import QuiescenceCache
 from advisor.protocol.exploration.search import Violation, explore, retrace
-from advisor.protocol.exploration.state_equivalence import canonical_state
+from advisor.protocol.exploration.transitions import SearchState, Transitions
 from advisor.protocol.rules.config import Config
-from advisor.protocol.scenario.commands import Runner
-from advisor.protocol.scenario.language import parse
-from advisor.protocol.scenario.player import rewrite
-from advisor.protocol.simulation.cluster import Simulation
-from advisor.protocol.simulation.invariants import lost
-from advisor.protocol.simulation.state import ACTIVE, LEADER, State, broker_of
-from advisor.protocol.simulation.step import step
-
-_LOSS_INVARIANT = "NoAcknowledgedRecordLost"
-
-TOPIC = "t"
-TARGET = f"{TOPIC}-0"
-
-PAUSE_MS = 1_000
-"""Pause after a command that does not wait for quiescence."""
 
 FAULTS = ("kill", "stop", "power-off", "destroy", "isolate", "lag")
 """Verbs of the scenario language that count as faults."""
@@ -119,38 +102,6 @@ class NoLoss:
         )
 
 
-Budget = tuple[int, tuple[int, ...], int]
-"""Faults left, faults left of each kind, writes left."""
-
-
-class ScenarioLine(NamedTuple):
-    """A command, and the time the search then waited for a period to begin."""
-
-    line: str
-    wait_ms: int = 0
-
-
-class SearchState(NamedTuple):
-    """A cluster state and the faults and writes still allowed.
-
-    Attributes
-    ----------
-    state : State
-    faults_left : int
-    kinds_left : tuple of int
-        Faults left of each kind, in the order of the search's kinds.
-    writes_left : int
-    unsettled : bool
-        The last command did not wait for quiescence, so a pause may follow.
-    """
-
-    state: State
-    faults_left: int
-    kinds_left: tuple[int, ...]
-    writes_left: int
-    unsettled: bool = False
-
-
 def shortest_loss(
     config: Config,
     *,
@@ -220,7 +171,7 @@ def shortest_loss(
         raise InputError("faults and writes must be at least 0")
     if max_states is not None and max_states < 1:
         raise InputError("max_states must be at least 1")
-    search = _Search(config, tuple(limits))
+    search = Transitions(config, tuple(limits))
     for allowed_faults in range(faults + 1):
         allowed_writes = allowed_faults + 1 if writes is None else writes
         kinds_left = tuple(min(limit, allowed_faults) for limit in limits.values())
@@ -255,168 +206,5 @@ def _reached_limit(
     return max_states is not None and len(quiescence.seen) >= max_states
 
 
-class _Search:
-    """Transition relation of the search, for one config."""
-
-    def __init__(self, config: Config, kinds: tuple[str, ...]) -> None:
-        self.kinds = kinds
-        self.head = _head(config)
-        runner = Runner()
-        runner.run(parse(self.head))
-        assert runner.cluster is not None
-        self.settings = runner.cluster.settings
-        self.producer = self.settings.config.changed(acks=config.acks, retries=0)
-        self.quiescence = QuiescenceCache(self.settings)
-        self.initial, self.initial_wait_ms, _ = self.quiescence.settle(runner.cluster.state)
-
-    def successors(self, node: SearchState) -> Iterator[SearchState]:
-        """States that one command leads to."""
-        return (after for _, after in self.moves(node))
-
-    def moves(self, node: SearchState) -> Iterator[tuple[ScenarioLine, SearchState]]:
-        """Each command with the state after it: first with waiting, then without.
-
-        A command without waiting may be followed by a one-second pause. This covers a controller
-        that has detected one fault but not the next.
-        """
-        if not node.faults_left and self._cannot_lose(node.state):
-            return
-        unsettled: list[tuple[ScenarioLine, SearchState]] = []
-        for line, budget, apply in self._commands(node):
-            state = self._canonical(apply(node.state))
-            settled = self.quiescence.settle(state)
-            yield ScenarioLine(line, settled.wait_ms), SearchState(settled.state, *budget)
-            if settled.pending:
-                after = SearchState(state, *budget, unsettled=True)
-                unsettled.append((ScenarioLine(f"! {line}"), after))
-        yield from unsettled
-        if node.unsettled:
-            state = self._canonical(self.quiescence.advance(node.state, PAUSE_MS))
-            yield ScenarioLine(_pause(PAUSE_MS)), node._replace(state=state, unsettled=False)
-
-    def _cannot_lose(self, state: State) -> bool:
-        """Whether no sequence of repairs and writes can lose a record.
-
-        True at quiescence with a single, connected leader: only a fault ends its leadership, so
-        its log only grows and holds every record it acknowledges.
-        """
-        leader, *others = _leaders(state) or (None,)
-        if others or leader is None or leader != state.partitions[0].registration.leader:
-            return False
-        broker = broker_of(state, leader)
-        return broker.connected and broker.session == ACTIVE and self.quiescence.is_quiet(state)
-
-    def has_lost(self, node: SearchState) -> bool:
-        """Whether an acknowledged record is lost, now and at quiescence."""
-        state = node.state
-        if not lost(state, state.partitions[0]):
-            return False
-        settled = self.quiescence.settle(state).state
-        return bool(lost(settled, settled.partitions[0]))
-
-    def scenario(self, lines: list[ScenarioLine]) -> str:
-        """Scenario text of a command sequence, with its output.
-
-        Waits for a clock phase are kept only where the loss depends on them.
-        """
-        lines = [ScenarioLine("", self.initial_wait_ms), *lines]
-        for position, command in enumerate(lines):
-            shorter = [*lines[:position], ScenarioLine(command.line), *lines[position + 1 :]]
-            if _LOSS_INVARIANT in self._play(shorter):
-                lines = shorter
-        return self._play(lines)
-
-    def _play(self, commands: list[ScenarioLine]) -> str:
-        lines = [self.head]
-        for line, wait_ms in commands:
-            lines += [line] if line else []
-            lines += [_pause(wait_ms)] if wait_ms else []
-        return rewrite("\n".join([*lines, f"consume {TARGET}", "check", ""]))
-
-    def _commands(
-        self, node: SearchState
-    ) -> Iterator[tuple[str, Budget, Callable[[State], State]]]:
-        """Enabled commands: (line, budget after it, function that applies it)."""
-        state, faults_left, kinds_left, writes_left, _ = node
-        if writes_left:
-            budget: Budget = (faults_left, kinds_left, writes_left - 1)
-            for via in self._writable(state):
-                yield self._produce_line(via), budget, self._produce(via)
-        for position, kind in enumerate(self.kinds):
-            if not faults_left or not kinds_left[position]:
-                continue
-            after = (*kinds_left[:position], kinds_left[position] - 1, *kinds_left[position + 1 :])
-            remaining = faults_left - 1
-            budget = (remaining, tuple(min(left, remaining) for left in after), writes_left)
-            for broker in state.brokers:
-                if FAULT_ENABLED[kind](broker, state):
-                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
-        budget = (faults_left, kinds_left, writes_left)
-        for kind, enabled in REPAIR_ENABLED.items():
-            for broker in state.brokers:
-                if enabled(broker):
-                    yield f"{kind} {broker.id}", budget, self._event(EVENTS[kind](broker.id))
-
-    def _event(self, event: Any) -> Callable[[State], State]:
-        return lambda state: step(state, event, self.settings)[0]
-
-    def _writable(self, state: State) -> Iterator[int | None]:
-        """Brokers that accept writes: None for the registered leader, an id for a stale one."""
-        registered = state.partitions[0].registration.leader
-        for replica in state.partitions[0].replicas:
-            broker = broker_of(state, replica.broker)
-            if replica.role == LEADER and broker.running:
-                is_current = replica.broker == registered and broker.connected
-                yield None if is_current else replica.broker
-
-    def _produce_line(self, via: int | None) -> str:
-        option = "" if via is None else f" via={via}"
-        return f"produce {TARGET} 1 acks={self.producer.acks} retries=0{option}"
-
-    def _produce(self, via: int | None) -> Callable[[State], State]:
-        def apply(state: State) -> State:
-            cluster = Simulation(state.brokers, self.settings)
-            cluster.state = state
-            cluster.produce(TOPIC, 0, 1, self.producer, via)
-            return cluster.state
-
-        return apply
-
-    def _canonical(self, state: State) -> State:
-        return canonical_state(state, self.settings)
-
-
 def _with_unit(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _pause(milliseconds: int) -> str:
-    whole, rest = divmod(milliseconds, 1_000)
-    return f"! wait {milliseconds}ms" if rest else f"! wait {whole}s"
-
-
-def _head(config: Config) -> str:
-    """First lines of the scenario: one broker for each replica, and the configs set explicitly."""
-    assert config.replication_factor is not None
-    brokers = range(1, config.replication_factor + 1)
-    configs = {
-        "eligible_leader_replicas": config.eligible_leader_replicas,
-        "replica_lag_time_max_ms": config.replica_lag_time_max_ms,
-        "unclean_leader_election_enable": config.unclean_leader_election_enable,
-    }
-    extra = "".join(
-        f" {name}={str(value).lower()}"
-        for name, value in configs.items()
-        if name in config.explicit
-    )
-    return (
-        f"cluster brokers={len(brokers)} kafka={config.kafka_version} mode={config.mode}{extra}\n"
-        f"topic {TOPIC} replicas={','.join(map(str, brokers))} "
-        f"min_insync_replicas={config.min_insync_replicas}"
-    )
-
-
-def _leaders(state: State) -> list[int]:
-    """Running brokers that act as leader, whether or not they are the registered one."""
-    replicas = state.partitions[0].replicas
-    return [r.broker for r in replicas if r.role == LEADER and broker_of(state, r.broker).running]

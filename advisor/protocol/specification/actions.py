@@ -1,7 +1,7 @@
-"""The actions of the public specification: everything that can happen to one partition next.
+"""Actions of the specification's next-state relation, for one partition.
 
-An action is named as in hachikuji/kafka-specification (``KafkaReplication``, ``Kip320FirstTry``)
-and yields (label, what it changes) for each way it can be taken.
+Actions are named as in hachikuji/kafka-specification (``KafkaReplication``, ``Kip320FirstTry``).
+Each yields (label, changed parts of the state) for every enabled instance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from advisor.protocol.specification.variants import Variant
 
 
 def controller_actions(control: Control, constants: Constants) -> Iterator[tuple[str, Control]]:
-    """``ControllerShrinkIsr`` and ``ControllerElectLeader``: each takes a new leader epoch."""
+    """``ControllerShrinkIsr`` and ``ControllerElectLeader``; both increment the leader epoch."""
     if len(control.requests) > constants.max_leader_epoch:
         return
     leader, isr = control.leader, control.isr
@@ -48,7 +48,7 @@ def _updated(control: Control, leader: int, isr: ReplicaIds) -> Control:
 def leader_actions(
     control: Control, replica: Replica, constants: Constants
 ) -> Iterator[tuple[str, Control, Replica]]:
-    """``BecomeLeader`` and ``LeaderWrite``: what a replica does by itself."""
+    """``BecomeLeader`` and ``LeaderWrite``: actions of a single replica."""
     for epoch in range(replica.leader_epoch + 1, len(control.requests)):
         leader, isr = control.requests[epoch]
         if leader == replica.me:
@@ -69,7 +69,7 @@ def leader_actions(
 def follower_actions(
     variant: Variant, control: Control, leader: Replica, follower: Replica, constants: Constants
 ) -> Iterator[tuple[str, Replica]]:
-    """Becoming a follower, fetching and truncating: only the follower changes."""
+    """``BecomeFollower``, ``FollowerFetch`` and ``FollowerTruncate``: only the follower changes."""
     pair = f"{follower.me} of {leader.me}"
     for epoch in range(follower.leader_epoch + 1, len(control.requests)):
         request = control.requests[epoch]
@@ -100,7 +100,7 @@ def _follower_needs_truncation(leader: Replica, follower: Replica) -> bool:
 def isr_actions(
     variant: Variant, control: Control, leader: Replica, follower: Replica
 ) -> Iterator[tuple[str, Control, Replica]]:
-    """``LeaderShrinkIsr`` and ``LeaderExpandIsr``: the true leader alone may write the quorum."""
+    """``LeaderShrinkIsr`` and ``LeaderExpandIsr``; only the true leader can update the quorum."""
     if not is_true_leader(control, leader):
         return
     if follower.me in leader.isr:
@@ -117,5 +117,5 @@ def isr_actions(
 
 
 def may_raise_high_watermark(leader: Replica) -> bool:
-    """``LeaderIncHighWatermark`` as far as the leader goes; every ISR member must acknowledge."""
+    """Leader's part of ``LeaderIncHighWatermark``; each ISR member must acknowledge as well."""
     return replica_presumes_leadership(leader) and has_offset(leader, leader.hw)

@@ -1,8 +1,8 @@
-"""The public TLA+ specification of Kafka's replication, searched exhaustively.
+"""Model checker for the public TLA+ specification of Kafka replication.
 
-``check`` counts what TLC counts: distinct states without symmetry or constraint, and the length in
-transitions of a shortest way to break each invariant. That is how the search in ``explore`` is
-trusted; and it retells how Kafka's truncation was mended (KIP-101, KIP-279, KIP-320).
+``check`` returns the numbers that TLC prints: distinct states without symmetry or constraints, and
+the length of a shortest violation of each invariant. Agreement with TLC validates the search in
+``exploration.search``, and shows which truncation defects KIP-101, KIP-279 and KIP-320 fixed.
 
 Source: hachikuji/kafka-specification.
 """
@@ -35,26 +35,32 @@ INVARIANTS: Mapping[str, int] = MappingProxyType(
         "StrongIsr": STRONG_ISR,
     }
 )
-"""Name of each invariant of the specification, and its bit in a state's broken ones."""
+"""Invariants of the specification by name, and their bits in ``Space.broken``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What an exhaustive search of one variant found.
+    """Result of an exhaustive search of one variant.
 
     Attributes
     ----------
     variant : str
+        Name of the specification's module.
     constants : Constants
+        Its constants.
     distinct_states : int
-        As TLC counts them, the initial state included.
+        As counted by TLC, the initial state included.
     depth : int
-        Transitions to the furthest state (TLC prints one more: it counts states).
-    shortest : mapping
-        Invariant name to the transitions of a shortest violation, or None: it holds. The
-        specification breaks ``LeaderInIsr`` at once (0): it begins without a leader.
+        Transitions to the furthest state. TLC prints one more, since it counts states.
+    shortest : mapping of str to int or None
+        Invariant name -> transitions of a shortest violation; None if the invariant holds.
+        ``LeaderInIsr`` is violated by the initial state (0), which has no leader.
     visited : int
-        States held in memory: one of each class of symmetric ones.
+        States stored: one of each symmetry class.
+
+    See Also
+    --------
+    check : Runs the search.
     """
 
     variant: str
@@ -68,39 +74,66 @@ class Result:
 def check(
     variant: str, replicas: int, log_size: int, max_records: int, max_leader_epoch: int
 ) -> Result:
-    """Search every reachable state of a variant, going on through violations.
+    """Visit every reachable state of a variant and check all invariants.
 
     Parameters
     ----------
     variant : str
         ``"TruncateToHighWatermark"``, ``"Kip101"``, ``"Kip279"``, ``"Kip320FirstTry"`` or
-        ``"Kip320"``; ``"TruncateToHW"`` and the module's own name ``"KafkaTruncate..."`` mean
-        the first.
-    replicas, log_size, max_records, max_leader_epoch : int
-        The specification's constants: replicas, offsets in a log, records ever written, and the
-        highest leader epoch (epochs count from 0).
+        ``"Kip320"``. ``"TruncateToHW"`` and ``"KafkaTruncateToHighWatermark"`` are aliases of the
+        first.
+    replicas : int
+        Number of replicas, at least 1.
+    log_size : int
+        Largest number of records in a log.
+    max_records : int
+        Largest number of records written.
+    max_leader_epoch : int
+        Highest leader epoch; epochs start at 0.
+
+    Returns
+    -------
+    Result
+        State count, depth and the shortest violation of each invariant.
 
     Raises
     ------
     InputError
         For an unknown variant or constants out of range.
+
+    See Also
+    --------
+    shortest_violation : The actions of a shortest violation.
+
+    Examples
+    --------
+    Truncation to the high watermark (before 0.11) loses committed records; KIP-101 fixes this
+    case:
+
+    >>> check("TruncateToHighWatermark", 2, 1, 1, 1).shortest["StrongIsr"]
+    9
+    >>> result = check("Kip101", 2, 1, 1, 1)
+    >>> result.shortest["StrongIsr"] is None
+    True
+    >>> result.distinct_states
+    341
     """
     space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
-    found = survey(
+    result = survey(
         space.initial,
         space.successors,
         broken=space.broken,
         weight=space.weight,
     )
-    depths = {bit: len(path) - 1 for bit, path in found.violations.items()}
+    depths = {bit: len(path) - 1 for bit, path in result.violations.items()}
     shortest = {name: depths.get(bit) for name, bit in INVARIANTS.items()}
     return Result(
         variant=space.variant.name,
         constants=space.constants,
-        distinct_states=found.states,
-        depth=found.depth,
+        distinct_states=result.states,
+        depth=result.depth,
         shortest=MappingProxyType(shortest),
-        visited=found.visited,
+        visited=result.visited,
     )
 
 
@@ -113,42 +146,55 @@ def shortest_violation(
     *,
     invariant: str = "StrongIsr",
 ) -> tuple[tuple[str, State], ...] | None:
-    """The actions of a shortest way to break an invariant, each with the state after it.
+    """Actions of a shortest violation of an invariant, each with the state after it.
 
     Parameters
     ----------
-    variant, replicas, log_size, max_records, max_leader_epoch
+    variant : str
+        As for `check`.
+    replicas, log_size, max_records, max_leader_epoch : int
         As for `check`.
     invariant : {"TypeOk", "LeaderInIsr", "WeakIsr", "StrongIsr"}
+        The invariant to violate.
 
     Returns
     -------
-    tuple or None
-        None where the invariant holds in every reachable state.
+    tuple of (str, State), or None
+        Label of each action and the state after it; None if the invariant holds.
 
     Raises
     ------
     InputError
         For an unknown variant or invariant, or constants out of range.
+
+    See Also
+    --------
+    check : Checks all invariants and counts the states.
+
+    Examples
+    --------
+    >>> steps = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1)
+    >>> print(steps[-1][0])
+    BecomeFollower(1 of 0, epoch 1)
     """
     if invariant not in INVARIANTS:
         raise InputError(f"unknown invariant {invariant!r}; one of {', '.join(INVARIANTS)}")
     space = _space(variant, replicas, log_size, max_records, max_leader_epoch)
     bit = INVARIANTS[invariant]
-    found = explore(
+    outcome = explore(
         space.initial, space.successors, violates=lambda packed: bool(space.broken(packed) & bit)
     )
-    if not isinstance(found, Violation):
+    if not isinstance(outcome, Violation):
         return None
-    told = retrace(
-        found.path,
+    steps = retrace(
+        outcome.path,
         lambda packed: (
             (label, space.pack(after))
             for label, after in actions(space.variant, space.constants, space.unpack(packed))
         ),
         space.canonical,
     )
-    return tuple((label, space.unpack(packed)) for label, packed in told)
+    return tuple((label, space.unpack(packed)) for label, packed in steps)
 
 
 def _space(

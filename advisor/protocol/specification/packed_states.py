@@ -1,13 +1,12 @@
-"""The specification's states packed into integers, with symmetric ones merged.
+"""States of the specification packed into integers, with symmetry reduction.
 
-What can happen next depends on the control and one or two replicas at a time, so that it is worked
-out once for each such combination and then looked up. A packed state is one integer: the number
-of its control in the low bits, then the number of each replica's state; an action is an integer
-to add.
+Every action depends on the control and at most two replicas, so its effect is computed once for
+each combination and then looked up. A packed state is one integer: the index of its control in the
+low bits, then the index of each replica's state; an action is an integer to add.
 
-Replicas are interchangeable: renaming them in a reachable state gives a reachable state. The
-space keeps one state of each class and knows how many it stands for (the number of renamings over
-the number of those that change nothing), so that counts are those without merging.
+Replicas are exchangeable: permuting them in a reachable state gives a reachable state. One state of
+each class is stored, with the size of the class (permutations divided by the size of the
+stabiliser), so counts equal those without reduction.
 """
 
 from __future__ import annotations
@@ -53,29 +52,38 @@ T = TypeVar("T", Control, Replica)
 
 
 class State(NamedTuple):
-    """A state as the specification has it: the control and every replica."""
+    """An unpacked state: the control and every replica."""
 
     control: Control
     replicas: tuple[Replica, ...]
 
 
-class _Outlook(NamedTuple):
-    """What one combination of control and replicas contributes.
+class _Contribution(NamedTuple):
+    """Actions and violations of one combination of the control and up to two replicas.
 
-    ``steps`` leave the requests and the ISR alone, ``turns`` do not. ``acknowledged`` has a bit
-    for each (leader, follower) of the combination; ``raises`` are (bits needed, step) for a
-    leader's high watermark. ``broken`` has a bit for each invariant that fails here.
+    Attributes
+    ----------
+    steps : tuple of int
+        Actions that leave the requests and the ISR unchanged, as integers to add.
+    control_steps : tuple of int
+        Actions that change them.
+    acknowledged : int
+        Bit for each (leader, follower) whose follower acknowledges the next record.
+    raises : tuple of (int, int)
+        (Required ``acknowledged`` bits, action) to increment a leader's high watermark.
+    broken : int
+        Bit for each violated invariant.
     """
 
     steps: tuple[int, ...] = ()
-    turns: tuple[int, ...] = ()
+    control_steps: tuple[int, ...] = ()
     acknowledged: int = 0
     raises: tuple[tuple[int, int], ...] = ()
     broken: int = 0
 
 
 class Space:
-    """The states of one variant under given constants.
+    """State space of one variant with given constants.
 
     Parameters
     ----------
@@ -90,27 +98,27 @@ class Space:
         self._control_ids: dict[Control, int] = {}
         self._replicas: list[Replica] = []
         self._replica_ids: dict[Replica, int] = {}
-        self._ties: dict[int, tuple[Renaming, ...]] = {}
+        self._renamings_by_control: dict[int, tuple[Renaming, ...]] = {}
         self._renamed_controls: dict[tuple[int, Renaming], int] = {}
         self._renamed_replicas: dict[tuple[int, Renaming], int] = {}
         self._renamings = tuple(permutations(range(constants.replicas)))
-        self._parts = tuple(self._all_parts())
+        self._parts = tuple(self._make_parts())
 
     @property
     def initial(self) -> int:
-        """The packed initial state."""
+        """Packed initial state."""
         replicas = tuple(map(initial_replica, range(self.constants.replicas)))
         return self.pack(State(initial_control(self.constants), replicas))
 
     def pack(self, state: State) -> int:
-        """The integer of a state."""
-        packed = _number(state.control, self._control_ids, self._controls, _CONTROL_BITS)
+        """Pack a state into an integer."""
+        packed = _index_of(state.control, self._control_ids, self._controls, _CONTROL_BITS)
         for place, replica in enumerate(state.replicas):
             packed += self._replica_id(replica) << _shift(place)
         return packed
 
     def unpack(self, packed: int) -> State:
-        """The state of an integer."""
+        """Unpack an integer into a state."""
         places = range(self.constants.replicas)
         replicas = tuple(self._replicas[packed >> _shift(p) & _REPLICA_MASK] for p in places)
         return State(self._controls[packed & _CONTROL_MASK], replicas)
@@ -118,109 +126,113 @@ class Space:
     def successors(self, packed: int) -> list[int]:
         """The representatives that can follow a representative; some more than once."""
         steps: list[int] = []
-        turns: list[int] = []
+        control_steps: list[int] = []
         raises: list[tuple[int, int]] = []
         acknowledged = 0
-        for mask, seen, work_out in self._parts:
+        for mask, seen, compute in self._parts:
             key = packed & mask
-            outlook = seen.get(key)
-            if outlook is None:
-                outlook = seen[key] = work_out(key)
-            steps += outlook[0]
-            turns += outlook[1]
-            acknowledged |= outlook[2]
-            raises += outlook[3]
+            contribution = seen.get(key)
+            if contribution is None:
+                contribution = seen[key] = compute(key)
+            steps += contribution[0]
+            control_steps += contribution[1]
+            acknowledged |= contribution[2]
+            raises += contribution[3]
         for needed, step in raises:
             if acknowledged & needed == needed:
                 steps.append(step)
         canonical = self.canonical
-        if len(self._tied(packed & _CONTROL_MASK)) > 1:
-            return [canonical(packed + step) for step in steps + turns]
+        if len(self._canonical_renamings(packed & _CONTROL_MASK)) > 1:
+            return [canonical(packed + step) for step in steps + control_steps]
         following = [packed + step for step in steps]
-        following += [canonical(packed + turn) for turn in turns]
+        following += [canonical(packed + step) for step in control_steps]
         return following
 
     def broken(self, packed: int) -> int:
-        """The invariants that fail in a state, as bits."""
+        """Violated invariants of a state, as bits."""
         bits = 0
-        for mask, seen, work_out in self._parts:
+        for mask, seen, compute in self._parts:
             key = packed & mask
-            outlook = seen.get(key)
-            if outlook is None:
-                outlook = seen[key] = work_out(key)
-            bits |= outlook[4]
+            contribution = seen.get(key)
+            if contribution is None:
+                contribution = seen[key] = compute(key)
+            bits |= contribution[4]
         return bits
 
     def canonical(self, packed: int) -> int:
-        """The representative of a state's class."""
-        tied = self._tied(packed & _CONTROL_MASK)
-        if len(tied) == 1:
-            return packed if tied[0] == self._renamings[0] else self._renamed(packed, tied[0])
-        return min(self._renamed(packed, renaming) for renaming in tied)
+        """Representative of a state's symmetry class."""
+        renamings = self._canonical_renamings(packed & _CONTROL_MASK)
+        if len(renamings) == 1:
+            (only,) = renamings
+            return packed if only == self._renamings[0] else self._renamed(packed, only)
+        return min(self._renamed(packed, renaming) for renaming in renamings)
 
     def weight(self, packed: int) -> int:
-        """How many states a representative stands for."""
-        everything = factorial(self.constants.replicas)
-        tied = self._tied(packed & _CONTROL_MASK)
-        if len(tied) == 1:
-            return everything
-        return everything // sum(self._renamed(packed, renaming) == packed for renaming in tied)
+        """Number of states in a representative's symmetry class."""
+        permutation_count = factorial(self.constants.replicas)
+        renamings = self._canonical_renamings(packed & _CONTROL_MASK)
+        if len(renamings) == 1:
+            return permutation_count
+        stabiliser = sum(self._renamed(packed, renaming) == packed for renaming in renamings)
+        return permutation_count // stabiliser
 
-    # Renaming: the control decides, ties among its renamings are broken by the whole state.
+    # Canonical form: minimise the control first, then break ties by the whole state.
 
-    def _tied(self, control_id: int) -> tuple[Renaming, ...]:
-        """The renamings that make a control least; of a least control, those that keep it."""
-        tied = self._ties.get(control_id)
-        if tied is None:
+    def _canonical_renamings(self, control_id: int) -> tuple[Renaming, ...]:
+        """Permutations that minimise a control; for a minimal control, its stabiliser."""
+        renamings = self._renamings_by_control.get(control_id)
+        if renamings is None:
             control = self._controls[control_id]
             renamed = {r: _rename_control(control, r) for r in self._renamings}
             least = min(renamed.values())
-            tied = tuple(r for r in self._renamings if renamed[r] == least)
-            self._ties[control_id] = tied
-        return tied
+            renamings = tuple(r for r in self._renamings if renamed[r] == least)
+            self._renamings_by_control[control_id] = renamings
+        return renamings
 
     def _renamed(self, packed: int, renaming: Renaming) -> int:
         key = (packed & _CONTROL_MASK, renaming)
         result = self._renamed_controls.get(key)
         if result is None:
             control = _rename_control(self._controls[key[0]], renaming)
-            result = _number(control, self._control_ids, self._controls, _CONTROL_BITS)
+            result = _index_of(control, self._control_ids, self._controls, _CONTROL_BITS)
             self._renamed_controls[key] = result
-        remembered = self._renamed_replicas
+        cache = self._renamed_replicas
         packed >>= _CONTROL_BITS
         for place in renaming:
             key = (packed & _REPLICA_MASK, renaming)
-            number = remembered.get(key)
+            number = cache.get(key)
             if number is None:
                 number = self._replica_id(_rename_replica(self._replicas[key[0]], renaming))
-                remembered[key] = number
+                cache[key] = number
             result += number << _shift(place)
             packed >>= _REPLICA_BITS
         return result
 
-    # Outlooks: what each part of a state contributes.
+    # Contributions of the parts of a state.
 
-    def _all_parts(self) -> Iterator[tuple[int, dict[int, _Outlook], Callable[[int], _Outlook]]]:
-        """(mask of the bits that matter, what was worked out, how to work it out) of each part."""
-        yield _CONTROL_MASK, {}, self._control_outlook
+    def _make_parts(
+        self,
+    ) -> Iterator[tuple[int, dict[int, _Contribution], Callable[[int], _Contribution]]]:
+        """(bit mask, cache, function that computes a contribution) of each part."""
+        yield _CONTROL_MASK, {}, self._control_contribution
         places = range(self.constants.replicas)
         for place in places:
-            yield _part_mask(place), {}, self._replica_outlook(place)
+            yield _part_mask(place), {}, self._replica_contribution(place)
         for one, other in combinations(places, 2):
-            yield _part_mask(one, other), {}, self._pair_outlook(one, other)
+            yield _part_mask(one, other), {}, self._pair_contribution(one, other)
 
-    def _control_outlook(self, key: int) -> _Outlook:
+    def _control_contribution(self, key: int) -> _Contribution:
         control = self._controls[key]
-        turns = tuple(
+        control_steps = tuple(
             self._to_control(key, after) for _, after in controller_actions(control, self.constants)
         )
         broken = 0 if control_type_ok(control, self.constants) else TYPE_OK
         if control.leader not in control.isr:
             broken |= LEADER_IN_ISR
-        return _Outlook(turns=turns, broken=broken)
+        return _Contribution(control_steps=control_steps, broken=broken)
 
-    def _replica_outlook(self, place: int) -> Callable[[int], _Outlook]:
-        def work_out(key: int) -> _Outlook:
+    def _replica_contribution(self, place: int) -> Callable[[int], _Contribution]:
+        def compute(key: int) -> _Contribution:
             control, replica = self._controls[key & _CONTROL_MASK], self._replica_at(key, place)
             steps = tuple(
                 self._to_control(key, written) + self._to_replica(place, replica, after)
@@ -234,15 +246,15 @@ class Space:
                     raises = ((needed, self._to_replica(place, replica, raised)),)
             broken = 0 if replica_type_ok(replica, self.constants) else TYPE_OK
             broken |= _disagreement(control, replica, replica)
-            return _Outlook(steps=steps, raises=raises, broken=broken)
+            return _Contribution(steps=steps, raises=raises, broken=broken)
 
-        return work_out
+        return compute
 
-    def _pair_outlook(self, one: int, other: int) -> Callable[[int], _Outlook]:
-        def work_out(key: int) -> _Outlook:
+    def _pair_contribution(self, one: int, other: int) -> Callable[[int], _Contribution]:
+        def compute(key: int) -> _Contribution:
             control = self._controls[key & _CONTROL_MASK]
             steps: list[int] = []
-            turns: list[int] = []
+            control_steps: list[int] = []
             acknowledged = broken = 0
             for at, by in ((one, other), (other, one)):
                 leader, follower = self._replica_at(key, at), self._replica_at(key, by)
@@ -252,16 +264,16 @@ class Space:
                         self.variant, control, leader, follower, self.constants
                     )
                 )
-                turns += (
+                control_steps += (
                     self._to_control(key, written) + self._to_replica(at, leader, after)
                     for _, written, after in isr_actions(self.variant, control, leader, follower)
                 )
                 if self.variant.acknowledges(leader, follower):
                     acknowledged |= self._bit(at, by)
                 broken |= _disagreement(control, leader, follower)
-            return _Outlook(tuple(steps), tuple(turns), acknowledged, (), broken)
+            return _Contribution(tuple(steps), tuple(control_steps), acknowledged, (), broken)
 
-        return work_out
+        return compute
 
     def _bit(self, leader: int, follower: int) -> int:
         return 1 << leader * self.constants.replicas + follower
@@ -270,10 +282,10 @@ class Space:
         return self._replicas[key >> _shift(place) & _REPLICA_MASK]
 
     def _replica_id(self, replica: Replica) -> int:
-        return _number(replica, self._replica_ids, self._replicas, _REPLICA_BITS)
+        return _index_of(replica, self._replica_ids, self._replicas, _REPLICA_BITS)
 
     def _to_control(self, key: int, after: Control) -> int:
-        number = _number(after, self._control_ids, self._controls, _CONTROL_BITS)
+        number = _index_of(after, self._control_ids, self._controls, _CONTROL_BITS)
         return number - (key & _CONTROL_MASK)
 
     def _to_replica(self, place: int, before: Replica, after: Replica) -> int:
@@ -281,7 +293,7 @@ class Space:
 
 
 def actions(variant: Variant, constants: Constants, state: State) -> Iterator[tuple[str, State]]:
-    """``Next``: every (label, state after) of a state, one by one and without any packing."""
+    """``Next``: every (label, next state) of an unpacked state."""
     control, replicas = state
     for label, after in controller_actions(control, constants):
         yield label, State(after, replicas)
@@ -322,12 +334,12 @@ def _disagreement(control: Control, leader: Replica, other: Replica) -> int:
     return weak | (STRONG_ISR if other.me in control.isr else 0)
 
 
-def _number(thing: T, numbers: dict[T, int], things: list[T], bits: int) -> int:
-    """The number of a thing, given out in the order of first sight."""
-    number = numbers.get(thing)
+def _index_of(item: T, numbers: dict[T, int], items: list[T], bits: int) -> int:
+    """Index of an object, assigned at first use."""
+    number = numbers.get(item)
     if number is None:
-        number = numbers[thing] = len(things)
-        things.append(thing)
+        number = numbers[item] = len(items)
+        items.append(item)
         if number >> bits:
             raise InputError(
                 f"these constants give more than {1 << bits} states of one part; take smaller ones"

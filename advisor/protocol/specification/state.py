@@ -1,13 +1,13 @@
-"""The states, operators and invariants of the public TLA+ specification of Kafka's replication.
+"""States, operators and invariants of the public TLA+ specification of Kafka replication.
 
-Every function bears the name of its action or operator in hachikuji/kafka-specification (modules
+Functions are named after their operators in hachikuji/kafka-specification (modules
 ``KafkaReplication``, ``KafkaTruncateToHighWatermark``, ``Kip101``, ``Kip279``, ``Kip320FirstTry``
-and ``Kip320``), spelled with underscores. One partition, a fixed set of replicas, a controller
-that may shrink the ISR or move the leader whenever it likes.
+and ``Kip320``), in snake case. The model has one partition, a fixed set of replicas, and a
+controller that may shrink the ISR or elect a leader at any time.
 
-Two facts keep the state small. Every LeaderAndIsr request has an epoch of its own, counted from 0,
-so that the set of requests is a tuple indexed by epoch; and the quorum's leader and leader epoch
-are always those of the last request.
+Two invariants keep the state small: every LeaderAndIsr request has its own epoch, counted from 0,
+so the set of requests is a tuple indexed by epoch; and the quorum's leader and leader epoch are
+those of the last request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Record = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The bounds of the specification: ``Replicas`` 0..n-1, and the three sizes."""
+    """Constants of the specification; replicas are numbered 0 to n - 1."""
 
     replicas: int
     log_size: int
@@ -34,14 +34,14 @@ class Constants:
 
 
 class Request(NamedTuple):
-    """A LeaderAndIsr request; its epoch is its place among the requests."""
+    """A LeaderAndIsr request; its leader epoch is its index in ``Control.requests``."""
 
     leader: int
     isr: ReplicaIds
 
 
 class Control(NamedTuple):
-    """All that is not in a replica: requests sent, the quorum's ISR, the next record id."""
+    """Global part of the state: requests sent, the quorum's ISR, the next record id."""
 
     requests: tuple[Request, ...]
     isr: ReplicaIds
@@ -59,7 +59,7 @@ class Control(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """A replica's log and what it believes of the partition."""
+    """Local part of the state: a replica's log and its view of the partition."""
 
     me: int
     hw: int
@@ -80,17 +80,17 @@ def initial_replica(replica: int) -> Replica:
 
 
 def replica_presumes_leadership(replica: Replica) -> bool:
-    """It takes itself for the leader, rightly or not."""
+    """Whether a replica considers itself the leader."""
     return replica.leader == replica.me
 
 
 def replica_is_following(follower: Replica, leader: Replica) -> bool:
-    """It takes the other for its leader."""
+    """Whether a follower considers the other replica its leader."""
     return follower.leader == leader.me
 
 
 def is_following_leader_epoch(leader: Replica, follower: Replica) -> bool:
-    """Both agree on the leader and its epoch (``Kip320``)."""
+    """Whether both agree on the leader and its epoch (``Kip320``)."""
     return (
         replica_presumes_leadership(leader)
         and replica_is_following(follower, leader)
@@ -99,7 +99,7 @@ def is_following_leader_epoch(leader: Replica, follower: Replica) -> bool:
 
 
 def is_true_leader(control: Control, leader: Replica) -> bool:
-    """The quorum agrees: same leader, same epoch."""
+    """Whether a replica is leader by the quorum's state, with the same epoch."""
     return (
         control.leader == leader.me
         and replica_presumes_leadership(leader)
@@ -108,12 +108,12 @@ def is_true_leader(control: Control, leader: Replica) -> bool:
 
 
 def has_offset(replica: Replica, offset: int) -> bool:
-    """Its log reaches beyond the offset."""
+    """Whether a log holds a record at the offset."""
     return offset < len(replica.log)
 
 
 def is_follower_caught_up(leader: Replica, follower: Replica, end_offset: int) -> bool:
-    """Both logs reach the offset; nobody looks at epochs."""
+    """Whether both logs reach the offset; epochs are not compared."""
     if not replica_is_following(follower, leader):
         return False
     both = has_offset(leader, end_offset - 1) and has_offset(follower, end_offset - 1)
@@ -123,7 +123,7 @@ def is_follower_caught_up(leader: Replica, follower: Replica, end_offset: int) -
 def is_follower_caught_up_to_leader_epoch(
     leader: Replica, follower: Replica, end_offset: int
 ) -> bool:
-    """... and the last record before it has the same epoch in both (``Kip320FirstTry``)."""
+    """The same, with equal epochs of the last record before the offset (``Kip320FirstTry``)."""
     if not replica_presumes_leadership(leader):
         return False
     if not is_follower_caught_up(leader, follower, end_offset):
@@ -133,14 +133,14 @@ def is_follower_caught_up_to_leader_epoch(
 
 
 def has_high_watermark_reached_current_epoch(leader: Replica) -> bool:
-    """What lies above the leader's high watermark, if anything, is of its own epoch."""
+    """Whether the record at the leader's high watermark, if any, is of the leader's epoch."""
     hw = leader.hw
     at_end = hw == len(leader.log)
     return at_end or (has_offset(leader, hw) and leader.log[hw][1] == leader.leader_epoch)
 
 
 def lookup_offset_for_epoch(leader: Replica, follower: Replica, epoch: int) -> int:
-    """The offset the leader answers for an epoch; else the follower's high watermark."""
+    """End offset of an epoch in the leader's log; default: the follower's high watermark."""
     if not leader.log:
         return follower.hw
     if leader.log[-1][1] == epoch:
@@ -150,7 +150,7 @@ def lookup_offset_for_epoch(leader: Replica, follower: Replica, epoch: int) -> i
 
 
 def first_non_matching_offset_from_tail(leader: Replica, follower: Replica) -> int:
-    """One more than the last offset at which both logs hold the same record."""
+    """One after the last offset at which both logs hold the same record."""
     shared = min(len(leader.log), len(follower.log))
     matching = (
         offset + 1
@@ -161,12 +161,12 @@ def first_non_matching_offset_from_tail(leader: Replica, follower: Replica) -> i
 
 
 def truncate_to(replica: Replica, offset: int) -> Replica:
-    """Cut the log; the high watermark never lies beyond its end."""
+    """Truncate a log to the offset, and lower the high watermark if needed."""
     return replica._replace(log=replica.log[:offset], hw=min(offset, replica.hw))
 
 
 def same_below_high_watermark(leader: Replica, other: Replica) -> bool:
-    """A presumed leader's records below its high watermark are in the other log too."""
+    """Whether the other log has all records below a presumed leader's high watermark."""
     if not replica_presumes_leadership(leader):
         return True
     hw = leader.hw
@@ -174,7 +174,7 @@ def same_below_high_watermark(leader: Replica, other: Replica) -> bool:
 
 
 def replica_type_ok(replica: Replica, constants: Constants) -> bool:
-    """``TypeOk`` of one replica: everything within the constants."""
+    """``TypeOk`` of one replica: all values within the constants."""
     ids = range(constants.replicas)
     epochs = range(NONE, constants.max_leader_epoch + 1)
     return (
@@ -188,7 +188,7 @@ def replica_type_ok(replica: Replica, constants: Constants) -> bool:
 
 
 def control_type_ok(control: Control, constants: Constants) -> bool:
-    """``TypeOk`` of the quorum, the requests and the two counters."""
+    """``TypeOk`` of the quorum, the requests and the record counter."""
     ids = set(range(constants.replicas))
     return (
         len(control.requests) <= constants.max_leader_epoch + 1

@@ -1,7 +1,7 @@
-"""The five modules of the public specification: how Kafka's truncation was mended in four steps.
+"""The five variants of the specification: successive fixes of follower truncation.
 
 ``TruncateToHighWatermark`` is Kafka before 0.11; ``Kip101`` is 0.11 and 1.x; ``Kip279`` is 2.0;
-``Kip320FirstTry`` was not built; ``Kip320`` is 2.1 and newer.
+``Kip320FirstTry`` was never released; ``Kip320`` is 2.1 and newer.
 
 Source: hachikuji/kafka-specification, one module each.
 """
@@ -27,22 +27,25 @@ from advisor.protocol.specification.state import (
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of the five modules: what followers and leaders check.
+    """One module of the specification, as its checks on followers and leaders.
 
     Attributes
     ----------
     name : str
-        The module's name.
+        Name of the module.
     truncation_offset : callable
-        (request epoch, leader, follower) -> where a new follower cuts its log; None: it must wait.
+        (request epoch, leader, follower) -> offset to which a new follower truncates; None if it
+        must wait.
     may_fetch : callable
-        (leader, follower) -> the follower may copy the next record.
+        (leader, follower) -> whether the follower may fetch the next record.
     acknowledges : callable
-        (leader, follower) -> the follower lets the leader's high watermark pass one more record.
-    keeps_up, may_join : callable
-        (leader, follower) -> the leader may not drop it from the ISR; the leader may admit it.
+        (leader, follower) -> whether the follower has the record at the leader's high watermark.
+    keeps_up : callable
+        (leader, follower) -> whether the leader must keep the follower in the ISR.
+    may_join : callable
+        (leader, follower) -> whether the leader may add the follower to the ISR.
     truncates_later : bool
-        A follower may also truncate when it finds that its log diverged (``FollowerTruncate``).
+        A follower may also truncate later, when its log has diverged (``FollowerTruncate``).
     """
 
     name: str
@@ -69,7 +72,7 @@ def _kip279(_epoch: int, leader: Replica, follower: Replica) -> int:
 
 
 def _kip320(epoch: int, leader: Replica, follower: Replica) -> int | None:
-    """As KIP-279, but only a leader of the very epoch may be asked."""
+    """As KIP-279, but only with a leader of the same epoch."""
     if not replica_presumes_leadership(leader) or leader.leader_epoch != epoch:
         return None
     return first_non_matching_offset_from_tail(leader, follower)
@@ -149,4 +152,4 @@ VARIANTS: dict[str, Variant] = {
         Variant("Kip320", _kip320, *_FENCED),
     )
 }
-"""The five modules in the order of history."""
+"""The five variants by name, oldest first."""

@@ -14,11 +14,10 @@ from advisor.protocol.exploration.shortest_loss import (
     FAULTS,
     Loss,
     NoLoss,
-    SearchState,
-    _Search,
     shortest_loss,
 )
 from advisor.protocol.exploration.state_equivalence import canonical_state, period_of
+from advisor.protocol.exploration.transitions import SearchState, Transitions
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.player import play
 from advisor.protocol.simulation.cluster import REST_MS
@@ -150,7 +149,7 @@ def test_a_bound_is_admitted():
 def test_no_shorter_way_without_merging():
     """Brute force over command sequences, without merging states, finds nothing shorter."""
     case = config("2.0", 2, 1, 1)
-    search = _Search(case, ("kill", "lag"))
+    search = Transitions(case, ("kill", "lag"))
     level = [SearchState(search.initial, 1, (1, 1), 2)]
     length = 0
     while not any(map(search.has_lost, level)):
@@ -177,7 +176,7 @@ def test_pruning_changes_no_answer(monkeypatch):
         ]
 
     short = answers()
-    monkeypatch.setattr(_Search, "_cannot_lose", lambda _search, _state: False)
+    monkeypatch.setattr(Transitions, "_cannot_lose", lambda _search, _state: False)
     long = answers()
     assert sum(found.states for found in short) < sum(found.states for found in long)
     for one, two in zip(short, long, strict=True):
@@ -188,7 +187,7 @@ def test_pruning_changes_no_answer(monkeypatch):
 
 def test_a_second_leader_can_still_lose_something():
     """A quiescent state with one leader is pruned; not while a stale leader accepts writes."""
-    search = _Search(config("3.9", 2, 1, 1), FAULTS)
+    search = Transitions(config("3.9", 2, 1, 1), FAULTS)
     node = SearchState(search.initial, 2, (2,) * len(FAULTS), 0)
     pruned = [search._cannot_lose(node.state)]
     for wanted in ["kill 1", "start 1", "isolate 2", "heal 2"]:
@@ -209,7 +208,7 @@ def test_a_second_leader_can_still_lose_something():
 )
 def test_cached_quiescence_equals_a_full_run(version, acks, choices):
     """Cached runs to quiescence, and pauses on the way, end where a run without cache does."""
-    search = _Search(config(version, 3, 2, acks), FAULTS)
+    search = Transitions(config(version, 3, 2, acks), FAULTS)
     conf, quiescence = search.settings, search.quiescence
     state = search.initial
     for choice in choices:
@@ -237,7 +236,7 @@ def test_cached_quiescence_equals_a_full_run(version, acks, choices):
 )
 def test_representatives_behave_identically(version, acks, choices):
     """Any command takes a state and its representative to the same representative."""
-    search = _Search(config(version, 3, 2, acks), FAULTS)
+    search = Transitions(config(version, 3, 2, acks), FAULTS)
     conf = search.settings
     plain = search.initial._replace(now_ms=search.initial.now_ms + 7 * period_of(conf))
     plain = plain._replace(next_broker_epoch=9)
@@ -257,7 +256,7 @@ def test_representatives_behave_identically(version, acks, choices):
 def test_a_loss_must_last():
     """A record on another replica's disk does not count as lost while there is no leader."""
     case = config("3.9", 2, 1, 1, unclean_leader_election_enable=True)
-    search = _Search(case, FAULTS)
+    search = Transitions(case, FAULTS)
     node = SearchState(search.initial, 2, (2,) * len(FAULTS), 1)
     seen = []
     for wanted in ["isolate 1", "produce t-0 1 acks=1 retries=0 via=1", "! isolate 2"]:
@@ -285,7 +284,7 @@ def changed_broker(state, **changes):
 
 def test_relevant_differences_are_not_merged():
     """States that differ in a follower's broker epoch, or in a broker's shutdown, stay distinct."""
-    search = _Search(config("3.9", 3, 2), FAULTS)
+    search = Transitions(config("3.9", 3, 2), FAULTS)
     conf = search.settings
     start = search.initial
     live = start._replace(brokers=tuple(b._replace(epoch=3) for b in start.brokers))

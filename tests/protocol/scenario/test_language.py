@@ -1,4 +1,4 @@
-"""The scenario language: what it accepts, what it prints, and how it complains."""
+"""The scenario language: syntax, output and error messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ HEAD = "cluster brokers=3 kafka=3.9\ntopic t replicas=1,2,3 min_insync_replicas=
     ],
 )
 def test_a_bad_command_names_its_line_and_what_was_expected(line, message):
-    """One sentence: where, what was found, what would be right."""
+    """One sentence: the line, what was found, what was expected."""
     with pytest.raises(InputError) as error:
         play(HEAD + line)
     assert str(error.value).startswith(message)
@@ -79,34 +79,34 @@ def test_a_bad_command_names_its_line_and_what_was_expected(line, message):
     ],
 )
 def test_a_bad_beginning_is_named_too(text, message):
-    """The cluster line is checked as strictly as the others."""
+    """The ``cluster`` command is checked as strictly as the others."""
     with pytest.raises(InputError) as error:
         play(text)
     assert str(error.value).startswith(message)
 
 
-def test_elr_of_3_9_is_for_a_controller_by_itself_only():
-    """Kafka 3.9 had it in its own tests; a cluster of 3.9 never has it, and that is said."""
+def test_elr_of_3_9_needs_a_controller_only_cluster():
+    """Kafka 3.9 has ELR only in its own tests; for a real cluster of 3.9 it is an error."""
     play("cluster brokers=3 kafka=3.9 only=controller eligible_leader_replicas=true\n")
     with pytest.raises(InputError, match="line 1: eligible_leader_replicas needs KRaft"):
         play("cluster brokers=3 kafka=3.9 eligible_leader_replicas=true\n")
 
 
 def test_brokers_are_not_driven_in_a_controller_only_cluster():
-    """Without brokers there is nobody to produce to."""
+    """Commands that need a broker are errors there."""
     text = "cluster brokers=3 only=controller\ntopic t replicas=1,2,3\nproduce t-0 1\n"
     with pytest.raises(InputError, match=r"line 3: 'produce' needs brokers"):
         play(text)
 
 
-def test_a_kill_of_a_dead_broker_is_a_mistake_of_the_story():
-    """It is said, with the line, rather than passed over."""
+def test_killing_a_stopped_broker_is_an_error():
+    """The error names the line."""
     with pytest.raises(InputError, match="line 4: broker 1 is not running"):
         play(HEAD + "kill 1\nkill 1\n")
 
 
 def test_differences_name_the_line_the_expectation_and_what_was_printed():
-    """A difference is data, not an error."""
+    """A difference is reported as data, not as an exception."""
     played = play(HEAD + "produce t-0 3 acks=all\n> acked 4\n")
     assert not played.ok
     assert played.differences == ((4, "acked 4", "acked 3"),)
@@ -114,7 +114,7 @@ def test_differences_name_the_line_the_expectation_and_what_was_printed():
 
 
 def test_missing_and_surplus_lines_are_differences():
-    """What should be printed and is not, and what is printed and was not expected."""
+    """Expected lines that are not printed, and printed lines that are not expected."""
     silent = play(HEAD + "kill 3\n> something\n")
     assert silent.differences == ((4, "something", ""),)
     text = HEAD + "describe t\n> Topic: t TopicId: x\n"
@@ -122,17 +122,17 @@ def test_missing_and_surplus_lines_are_differences():
 
 
 def test_a_command_without_expectations_may_print_anything():
-    """Only what is expected is compared."""
+    """A command without expected lines is not compared."""
     assert play(HEAD + "produce t-0 3 acks=all\n").ok
 
 
-def test_blanks_and_tabs_count_alike():
-    """An editor that turns tabs into blanks does not break a story."""
+def test_white_space_is_normalised():
+    """An editor that replaces tabs by blanks does not break a scenario."""
     assert play(HEAD + "state t-0\n>   leader=1  epoch=0\treplicas=1,2,3 isr=1,2,3 elr= hw=0\n").ok
 
 
 def test_rewrite_fills_expectations_in_and_keeps_comments():
-    """Comments, blank lines and the commands stay; only the expectations change."""
+    """Comments, blank lines and commands stay; only the expected output changes."""
     text = "# a story\n\n" + HEAD + "produce t-0 3 acks=all  # three\n> acked 9\n\n# end\n"
     assert rewrite(text) == (
         "# a story\n\n" + HEAD + "produce t-0 3 acks=all  # three\n> acked 3\n\n# end\n"
@@ -141,7 +141,7 @@ def test_rewrite_fills_expectations_in_and_keeps_comments():
 
 
 def test_a_path_or_a_text_may_be_given(tmp_path: Path):
-    """A file and its text give the same play."""
+    """A file and its text give the same result."""
     path = tmp_path / "story.txt"
     path.write_text(HEAD + "state t-0\n", encoding="utf-8")
     assert play(path) == play(str(path)) == play(HEAD + "state t-0\n")
@@ -149,7 +149,7 @@ def test_a_path_or_a_text_may_be_given(tmp_path: Path):
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
 def test_an_unreadable_file_is_one_sentence(tmp_path: Path, content):
-    """Missing, or not text."""
+    """A missing file, and one that is not text."""
     path = tmp_path / "story.txt"
     if content is not None:
         path.write_bytes(content)
@@ -158,7 +158,7 @@ def test_an_unreadable_file_is_one_sentence(tmp_path: Path, content):
 
 
 def test_other_engines_are_refused():
-    """There are the model and real brokers; any other name is refused, and both are named."""
+    """Engines are ``model`` and ``kafka``; any other name is an error that lists both."""
     with pytest.raises(InputError, match="no engine='mock'; expected one of model, kafka"):
         advisor.play(HEAD, engine="mock")
 
@@ -172,20 +172,20 @@ def test_a_play_is_frozen():
 
 
 def test_every_verb_of_the_language_is_parsed_and_run():
-    """No verb is grammar only."""
+    """Every verb of the grammar has an implementation."""
     from advisor.protocol.scenario.commands import _VERBS
 
     assert set(GRAMMAR) == set(_VERBS) | {"cluster"}
 
 
 def test_dots_and_dashes_of_option_names_are_underscores():
-    """Kafka's own spelling works too."""
+    """Kafka's dotted names are accepted."""
     command = parse("cluster brokers=1 min.insync.replicas=2\n").commands[0]
     assert command.options == {"brokers": "1", "min_insync_replicas": "2"}
 
 
-def test_without_waiting_the_next_command_meets_the_middle():
-    """After !kill the record still names the dead leader; a waiting look sees the next one."""
+def test_without_waiting_the_next_command_runs_before_detection():
+    """After !kill the registration still has the dead leader; a waiting query sees the new one."""
     played = play(HEAD + "!kill 1\n!state t-0\nstate t-0\n")
     lines = played.transcript.splitlines()
     assert lines[-3] == "> leader=1 epoch=0 replicas=1,2,3 isr=1,2,3 elr= hw=-"
@@ -197,7 +197,7 @@ def test_without_waiting_the_next_command_meets_the_middle():
     ["cluster brokers=99999999999999", "cluster brokers=1\ntopic t replicas=", "cluster x=\x00=1"],
 )
 def test_odd_text_is_a_sentence_never_a_traceback(text):
-    """Whatever is wrong, it is an error for a person."""
+    """Malformed text raises an AdvisorError with its line."""
     with pytest.raises(AdvisorError, match=r"^line "):
         play(text + "\n")
 
@@ -221,16 +221,16 @@ CLUSTERS = st.sampled_from(["kafka=0.8.0", "kafka=0.10.2", "kafka=2.4", "kafka=3
 
 
 @given(cluster=CLUSTERS, lines=LINES)
-def test_any_commands_are_played_or_refused_with_their_line(cluster, lines):
-    """However commands are put together: a transcript that plays again, or the wrong line."""
+def test_any_commands_run_or_are_rejected_with_their_line(cluster, lines):
+    """Random commands give a transcript that reproduces itself, or an error with its line."""
     text = "\n".join([f"cluster brokers=3 {cluster}", "topic t replicas=1,2,3;2,3,1", *lines])
-    complaint = ""
+    error_text = ""
     try:
         transcript = rewrite(text)
     except InputError as error:
-        complaint = str(error)
-    if complaint:
-        assert complaint.startswith("line ")
+        error_text = str(error)
+    if error_text:
+        assert error_text.startswith("line ")
     else:
         assert rewrite(transcript) == transcript
         assert play(transcript).ok

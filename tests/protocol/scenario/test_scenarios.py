@@ -1,4 +1,4 @@
-"""Every story in tests/scenarios is told exactly as it is written."""
+"""Every scenario in tests/scenarios gives exactly its expected output."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pytest
 
 from advisor.protocol.scenario.player import play, rewrite
 
-STORIES = sorted((Path(__file__).resolve().parents[2] / "scenarios").glob("*.txt"))
+SCENARIOS = sorted((Path(__file__).resolve().parents[2] / "scenarios").glob("*.txt"))
 
 
-@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
-def test_story(path):
-    """A story prints what it says, all of it, and rewriting it changes no byte."""
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario(path):
+    """All output is expected, and rewriting the scenario changes no byte."""
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert play(path).differences == ()
     assert rewrite(path) == text
 
 
-def test_there_are_enough_stories():
-    """At least forty, and each known way to lose records that the core covers is among them."""
-    assert len(STORIES) >= 40
-    told = {path.stem[:3].upper() for path in STORIES}
+def test_there_are_enough_scenarios():
+    """At least forty, including each catalogued loss that the simulation covers."""
+    assert len(SCENARIOS) >= 40
+    covered_by_name = {path.stem[:3].upper() for path in SCENARIOS}
     covered = "L01 L02 L03 L07 L08 L09 L10 L11 L12 L14 L17 L18 L19 L20 L21"
-    assert set(covered.split()) <= told
+    assert set(covered.split()) <= covered_by_name
 
 
 DESIGN = """\
@@ -52,9 +52,9 @@ def test_the_first_example_prints_what_the_documentation_shows():
 
 
 def test_the_same_scenario_twice_gives_the_same_bytes():
-    """Nothing depends on hashes, clocks or what was played before."""
-    story = next(path for path in STORIES if path.stem == "five-partitions-on-three-brokers")
-    assert play(story).transcript == play(story).transcript
+    """Results do not depend on hash seeds, clocks or earlier runs."""
+    scenario = next(path for path in SCENARIOS if path.stem == "five-partitions-on-three-brokers")
+    assert play(scenario).transcript == play(scenario).transcript
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_same_scenario_twice_gives_the_same_bytes():
     ],
 )
 def test_old_rules_fail_where_new_rules_hold(old, new, lost):
-    """The same faults violate the invariant under the old rules and not under the new."""
-    by_name = {path.stem: path for path in STORIES}
+    """The same faults violate the invariant under the old rules, not under the new."""
+    by_name = {path.stem: path for path in SCENARIOS}
     assert f"> {lost} " in play(by_name[old]).transcript
     assert f"> {lost} " not in play(by_name[new]).transcript

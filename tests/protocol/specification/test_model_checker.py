@@ -1,4 +1,4 @@
-"""The public TLA+ specification: the search counts what TLC counted, and the story it tells."""
+"""The public TLA+ specification: state counts and violations equal to TLC's."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ TLC = {
     ],
 }
 
-# The smallest constants at which a variant breaks StrongIsr, with the length of the shortest way,
-# and the variant that mended it.
-STORY = [
+# Smallest constants at which a variant violates StrongIsr, length of a shortest violation, and the
+# variant that fixes it.
+FIXES = [
     ("TruncateToHighWatermark", (2, 1, 1, 1), 9, "Kip101"),
     ("Kip101", (2, 2, 2, 2), 11, "Kip279"),
     ("Kip279", (3, 1, 1, 1), 11, "Kip320FirstTry"),
@@ -98,7 +98,7 @@ STORY = [
 @pytest.mark.parametrize("constants", TLC, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_what_tlc_counts(name, constants):
-    """Distinct states, depth and shortest violations are TLC's, to the last state."""
+    """Distinct states, depth and shortest violations are exactly those of TLC."""
     result = check(name, *constants)
     shortest = result.shortest
     counted = (result.distinct_states, result.depth, shortest["WeakIsr"], shortest["StrongIsr"])
@@ -108,7 +108,7 @@ def test_counts_what_tlc_counts(name, constants):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_packing_and_merging_change_nothing(name):
-    """For all small constants a plain search over unpacked states sees the same number."""
+    """For all small constants a plain search over unpacked states counts the same."""
     small = [(n, *rest) for n in (1, 2) for rest in product(range(3), range(3), range(2))]
     small += [(3, *rest) for rest in product(range(2), range(2), range(2))]
     for constants in small:
@@ -140,7 +140,7 @@ def renamed(state, renaming):
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(NAMES), st.lists(st.integers(0, 30), max_size=20))
 def test_representatives_stand_for_their_class(name, choices):
-    """On random walks: renamed states share one representative, which knows how many they are."""
+    """On random walks: permuted states share one representative, with the right class size."""
     constants = Constants(3, 2, 2, 2)
     space = Space(VARIANTS[name], constants)
     state = first_state(constants)
@@ -162,14 +162,14 @@ def test_representatives_stand_for_their_class(name, choices):
     assert set(space.successors(representative)) == expected
 
 
-@pytest.mark.parametrize(("name", "constants", "length", "mended"), STORY, ids=lambda v: str(v))
-def test_truncation_was_mended_in_four_steps(name, constants, length, mended):
-    """Each rule breaks StrongIsr somewhere, at no smaller constants, and the next mends it there.
+@pytest.mark.parametrize(("name", "constants", "length", "fixed_by"), FIXES, ids=lambda v: str(v))
+def test_truncation_was_fixed_in_four_steps(name, constants, length, fixed_by):
+    """Each variant violates StrongIsr, at no smaller constants, and the next one fixes it there.
 
     Source: KIP-101, KIP-279, KIP-320 and the comments of the specification's modules.
     """
     assert check(name, *constants).shortest["StrongIsr"] == length
-    assert check(mended, *constants).shortest["StrongIsr"] is None
+    assert check(fixed_by, *constants).shortest["StrongIsr"] is None
     for place, value in enumerate(constants):
         if place == 0 and value == 1:
             continue
@@ -177,25 +177,25 @@ def test_truncation_was_mended_in_four_steps(name, constants, length, mended):
         assert check(name, *smaller).shortest["StrongIsr"] is None
 
 
-@pytest.mark.parametrize(("name", "constants", "length", "mended"), STORY, ids=lambda v: str(v))
-def test_a_violation_is_told_action_by_action(name, constants, length, mended):
-    """The way to a violation is made of the specification's actions, the last breaks the rule."""
-    del mended
-    told = shortest_violation(name, *constants)
+@pytest.mark.parametrize(("name", "constants", "length", "fixed_by"), FIXES, ids=lambda v: str(v))
+def test_a_violation_is_a_sequence_of_actions(name, constants, length, fixed_by):
+    """A violation consists of the specification's actions; only the last state violates."""
+    del fixed_by
+    steps = shortest_violation(name, *constants)
     space = Space(VARIANTS[name], Constants(*constants))
     state = first_state(space.constants)
-    for label, after in told:
+    for label, after in steps:
         assert (label, after) in list(next_states(VARIANTS[name], space.constants, state))
         assert not space.broken(space.pack(state)) & INVARIANTS["StrongIsr"]
         state = after
-    assert len(told) == length
+    assert len(steps) == length
     assert space.broken(space.pack(state)) & INVARIANTS["StrongIsr"]
 
 
 def test_kip101s_first_scenario_is_found():
-    """Before 0.11 a new follower cuts what its leader had shown to consumers (KIP-101)."""
-    told = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1, invariant="WeakIsr")
-    (_, before), (label, after) = told[-2:]
+    """Before 0.11 a new follower truncates records that consumers have read (KIP-101)."""
+    steps = shortest_violation("TruncateToHighWatermark", 2, 1, 1, 1, invariant="WeakIsr")
+    (_, before), (label, after) = steps[-2:]
     assert label.startswith("BecomeFollower")
     leader = next(r for r in after.replicas if r.leader == r.me)
     follower = after.replicas[1 - leader.me]
@@ -204,7 +204,7 @@ def test_kip101s_first_scenario_is_found():
 
 
 def test_kip320_holds():
-    """With every epoch fenced, three replicas, two records and three epochs lose nothing."""
+    """With epoch fencing, three replicas, two records and three epochs lose nothing."""
     result = check("Kip320", 3, 2, 2, 2)
     # TLC's count for these constants.
     assert (result.distinct_states, result.depth) == (737_794, 25)
@@ -213,7 +213,7 @@ def test_kip320_holds():
 
 
 def test_twenty_thousand_states_a_second():
-    """One core sees at least 20,000 distinct states a second, counted in its own time."""
+    """At least 20,000 distinct states per second of CPU time."""
     start = time.process_time()
     states = check("Kip101", 3, 1, 1, 2).distinct_states
     assert states / (time.process_time() - start) > 20_000
@@ -221,7 +221,7 @@ def test_twenty_thousand_states_a_second():
 
 @pytest.mark.parametrize("name", ["KafkaTruncateToHighWatermark", "TruncateToHW"])
 def test_other_names_are_understood(name):
-    """The module's own name and the short one mean the same."""
+    """The full module name and the short name are aliases."""
     assert check(name, 2, 1, 1, 1).distinct_states == 353
 
 
@@ -236,12 +236,12 @@ def test_other_names_are_understood(name):
     ],
 )
 def test_bad_questions(arguments, words):
-    """An unknown variant or impossible constants are refused in one sentence."""
+    """An unknown variant or invalid constants are rejected with one sentence."""
     with pytest.raises(InputError, match=words):
         check(*arguments)
 
 
 def test_unknown_invariant():
-    """An unknown invariant is refused with the known ones."""
+    """An unknown invariant is rejected with a list of the known ones."""
     with pytest.raises(InputError, match="unknown invariant 'Strong'; one of TypeOk"):
         shortest_violation("Kip320", 2, 1, 1, 1, invariant="Strong")
