@@ -150,7 +150,7 @@ class Config:
     def changed(self, **changes: Any) -> Config:
         """Return the settings with some options changed.
 
-        Options that were not given take their defaults anew, for example those of another version.
+        Options that were not given get their defaults again, for example those of another version.
 
         Parameters
         ----------

@@ -197,8 +197,8 @@ def kraft_change(
     >>> record.isr, record.elr
     ((2,), (3,))
     """
-    proposed = _proposal(registration, isr, replicas, adding, removing)
-    completed = _complete_reassignment(proposed, rules)
+    requested = _requested_change(registration, isr, replicas, adding, removing)
+    completed = _complete_reassignment(requested, rules)
     elr = next_eligible(registration, completed.isr, min_isr, unclean_shutdowns, rules)
     reassigned = registration
     if completed.replicas != registration.replicas:
@@ -263,7 +263,7 @@ def _with_epochs(before: Registration, after: Registration, rules: Rules) -> Reg
     )
 
 
-class _Proposal(NamedTuple):
+class _RequestedChange(NamedTuple):
     """Assignment and ISR that a change requests."""
 
     isr: Replicas
@@ -272,15 +272,15 @@ class _Proposal(NamedTuple):
     removing: Replicas
 
 
-def _proposal(
+def _requested_change(
     registration: Registration,
     isr: Replicas | None,
     replicas: Replicas | None,
     adding: Replicas | None,
     removing: Replicas | None,
-) -> _Proposal:
+) -> _RequestedChange:
     """Return the requested assignment and ISR, with the record's own for None."""
-    return _Proposal(
+    return _RequestedChange(
         registration.isr if isr is None else isr,
         registration.replicas if replicas is None else replicas,
         registration.adding if adding is None else adding,
@@ -288,24 +288,24 @@ def _proposal(
     )
 
 
-def _complete_reassignment(proposal: _Proposal, rules: Rules) -> _Proposal:
+def _complete_reassignment(requested: _RequestedChange, rules: Rules) -> _RequestedChange:
     """Complete a reassignment whose target is in sync (``PartitionReassignmentReplicas``).
 
     Every added replica must be in the ISR, and at least one replica of the target. From 3.8 to 4.2
     the whole target must be (KAFKA-15665); since 4.3 only if more replicas are removed than added
     (KAFKA-19975), so that a dead replica of the target no longer blocks the reassignment.
     """
-    if not proposal.adding and not proposal.removing:
-        return proposal
-    isr = tuple(r for r in proposal.isr if r not in proposal.removing)
-    target = tuple(r for r in proposal.replicas if r not in proposal.removing)
+    if not requested.adding and not requested.removing:
+        return requested
+    isr = tuple(r for r in requested.isr if r not in requested.removing)
+    target = tuple(r for r in requested.replicas if r not in requested.removing)
     waits_for = rules.reassignment_waits_for
-    needed = set(target if waits_for == "target" else proposal.adding)
-    if waits_for == "added_unless_fewer" and len(proposal.adding) < len(proposal.removing):
+    needed = set(target if waits_for == "target" else requested.adding)
+    if waits_for == "added_unless_fewer" and len(requested.adding) < len(requested.removing):
         needed |= set(target)
     if not isr or not target or not needed <= set(isr):
-        return proposal
-    return _Proposal(isr, target, (), ())
+        return requested
+    return _RequestedChange(isr, target, (), ())
 
 
 def _next_last_known(

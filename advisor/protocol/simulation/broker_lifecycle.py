@@ -214,7 +214,7 @@ def elect_leaderless(state: State, settings: Settings, returned: int = NO_LEADER
 
 
 def take_over(state: State, settings: Settings) -> Outcome:
-    """Activate the next controller; under KRaft every session starts anew."""
+    """Activate the next controller; under KRaft every session restarts."""
     state = state._replace(controller_epoch=state.controller_epoch + 1, controller_from_ms=-1)
     if settings.kraft:
         brokers = tuple(

@@ -8,7 +8,7 @@ NoCommittedRecordLost); OneLeaderAnEpoch and NoAcknowledgedRecordLost are ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from advisor.protocol.log import replica_log
@@ -128,22 +128,20 @@ def log_matching(_state: State, partition: Partition) -> Iterator[str]:
     May fail before 2.1: by truncation to the HW, the gap in KIP-101 that KIP-279 closed, and
     fetches not fenced by epoch (KIP-320).
     """
-    replicas = partition.replicas
-    for i, one in enumerate(replicas):
-        for two in replicas[i + 1 :]:
-            offset = _last_common_epoch(one, two)
-            if replica_log.records(one.log, 0, offset) != replica_log.records(two.log, 0, offset):
-                yield f"brokers {one.broker} and {two.broker} differ below offset {offset}"
+    for a, b in combinations(partition.replicas, 2):
+        end = _last_common_epoch(a, b)
+        if replica_log.records(a.log, 0, end) != replica_log.records(b.log, 0, end):
+            yield f"brokers {a.broker} and {b.broker} differ below offset {end}"
 
 
-def _last_common_epoch(one: Replica, two: Replica) -> int:
+def _last_common_epoch(a: Replica, b: Replica) -> int:
     """Return one past the highest offset at which both logs have the same epoch; 0 if none."""
     common_end = 0
     start = 0
-    for run in one.log.runs:
+    for run in a.log.runs:
         end = start + run.length
         other = 0
-        for match in two.log.runs:
+        for match in b.log.runs:
             low, high = max(start, other), min(end, other + match.length)
             if low < high and match.epoch == run.epoch:
                 common_end = max(common_end, high)
@@ -157,12 +155,10 @@ def consistent_read(state: State, partition: Partition) -> Iterator[str]:
 
     May fail as LeaderCompleteness may.
     """
-    leaders = _presumed_leaders(state, partition)
-    for i, one in enumerate(leaders):
-        for two in leaders[i + 1 :]:
-            high = min(one.hw, two.hw)
-            if replica_log.records(one.log, 0, high) != replica_log.records(two.log, 0, high):
-                yield f"leaders {one.broker} and {two.broker} show different records below {high}"
+    for a, b in combinations(_presumed_leaders(state, partition), 2):
+        high = min(a.hw, b.hw)
+        if replica_log.records(a.log, 0, high) != replica_log.records(b.log, 0, high):
+            yield f"leaders {a.broker} and {b.broker} show different records below {high}"
 
 
 def no_committed_record_lost(_state: State, partition: Partition) -> Iterator[str]:

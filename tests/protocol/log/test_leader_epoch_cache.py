@@ -1,4 +1,4 @@
-"""The leader-epoch cache, by the tables of Kafka's own ``LeaderEpochFileCacheTest``."""
+"""The leader epoch cache against the tables of Kafka's own ``LeaderEpochFileCacheTest``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NOTHING = EpochEnd(-1, -1)
 
 
 def cache(*entries: tuple[int, int]) -> tuple[EpochStart, ...]:
-    found: tuple[EpochStart, ...] = ()
+    epochs: tuple[EpochStart, ...] = ()
     for epoch, start in entries:
-        found = assign(found, epoch, start)
-    return found
+        epochs = assign(epochs, epoch, start)
+    return epochs
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def cache(*entries: tuple[int, int]) -> tuple[EpochStart, ...]:
     ],
 )
 def test_assign_keeps_epochs_and_offsets_rising(assigned, kept):
-    """Later assignments win, repetitions of the latest epoch do not move it."""
+    """Later assignments win; repetitions of the latest epoch do not move it."""
     assert [tuple(entry) for entry in cache(*assigned)] == kept
 
 
@@ -87,7 +87,7 @@ def test_answer_to_offsets_for_leader_epoch(assigned, requested, leo, answer):
     ],
 )
 def test_first_answer_of_kip_101_named_no_epoch(assigned, requested, leo, answer):
-    """KIP-101: the start of the first higher epoch, even if the requested one was never seen."""
+    """KIP-101: the start of the first higher epoch, even if the requested one does not exist."""
     assert end_offset_for_kip101(cache(*assigned), requested, leo) == answer
 
 
@@ -103,7 +103,7 @@ def test_first_answer_of_kip_101_named_no_epoch(assigned, requested, leo, answer
     ],
 )
 def test_truncate_from_end_drops_epochs_that_began_there(end, kept):
-    """An epoch stays if it began before the cut."""
+    """An epoch stays if it begins before the truncation offset."""
     entries = cache((2, 6), (3, 8), (4, 11))
     assert [tuple(e) for e in truncate_from_end(entries, end)] == kept
 
@@ -121,14 +121,14 @@ def test_truncate_from_end_drops_epochs_that_began_there(end, kept):
     ],
 )
 def test_truncate_from_start_moves_the_epoch_that_holds_the_offset(start, kept):
-    """The epoch at the new log start begins there now."""
+    """The epoch that contains the new log start begins there."""
     entries = cache((2, 6), (3, 8), (4, 11))
     assert [tuple(e) for e in truncate_from_start(entries, start)] == kept
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=12))
 def test_a_cache_always_rises(assigned):
-    """Whatever is assigned, epochs and offsets rise strictly, and the last one wins."""
+    """For any assignments epochs and offsets rise strictly, and the last one wins."""
     entries = cache(*assigned)
     assert all(a.epoch < b.epoch and a.start < b.start for a, b in pairwise(entries))
     if assigned:

@@ -1,21 +1,14 @@
-"""Replica assignment against tables recorded from Kafka, and its promises on any cluster."""
+"""Replica assignment against tables recorded from Kafka."""
 
 import json
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from advisor.errors import InputError
-from advisor.protocol.jvm.java_hash import (
-    hash_map_order,
-    optional_string_hash,
-    string_hash,
-    utf16_units,
-)
-from advisor.protocol.jvm.java_random import JavaRandom, shuffle
+from advisor.protocol.jvm.java_random import JavaRandom
 from advisor.protocol.rules.assignment import assign, rack_alternated_brokers
 
 FACTS = Path(__file__).resolve().parents[2] / "facts"
@@ -26,7 +19,7 @@ def facts(name: str) -> dict[str, Any]:
 
 
 class MockRandom(JavaRandom):
-    """The generator of Kafka's own unit tests (server-common MockRandom.java), 64 bits of state."""
+    """The generator of Kafka's own unit tests (MockRandom.java), with 64-bit state."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -46,65 +39,6 @@ def outcome(*args: Any, **options: Any) -> dict[int, list[int]] | str:
         return assign(*args, **options)
     except InputError as error:
         return str(error)
-
-
-# --- Java's generator and hash table ---------------------------------------------------------
-
-
-def test_bounded_draws_are_those_of_java():
-    """Random.nextInt(bound) is reproduced for 63 pairs of seed and bound, edges included."""
-    recorded = facts("java_random.json")["next_int"]
-    assert len(recorded) == 63
-    for seed, bound, expected in recorded:
-        random = JavaRandom(seed)
-        assert [random.next_int(bound) for _ in expected] == expected, (seed, bound)
-
-
-def test_shuffles_are_those_of_java():
-    """Collections.shuffle is reproduced for lists of 0, 1, 2, 5 and 12."""
-    for seed, size, expected in facts("java_random.json")["shuffle"]:
-        items = list(range(size))
-        shuffle(items, JavaRandom(seed))
-        assert items == expected, (seed, size)
-
-
-@pytest.mark.parametrize("bound", [0, -1, 2**31])
-def test_a_bound_that_java_cannot_take_is_refused(bound: int):
-    """A bound outside 1 to 2^31 - 1 is an error, not an endless loop."""
-    with pytest.raises(ValueError, match="bound must be from 1 to"):
-        JavaRandom(0).next_int(bound)
-
-
-def test_strings_hash_and_sort_as_in_java():
-    """Hash and order go by UTF-16 code units, so an emoji sorts before U+E000."""
-    recorded = facts("java_random.json")
-    for text, expected in recorded["hash"]:
-        assert string_hash(text) == expected, text
-    assert sorted(recorded["sorted"], key=utf16_units) == recorded["sorted"]
-    assert sorted(recorded["sorted"]) != recorded["sorted"], "Python's order would do"
-
-
-def test_hash_map_order_is_that_of_java():
-    """The order holds through every growth of the table, crowded buckets included."""
-    recorded = facts("java_random.json")["order"]
-    assert max(len(names.split()) for names, _ in recorded) == 200
-    for names, expected in recorded:
-        assert hash_map_order(map(optional_string_hash, names.split())) == expected, names
-
-
-def test_no_rack_hashes_to_zero():
-    """Optional.empty and the empty string share bucket 0 in order of insertion."""
-    assert hash_map_order([optional_string_hash("b"), optional_string_hash("")]) == [1, 0]
-    assert hash_map_order([optional_string_hash(""), optional_string_hash(None)]) == [0, 1]
-
-
-def test_an_order_that_java_itself_does_not_repeat_is_refused():
-    """Eleven rack names of one hash make Java build a tree ordered by object addresses."""
-    names = ["".join(pairs) for pairs in product(["Aa", "BB"], repeat=4)][:11]
-    assert len({string_hash(name) for name in names}) == 1
-    assert hash_map_order(map(string_hash, names[:10])) == list(range(10))
-    with pytest.raises(InputError, match="cannot be repeated"):
-        hash_map_order(map(string_hash, names))
 
 
 # --- striped ---------------------------------------------------------------------------------
@@ -199,7 +133,7 @@ def test_two_hundred_partitions_are_spread_as_in_kafkas_own_test():
 def test_striped_refuses_in_kafkas_words(
     brokers: int, partitions: int, replication_factor: int, fenced: tuple[int, ...], words: str
 ):
-    """Each refusal of the KRaft controller comes in its own words and in its order."""
+    """Each error of the KRaft controller has its own words and comes in its order."""
     mapping = dict.fromkeys(range(brokers))
     assert outcome(mapping, partitions, replication_factor, fenced=fenced) == words
 
@@ -248,8 +182,8 @@ def test_without_racks_followers_shift_after_each_round():
     assert placed == {p: [int(digit) for digit in row] for p, row in enumerate(rows)}
 
 
-def test_a_given_shift_is_taken_and_one_left_out_equals_the_start():
-    """A shift moves only the followers; left out it is the start index, as in Kafka."""
+def test_a_given_shift_is_used_and_the_default_is_the_start_index():
+    """A shift moves only the followers; by default it is the start index, as in Kafka."""
     five = dict.fromkeys(range(5))
 
     def first_row(**options: Any) -> list[int]:
@@ -262,8 +196,8 @@ def test_a_given_shift_is_taken_and_one_left_out_equals_the_start():
 
 @pytest.mark.parametrize("partitions", range(1, 12))
 @pytest.mark.parametrize("added", range(1, 6))
-def test_added_partitions_continue_a_table_within_its_round(partitions: int, added: int):
-    """Adding partitions equals a larger topic, but for the shifts of rounds already complete."""
+def test_added_partitions_continue_the_table_within_its_round(partitions: int, added: int):
+    """Adding partitions equals a larger topic, except for the shifts of completed rounds."""
     racks: dict[int, str | None] = dict(enumerate("abcabc"))
     whole = assign(racks, partitions + added, 3, algorithm="rack_alternated", start_index=1)
     rounds = (partitions - 1) // len(racks)
@@ -280,7 +214,7 @@ def test_added_partitions_continue_a_table_within_its_round(partitions: int, add
 
 
 def test_racks_known_for_some_brokers_only_are_refused_in_kafkas_words():
-    """A broker without a rack among brokers with one stops the rack-aware algorithm."""
+    """The rack-aware algorithm rejects a broker without a rack among brokers with racks."""
     assert outcome({0: "a", 1: None}, 1, 1, algorithm="rack_alternated") == (
         "Not all brokers have rack information for replica rack aware assignment."
     )
@@ -302,8 +236,8 @@ def test_modulo_is_the_textbooks_rule(size: int, partitions: int):
         }
 
 
-def test_modulo_numbers_added_partitions_on():
-    """start_partition goes on with the table that a larger topic would have."""
+def test_modulo_continues_the_numbering_of_added_partitions():
+    """start_partition continues the table that a larger topic would have."""
     three = dict.fromkeys(range(3))
     whole = assign(three, 5, 2, algorithm="modulo")
     assert assign(three, 2, 2, algorithm="modulo", start_partition=3) == {3: whole[3], 4: whole[4]}

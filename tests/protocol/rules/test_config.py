@@ -1,4 +1,4 @@
-"""Kafka's defaults by version, what it refuses, and what was given against what was assumed."""
+"""Kafka's defaults by version, its validation, and explicit against default settings."""
 
 import itertools
 import math
@@ -38,7 +38,7 @@ ERAS: dict[str, list[tuple[str, str, object]]] = {
     "mode": [("0.8.0", "3.2.3", "zookeeper"), ("3.3.0", "4.4.0", "kraft")],
 }
 
-# The same for what a Config does not hold but the rules ask for.
+# The same for options that only the rules use.
 BROKER_ERAS: dict[str, list[tuple[str, str, object]]] = {
     "replica_lag_max_messages": [("0.8.0", "0.8.2.2", 4_000), ("0.9.0", "4.4.0", None)],
     "zookeeper_session_timeout_ms": [
@@ -59,38 +59,38 @@ BOUNDARIES = [
 
 @pytest.mark.parametrize(("option", "version", "value"), BOUNDARIES)
 def test_defaults_on_both_sides_of_each_change(option: str, version: str, value: object) -> None:
-    """First and last release of every era hold the era's default."""
+    """The first and last release of every era have the era's default."""
     got = getattr(Config(kafka_version=version), option)
     assert got == value
     assert type(got) is type(value)
 
 
 def test_broker_timeouts_by_version() -> None:
-    """Lag in messages until 0.8.2; ZooKeeper session 6 s, then 18 s from 2.5, gone with 4.0."""
+    """Lag in messages until 0.8.2; ZooKeeper session 6 s, from 2.5 18 s, removed in 4.0."""
     for option, eras in BROKER_ERAS.items():
         for first, last, value in eras:
             assert default(option, first) == default(option, last) == value, option
 
 
 def test_every_option_of_a_config_has_an_era() -> None:
-    """No default escapes the table above."""
+    """No default is missing from the table above."""
     assert set(Config().to_dict()) == set(ERAS) | {"kafka_version"}
 
 
-def test_nothing_given_is_nothing_explicit() -> None:
-    """What Kafka assumes is not what the user said; only the version always counts as given."""
+def test_defaults_are_not_explicit() -> None:
+    """Only the version always counts as explicit."""
     assert Config().explicit == {"kafka_version"}
     assert repr(Config(acks=1)) == "Config(kafka_version='4.4', acks=1)"
 
 
 def test_what_is_given_is_explicit_even_if_it_is_the_default() -> None:
-    """retries=0 and False count as given; None does not."""
+    """retries=0 and False count as explicit; None does not."""
     config = Config(retries=0, unclean_leader_election_enable=False, acks=None)
     assert config.explicit - {"kafka_version"} == {"retries", "unclean_leader_election_enable"}
 
 
 def test_given_and_defaulted_are_equal_settings() -> None:
-    """Two ways to the same settings compare equal; only ``explicit`` differs."""
+    """The same settings compare equal; only ``explicit`` differs."""
     assert Config() == Config(acks="all", retries=MAX_INT)
     assert hash(Config()) == hash(Config(acks="all"))
 
@@ -162,7 +162,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("settings", "says"), REFUSED)
 def test_what_kafka_refuses_is_refused_in_a_sentence(settings: dict[str, Any], says: str) -> None:
-    """The message names the option, its value and what would do."""
+    """The message names the option, its value and what is allowed."""
     with pytest.raises(ConfigError) as caught:
         Config(**settings)
     assert says in str(caught.value)
@@ -171,7 +171,7 @@ def test_what_kafka_refuses_is_refused_in_a_sentence(settings: dict[str, Any], s
 
 
 def test_odd_but_legal_settings_pass() -> None:
-    """A min ISR above the replication factor is real; so is a backoff above its maximum."""
+    """A min ISR above the replication factor is legal, and so is a backoff above its maximum."""
     assert Config(replication_factor=2, min_insync_replicas=3).min_insync_replicas == 3
     assert Config(retry_backoff_ms=5_000).retry_backoff_max_ms == 1_000
 
@@ -185,7 +185,7 @@ def test_delivery_timeout_may_be_exactly_the_sum() -> None:
 
 
 def test_a_defaulted_delivery_timeout_rises_to_the_sum() -> None:
-    """``configureDeliveryTimeout``: only an explicit value is an error; the default gives way."""
+    """``configureDeliveryTimeout``: only an explicit value is an error; the default is raised."""
     assert Config(request_timeout_ms=200_000).delivery_timeout_ms == 200_005
     assert Config(linger_ms=2**40).delivery_timeout_ms == MAX_INT
 
@@ -202,7 +202,7 @@ CONFLICTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("conflict", CONFLICTS)
 def test_implied_idempotence_is_silently_off(conflict: dict[str, Any]) -> None:
-    """3.2 to 3.9: a default that cannot be is dropped without an error."""
+    """3.2 to 3.9: a default that conflicts is dropped without an error."""
     assert Config(kafka_version="3.9", **conflict).enable_idempotence is False
     assert Config(kafka_version="3.9").enable_idempotence is True
 
@@ -212,20 +212,20 @@ def test_implied_idempotence_is_silently_off(conflict: dict[str, Any]) -> None:
 def test_explicit_idempotence_with_a_conflict_is_an_error(
     version: str, conflict: dict[str, Any]
 ) -> None:
-    """In every version that knows it."""
+    """In every version that has idempotence."""
     with pytest.raises(ConfigError):
         Config(kafka_version=version, enable_idempotence=True, **conflict)
 
 
 def test_too_many_in_flight_is_an_error_since_4_0_even_when_implied() -> None:
-    """4.0 made good the warning of 3.x; acks=1 is still silent."""
+    """4.0 turned the warning of 3.x into an error; acks=1 still switches it off silently."""
     with pytest.raises(ConfigError, match="at most 5"):
         Config(kafka_version="4.0", max_in_flight_requests_per_connection=6)
     assert Config(kafka_version="4.0", acks=1).enable_idempotence is False
 
 
 def test_idempotence_switched_off_allows_everything() -> None:
-    """False is never in conflict."""
+    """False never conflicts."""
     for conflict in CONFLICTS:
         assert Config(enable_idempotence=False, **conflict).enable_idempotence is False
 
@@ -233,7 +233,7 @@ def test_idempotence_switched_off_allows_everything() -> None:
 @pytest.mark.parametrize(
     ("version", "in_flight"), [("0.11", 1), ("1.0", 5), ("2.0", 5), ("2.8", 5), ("3.0", 5)]
 )
-def test_asking_for_idempotence_brings_what_it_needs(version: str, in_flight: int) -> None:
+def test_explicit_idempotence_implies_what_it_needs(version: str, in_flight: int) -> None:
     """``configureAcks``, ``configureRetries``, ``configureInflightRequests`` of 0.11 to 2.8."""
     config = Config(kafka_version=version, enable_idempotence=True)
     assert config.enable_idempotence is True
@@ -241,8 +241,8 @@ def test_asking_for_idempotence_brings_what_it_needs(version: str, in_flight: in
     assert config.max_in_flight_requests_per_connection == in_flight
 
 
-def test_what_idempotence_brings_is_not_explicit() -> None:
-    """Without the wish the old defaults are back."""
+def test_what_idempotence_implies_is_not_explicit() -> None:
+    """Without explicit idempotence the old defaults return."""
     config = Config(kafka_version="2.0", enable_idempotence=True)
     assert "acks" not in config.explicit
     assert config.changed(enable_idempotence=False).acks == 1
@@ -251,15 +251,15 @@ def test_what_idempotence_brings_is_not_explicit() -> None:
 # --- changed -------------------------------------------------------------------------------------
 
 
-def test_changed_defaults_anew() -> None:
-    """Another version brings its own defaults for what was not given."""
+def test_changed_recomputes_defaults() -> None:
+    """Another version brings its own defaults for options that were not given."""
     old = Config(kafka_version="2.8", replication_factor=3)
     new = old.changed(kafka_version="4.2")
     assert (old.acks, old.linger_ms) == (1, 0)
     assert (new.acks, new.linger_ms, new.replication_factor) == ("all", 5, 3)
 
 
-def test_changed_keeps_what_was_given_and_takes_back_with_none() -> None:
+def test_changed_keeps_explicit_options_and_none_resets_one() -> None:
     """None makes an option a default again."""
     config = Config(acks=1, linger_ms=7)
     assert config.changed(retries=3).explicit - {"kafka_version"} == {
@@ -272,15 +272,15 @@ def test_changed_keeps_what_was_given_and_takes_back_with_none() -> None:
 
 
 def test_changed_is_refused_like_a_new_one() -> None:
-    """The rules hold for every way to a Config."""
+    """The same validation applies."""
     with pytest.raises(ConfigError):
         Config(enable_idempotence=True).changed(acks=1)
     with pytest.raises(TypeError):
         Config().changed(aks=1)
 
 
-def test_a_defaulted_sum_is_worked_out_again() -> None:
-    """The raised delivery timeout is no wish of the user and falls back."""
+def test_a_raised_delivery_timeout_is_recomputed() -> None:
+    """The raised delivery timeout is not explicit and returns to its default."""
     config = Config(request_timeout_ms=200_000)
     assert config.changed(request_timeout_ms=None).delivery_timeout_ms == 120_000
 
@@ -301,7 +301,7 @@ def test_a_defaulted_sum_is_worked_out_again() -> None:
 def test_changing_the_version_is_building_it_there(
     first: str, second: str, given_: dict[str, Any]
 ) -> None:
-    """A change through another version leaves no trace."""
+    """A change of version equals a construction at that version."""
     there = Config(kafka_version=first, **given_).changed(kafka_version=second)
     built = Config(kafka_version=second, **given_)
     assert there == built
@@ -318,7 +318,7 @@ def test_changing_the_version_is_building_it_there(
 def test_effective_min_isr_by_version(
     version: str, min_isr: int, replicas: int, effective: int
 ) -> None:
-    """No such option before 0.8.2; capped by the replication factor since 3.7 (KAFKA-15583)."""
+    """The option does not exist before 0.8.2; it is capped by the replication factor since 3.7."""
     config = Config(kafka_version=version, min_insync_replicas=min_isr, replication_factor=replicas)
     assert config.effective_min_insync_replicas == effective
     assert effective_min_isr(min_isr, replicas, config.rules) == effective
@@ -364,7 +364,7 @@ RELEASES = [
 
 @pytest.mark.parametrize(("switch", "since"), SWITCHES.items())
 def test_each_rule_switches_once_and_stays(switch: str, since: str) -> None:
-    """Off in every release before its version, on in every one from there."""
+    """A rule is off in every release before its version and on from there."""
     for release in RELEASES:
         on = getattr(rules_for(release), switch)
         assert on == (parse_version(release) >= parse_version(since)), release
@@ -382,8 +382,8 @@ def test_truncation_in_three_generations() -> None:
     assert rules_for("2.0").truncation == "epoch_divergence"
 
 
-def test_reassignments_end_in_three_ways() -> None:
-    """With what is added, with the whole target from 3.8, with what is added again from 4.3."""
+def test_reassignments_complete_in_three_ways() -> None:
+    """With the added replicas, the whole target from 3.8, the added ones again from 4.3."""
     ways = {release: rules_for(release).reassignment_waits_for for release in RELEASES}
     before = RELEASES.index("3.8")
     since = RELEASES.index("4.3")
@@ -392,8 +392,8 @@ def test_reassignments_end_in_three_ways() -> None:
     assert {ways[release] for release in RELEASES[since:]} == {"added_unless_fewer"}
 
 
-def test_zookeeper_keeps_bumping_epochs_and_knows_no_fencing() -> None:
-    """KAFKA-15021 and KIP-841 are KRaft's."""
+def test_zookeeper_keeps_bumping_epochs_and_has_no_fencing() -> None:
+    """KAFKA-15021 and KIP-841 apply to KRaft only."""
     assert rules_for("3.9", "zookeeper").epoch_bump_on_isr_shrink
     assert not rules_for("3.9", "kraft").epoch_bump_on_isr_shrink
     assert not rules_for("3.9", "zookeeper").join_refuses_fenced

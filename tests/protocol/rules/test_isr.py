@@ -1,4 +1,4 @@
-"""In-sync replicas: who is in sync, what may be acknowledged, how far consumers may read."""
+"""ISR membership, acknowledgement, and the high watermark."""
 
 import itertools
 
@@ -22,14 +22,14 @@ OFFSETS = range(5)
 
 @pytest.mark.parametrize("acks", ["all", 1, 0])
 def test_only_acks_all_is_refused_for_the_isr(acks: str | int) -> None:
-    """``ReplicaManager``: min.insync.replicas has no say in acks=1 and acks=0."""
+    """``ReplicaManager``: min.insync.replicas does not apply to acks=1 and acks=0."""
     for isr_size, min_isr in itertools.product(range(1, 5), repeat=2):
         refused = refusal_before_append(acks, isr_size, min_isr)
         assert refused == (NOT_ENOUGH_REPLICAS if acks == "all" and isr_size < min_isr else None)
 
 
 def test_acks_all_waits_for_the_whole_isr() -> None:
-    """Not for min.insync.replicas of them."""
+    """The response does not wait for min.insync.replicas only."""
     assert [needs_whole_isr(acks) for acks in ("all", 1, 0)] == [True, False, False]
 
 
@@ -69,7 +69,7 @@ def test_0_8_shrank_by_messages_too(follower: int, leader: int, silent_ms: int, 
     assert got == out
 
 
-def test_a_burst_throws_a_healthy_follower_out_in_0_8_only() -> None:
+def test_a_burst_removes_a_healthy_follower_in_0_8_only() -> None:
     """KAFKA-1546: one batch of 5000 messages made every follower slow at once."""
     assert is_stuck_or_slow(0, 5_000, 0, 0, 10_000, 4_000)
     assert is_caught_up(0, 5_000, 0, 0, 10_000)
@@ -81,8 +81,8 @@ def test_a_burst_throws_a_healthy_follower_out_in_0_8_only() -> None:
 @pytest.mark.parametrize(
     ("version", "mode"), [("2.0", None), ("2.1", None), ("3.9", "zookeeper"), ("3.3", "kraft")]
 )
-def test_who_may_join_the_isr(version: str, mode: str | None) -> None:
-    """At the high watermark; from 2.1 also at the epoch's start; from 3.3 (KRaft) not fenced."""
+def test_joining_the_isr_over_all_small_cases(version: str, mode: str | None) -> None:
+    """At the high watermark; from 2.1 also at the epoch start; from 3.3 (KRaft) unless fenced."""
     rules = rules_for(version, mode)
     for leo, high_watermark, start in itertools.product(OFFSETS, repeat=3):
         for eligible in (True, False):
@@ -105,7 +105,7 @@ def test_kafka_7128_joining_too_early() -> None:
 
 @pytest.mark.parametrize("version", ["2.8", "3.6", "3.7", "4.2"])
 def test_high_watermark_over_all_small_cases(version: str) -> None:
-    """The least log end of those it waits for, never backwards, frozen below min ISR from 3.7."""
+    """The least log end offset waited for, never backwards, frozen below min ISR from 3.7."""
     rules = rules_for(version)
     frozen_rule = version in ("3.7", "4.2")
     for current, leader, one, two in itertools.product(OFFSETS, repeat=4):
@@ -125,8 +125,8 @@ def test_strict_min_isr_as_in_kafkas_own_test() -> None:
     assert next_high_watermark(0, 10, (10,), 2, 3, rules_for("3.6")) == 10
 
 
-def test_a_leader_alone_commits_what_it_has() -> None:
-    """Nobody to wait for: the high watermark is the log end, min ISR 1 permitting."""
+def test_a_leader_alone_in_the_isr_commits_its_log() -> None:
+    """With no follower to wait for, the high watermark is the log end, if min ISR is 1."""
     assert next_high_watermark(3, 8, (), 1, 1, rules_for("4.2")) == 8
     assert next_high_watermark(3, 8, (), 1, 2, rules_for("4.2")) == 3
 
@@ -142,7 +142,7 @@ def test_a_leader_alone_commits_what_it_has() -> None:
 def test_high_watermark_never_goes_back_nor_past_a_replica(
     current: int, leader: int, waiting: list[int], isr_size: int, min_isr: int, version: str
 ) -> None:
-    """Monotonic; where it moves, every replica waited for has the records below it."""
+    """It is monotonic, and every replica waited for has the records below it."""
     got = next_high_watermark(current, leader, waiting, isr_size, min_isr, rules_for(version))
     assert got >= current
     if got > current:

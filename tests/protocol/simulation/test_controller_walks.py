@@ -1,4 +1,4 @@
-"""The controller of the reference against records of Kafka's own."""
+"""The simulated controller against walks recorded from Kafka's own."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def ids(brokers) -> str:
     return ",".join(str(b) for b in brokers)
 
 
-def story(walk) -> str:
-    """A recorded walk as a scenario that looks at the partition after each command."""
+def scenario_of(walk) -> str:
+    """Return a recorded walk as a scenario that reads the partition after each command."""
     elr = f" eligible_leader_replicas={str(walk['elr']).lower()}"
     lines = [
         f"cluster brokers={ids(range(walk['brokers']))} kafka={walk['kafka']} mode=kraft "
@@ -48,11 +48,11 @@ def story(walk) -> str:
 
 @pytest.mark.parametrize("kafka", ["3.5", "3.9", "4.0", "4.1", "4.4"])
 def test_recorded_walks_of_the_kraft_controller(kafka):
-    """Leader, epochs, ISR, ELR, last known leader and recovery agree after every single step."""
+    """Leader, epochs, ISR, ELR, last known leader and recovery agree after every step."""
     walks = [walk for walk in FACTS["walks"] if walk["kafka"] == kafka]
     assert len(walks) >= 36
     for walk in walks:
-        printed = Runner().run(parse(story(walk)))[2:]
+        printed = Runner().run(parse(scenario_of(walk)))[2:]
         for number, step_ in enumerate(walk["steps"]):
             command, leader, leader_epoch, partition_epoch, isr, elr, known, recovering, rs = step_
             expected = (
@@ -108,12 +108,12 @@ def test_fenced_brokers_may_not_join_since_3_3(version, session, error):
     settings = Settings.of(Config(kafka_version=version, mode="kraft"), only_controller=True)
     state = State(tuple(Broker(b) for b in (1, 2, 3)))
     state = with_broker(state, broker_of(state, 3)._replace(session=session))
-    found = refusal(state, RECORD, 1, (5, 9), (1, 2, 3), (-1, -1, -1), settings)
-    assert found == error
+    returned = refusal(state, RECORD, 1, (5, 9), (1, 2, 3), (-1, -1, -1), settings)
+    assert returned == error
 
 
 def settled(version: str, mode: str) -> tuple[State, Settings]:
-    """Three brokers and one partition of three replicas, at rest."""
+    """Return a quiescent cluster of three brokers and one partition with three replicas."""
     settings = Settings.of(Config(kafka_version=version, mode=mode))
     state = State(tuple(Broker(b) for b in (1, 2, 3)))
     state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
@@ -128,8 +128,8 @@ def settled(version: str, mode: str) -> tuple[State, Settings]:
         ("2.4", "zookeeper", 6_000),
     ],
 )
-def test_a_dead_broker_is_noticed_when_its_session_ends(version, mode, detected_ms):
-    """9 s under KRaft, 18 s under ZooKeeper, 6 s before 2.5; not a moment earlier."""
+def test_a_dead_broker_is_fenced_when_its_session_expires(version, mode, detected_ms):
+    """9 s under KRaft, 18 s under ZooKeeper, 6 s before 2.5; not one millisecond earlier."""
     state, settings = settled(version, mode)
     state, _ = step(state, events.Kill(1), settings)
     before, _ = scheduler.run_for(state, settings, detected_ms - 1)
@@ -139,7 +139,7 @@ def test_a_dead_broker_is_noticed_when_its_session_ends(version, mode, detected_
 
 
 def test_a_restart_within_the_session_waits_for_its_end():
-    """The old session must end before the controller accepts the broker's new life."""
+    """The old session must expire before the controller accepts the new registration."""
     state, settings = settled("3.9", "kraft")
     state, _ = step(state, events.Kill(1), settings)
     state, _ = step(state, events.Start(1), settings)
@@ -151,7 +151,7 @@ def test_a_restart_within_the_session_waits_for_its_end():
 
 
 def test_a_controlled_shutdown_moves_leaders_at_once():
-    """No session has to end; the broker's logs are on disk."""
+    """No session has to expire, and the broker's logs are flushed."""
     state, settings = settled("3.9", "kraft")
     state, _ = step(state, events.Stop(1), settings)
     state, _ = scheduler.run_now(state, settings)
@@ -161,7 +161,7 @@ def test_a_controlled_shutdown_moves_leaders_at_once():
 
 
 def test_nothing_is_decided_without_a_controller():
-    """Fencing waits for the next controller, which gives every session anew (KRaft)."""
+    """Fencing waits for the next controller, which restarts every session (KRaft)."""
     state, settings = settled("3.9", "kraft")
     state, _ = step(state, events.Kill(1), settings)
     state, _ = scheduler.run_for(state, settings, 8_000)
@@ -176,7 +176,7 @@ def test_nothing_is_decided_without_a_controller():
 def test_fencing_and_unfencing_happen_once():
     """A fenced broker is not fenced again, an active one not unfenced (processBrokerHeartbeat).
 
-    So a leader that struck itself by an unclean registration is not elected by a further heartbeat.
+    So a leader removed by its own unclean registration is not elected by another heartbeat.
     """
     text = """\
 cluster brokers=0,1 kafka=4.1 mode=kraft only=controller eligible_leader_replicas=true
@@ -197,8 +197,8 @@ registration t-0
     ("kafka", "changed", "elr"),
     [("4.1", "2", ""), ("4.1", "3", "2"), ("3.9", "2", "2")],
 )
-def test_a_new_min_isr_empties_the_elr(kafka, changed, elr):
-    """In 4.0 and newer; not in the preview of 3.9, and not where the value was that already."""
+def test_a_new_min_isr_clears_the_elr(kafka, changed, elr):
+    """In 4.0 and newer; not in the preview of 3.9, and not if the value does not change."""
     text = f"""\
 cluster brokers=3 kafka={kafka} mode=kraft only=controller eligible_leader_replicas=true
 topic t replicas=1,2,3 min_insync_replicas=3
@@ -215,7 +215,7 @@ def last_of(text):
 
 
 def test_without_a_zookeeper_controller_nothing_is_written():
-    """When the last broker dies its leadership stays on record; the first one back sees to it."""
+    """After the last broker dies it stays leader on record until a broker becomes controller."""
     down = "brokers=2\ntopic t replicas=1,2\nkill 1\nkill 2\nwait 1h\n"
     before = "leader=2 epoch=2 replicas=1,2 isr=2 elr= hw=-"
     assert last_of(f"{down}state t-0") == [before]
@@ -223,10 +223,10 @@ def test_without_a_zookeeper_controller_nothing_is_written():
     assert last_of(f"{down}start 1\nstate t-0") == [after]
 
 
-def test_sessions_that_end_while_the_zookeeper_controller_is_down_wait_for_its_successor():
-    """Of two that die together the second was the controller: a third strikes both at its end."""
+def test_sessions_that_expire_without_a_zookeeper_controller_wait_for_the_next():
+    """Broker 2 dies, then 1, the controller: broker 3 removes both when 1's session expires."""
     faults = "brokers=3\ntopic t replicas=2,3,1\n!kill 2\n!wait 1s\n!kill 1\n"
-    # The session of 18 s of broker 2 is over, the controller's is not.
+    # Broker 2's session of 18 s has expired, the controller's has not.
     silent = last_of(f"{faults}!wait 17500ms\n!registration t-0")[0]
     assert silent.startswith("leader=2 leader_epoch=0 ")
     acted = last_of(f"{faults}registration t-0")[0]

@@ -1,4 +1,4 @@
-"""Invariants after every step of random faults, under old rules and new."""
+"""Invariants after every step of random faults, under old and new rules."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ LOSSY = st.one_of(
     st.builds(events.Elect, st.just("t"), st.just(0), st.just("unclean")),
     st.builds(events.Flush, st.sampled_from(BROKERS)),
 )
-# Which of the cluster's own events run before the next fault, in any order; None: until quiet.
-WORK = st.one_of(st.none(), st.lists(st.integers(0, 5), max_size=10))
+# Internal events that run before the next fault, in any order; None: until quiescent.
+INTERNAL_EVENTS = st.one_of(st.none(), st.lists(st.integers(0, 5), max_size=10))
 VERSIONS = (
     ("0.8.2", "zookeeper", False),
     ("0.10.2", "zookeeper", False),
@@ -55,7 +55,7 @@ VERSIONS = (
 
 
 def sensible(state: State, event: object) -> bool:
-    """Whether a fault can happen: only what runs dies, only what is down starts."""
+    """Return whether a fault is possible: only a running broker dies, only a stopped one starts."""
     if isinstance(event, events.Kill | events.Stop):
         return broker_of(state, event.broker).running
     if isinstance(event, events.Start):
@@ -64,12 +64,12 @@ def sensible(state: State, event: object) -> bool:
 
 
 def walk(settings: Settings, script, acks="all") -> Iterator[State]:
-    """Every state of a random run: faults, a write after each, and some of the cluster's work."""
+    """Yield every state of a random run: faults, a write after each, and some internal events."""
     state = State(tuple(Broker(b) for b in BROKERS))
     state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
     state, _ = scheduler.settle(state, settings)
     yield state
-    for event, work in script:
+    for event, choices in script:
         if sensible(state, event):
             state, _ = step(state, event, settings)
             yield state
@@ -77,14 +77,14 @@ def walk(settings: Settings, script, acks="all") -> Iterator[State]:
             first = state.next_value
             state, _ = step(state, events.Produce("t", 0, broker, first, 1, acks), settings)
             yield state
-        if work is None:
+        if choices is None:
             state, _ = scheduler.settle(state, settings)
             yield state
-        for choice in work or ():
-            own = list(scheduler.enabled(state, settings))
-            if not own:
+        for choice in choices or ():
+            internal = list(scheduler.enabled(state, settings))
+            if not internal:
                 break
-            state, _ = step(state, own[choice % len(own)], settings)
+            state, _ = step(state, internal[choice % len(internal)], settings)
             yield state
 
 
@@ -99,7 +99,7 @@ def settings_of(version: str, mode: str, elr: bool) -> Settings:
 
 
 def storm(settings: Settings, seed: int, steps: int) -> Iterator[State]:
-    """A long run in which anything may come at any moment, and answers may be lost."""
+    """Yield a long run in which any event may come at any moment, and responses may be lost."""
     random = Random(seed)
     state = State(tuple(Broker(b) for b in BROKERS))
     state, _ = step(state, events.CreateTopic("t", ((1, 2, 3),), 2), settings)
@@ -107,11 +107,11 @@ def storm(settings: Settings, seed: int, steps: int) -> Iterator[State]:
         broker = random.choice(BROKERS)
         kind = random.random()
         if kind < 0.75:
-            own = list(scheduler.enabled(state, settings))
+            internal = list(scheduler.enabled(state, settings))
             due_ms = scheduler.next_time_ms(state, settings)
             event = events.Advance(0 if due_ms is None else due_ms - state.now_ms)
-            if own:
-                event = random.choice(own)
+            if internal:
+                event = random.choice(internal)
             if isinstance(event, events.Fetch) and random.random() < 0.3:
                 event = event._replace(answered=False)
         elif kind < 0.85:
@@ -139,14 +139,14 @@ def storm(settings: Settings, seed: int, steps: int) -> Iterator[State]:
     ("version", "mode", "elr"), [v for v in VERSIONS if v[0] in ("2.4", "3.4", "3.9", "4.2")]
 )
 def test_a_storm_of_crashes_loses_nothing_with_acks_all(version, mode, elr):
-    """Thousands of steps in any order, messages lost: every invariant after each of them."""
+    """Every invariant holds after each of thousands of events in any order, with lost messages."""
     for seed in range(25):
         for state in storm(settings_of(version, mode, elr), seed, 150):
             assert check(state) == ()
 
 
 def test_the_storm_finds_a_follower_that_joins_too_early(monkeypatch):
-    """With the rule for joining the ISR broken, the same storm violates WeakIsr: it can fail."""
+    """With a broken rule for joining the ISR the same storm violates WeakIsr, so it can fail."""
     monkeypatch.setattr(isr_rules, "may_join", lambda *_: True)
     settings = settings_of("3.9", "kraft", False)
     names = {
@@ -158,15 +158,15 @@ def test_the_storm_finds_a_follower_that_joins_too_early(monkeypatch):
     assert "WeakIsr" in names
 
 
-SCRIPTS = st.lists(st.tuples(CRASHES, WORK), max_size=12)
-LOSSY_SCRIPTS = st.lists(st.tuples(st.one_of(CRASHES, LOSSY), WORK), max_size=12)
+SCRIPTS = st.lists(st.tuples(CRASHES, INTERNAL_EVENTS), max_size=12)
+LOSSY_SCRIPTS = st.lists(st.tuples(st.one_of(CRASHES, LOSSY), INTERNAL_EVENTS), max_size=12)
 
 
 @pytest.mark.parametrize(("version", "mode", "elr"), VERSIONS)
 @hypothesis_settings(max_examples=40)
 @given(script=LOSSY_SCRIPTS)
-def test_what_always_holds(version, mode, elr, script):
-    """Well-formed states, the leader in its ISR, one leader an epoch: whatever happens."""
+def test_unconditional_invariants_hold_under_any_faults(version, mode, elr, script):
+    """Well-formed states, the leader in its ISR, one leader per epoch, under any faults."""
     for state in walk(settings_of(version, mode, elr), script, acks=1):
         assert check(state, ALWAYS) == ()
 
@@ -177,15 +177,15 @@ def test_what_always_holds(version, mode, elr, script):
 @hypothesis_settings(max_examples=60)
 @given(script=SCRIPTS)
 def test_crashes_lose_nothing_with_acks_all(version, mode, elr, script):
-    """Without loss of page cache or disk, and with clean elections, everything holds."""
+    """Without loss of page cache or disk and with clean elections, every invariant holds."""
     for state in walk(settings_of(version, mode, elr), script):
         assert check(state) == ()
 
 
 @hypothesis_settings(max_examples=60)
 @given(script=LOSSY_SCRIPTS)
-def test_what_is_lost_stays_lost_once_the_cluster_is_quiet(script):
-    """Nothing comes back while all brokers are up: the loss of a settled cluster never shrinks."""
+def test_records_lost_in_a_quiescent_cluster_stay_lost(script):
+    """With all brokers up, the lost records of a quiescent cluster do not come back."""
     settings = settings_of("3.9", "kraft", False)
     for state in walk(settings, script):
         last = state
@@ -195,13 +195,13 @@ def test_what_is_lost_stays_lost_once_the_cluster_is_quiet(script):
         if not broker_of(last, broker).running:
             last, _ = step(last, events.Start(broker), settings)
     last, _ = scheduler.settle(last, settings)
-    gone = lost(last, last.partitions[0])
+    lost_before = lost(last, last.partitions[0])
     last, _ = scheduler.run_for(last, settings, 60_000)
-    assert replica_log.without(gone, lost(last, last.partitions[0])) == ()
+    assert replica_log.without(lost_before, lost(last, last.partitions[0])) == ()
 
 
 def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind():
-    """Found by the walk above: its follower asked for ever about an epoch without records."""
+    """Found by the walk above: its follower repeated its request for an epoch without records."""
     script = [
         (events.Kill(3), None),
         (events.Kill(1), []),
@@ -212,8 +212,8 @@ def test_a_leader_that_wrote_nothing_leaves_no_epoch_behind():
         assert check(state) == ()
 
 
-def test_a_broken_log_is_seen_by_every_invariant_that_concerns_it():
-    """Each invariant goes red on a state made to violate it."""
+def test_every_invariant_detects_a_broken_log():
+    """Each invariant fails on a state that violates it."""
     settings = settings_of("3.9", "kraft", False)
     state = next(walk(settings, []))
     state, _ = step(state, events.Produce("t", 0, 1, 0, 4, "all"), settings)
@@ -258,7 +258,7 @@ def test_a_broken_log_is_seen_by_every_invariant_that_concerns_it():
     [("0.10.2", "zookeeper", True), ("2.4", "zookeeper", False), ("3.9", "kraft", False)],
 )
 def test_two_crashes_of_three_lose_records_only_before_0_11(version, mode, fails):
-    """The first follower of the second leader has truncated to its HW when that leader dies."""
+    """The second leader's first follower has truncated to its HW when that leader dies."""
     settings = settings_of(version, mode, False)
     state = next(walk(settings, []))
     state, _ = step(state, events.AlterTopic("t", unclean=False), settings)

@@ -1,4 +1,4 @@
-"""Brokers of the reference, one event at a time: fetches, ISR, high watermark, answers."""
+"""The simulation one event at a time: fetches, ISR, high watermark, responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from advisor.protocol.simulation.step import step
 
 
 class Lab:
-    """One partition of three replicas, driven by hand."""
+    """One partition with three replicas, driven event by event."""
 
     def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
         config = Config(kafka_version=version, mode=mode, **options)
@@ -71,7 +71,7 @@ def kinds(effects) -> list[str]:
 
 
 def test_high_watermark_moves_one_fetch_after_the_record():
-    """A first fetch brings the record, a second tells the leader, a third tells the follower."""
+    """The first fetch copies the record, the second informs the leader, the third the follower."""
     lab = Lab("3.9")
     assert lab.produce(2) == ()
     lab.fetch(2), lab.fetch(3)
@@ -85,7 +85,7 @@ def test_high_watermark_moves_one_fetch_after_the_record():
 
 
 def test_acks_all_waits_for_every_member_not_for_min_isr():
-    """Two of three copies satisfy min.insync.replicas=2, and the answer still waits."""
+    """Two of three replicas satisfy min.insync.replicas=2, and the response still waits."""
     lab = Lab("3.9")
     lab.produce()
     for _ in range(3):
@@ -94,7 +94,7 @@ def test_acks_all_waits_for_every_member_not_for_min_isr():
 
 
 def test_acks_1_and_0_are_answered_by_the_leader_alone():
-    """Before anybody has fetched."""
+    """The response comes before any follower has fetched."""
     lab = Lab("3.9")
     assert kinds(lab.produce(acks=1)) == ["Acked"]
     assert kinds(lab.produce(acks=0)) == ["Acked"]
@@ -102,7 +102,7 @@ def test_acks_1_and_0_are_answered_by_the_leader_alone():
 
 
 def test_acks_all_below_min_isr_is_refused_before_the_append():
-    """Nothing is written."""
+    """Nothing is appended."""
     lab = Lab("3.9")
     lab.do(events.Kill(2), events.Kill(3))
     lab.settle()
@@ -112,7 +112,7 @@ def test_acks_all_below_min_isr_is_refused_before_the_append():
 
 
 def test_isr_that_shrinks_after_the_append_is_another_error_before_3_7():
-    """Written, copied to all that are left, and too few: NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+    """Appended and replicated to all members, but too few: NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
     lab = Lab("3.6", min_isr=2)
     lab.produce()
     lab.do(events.Kill(2), events.Kill(3))
@@ -132,7 +132,7 @@ def test_since_3_7_the_frozen_high_watermark_makes_it_a_timeout():
 
 
 def test_a_request_to_a_follower_or_a_dead_broker_fails():
-    """In Kafka's own names."""
+    """The error names are Kafka's."""
     lab = Lab("3.9")
     (effect,) = lab.produce(broker=2)
     assert effect.error == "NOT_LEADER_OR_FOLLOWER"
@@ -142,7 +142,7 @@ def test_a_request_to_a_follower_or_a_dead_broker_fails():
 
 
 def test_pending_requests_die_with_their_leader():
-    """The producer hears of the broken connection, nobody counts the record as acknowledged."""
+    """The producer gets a connection error; the record does not count as acknowledged."""
     lab = Lab("3.9")
     lab.produce()
     assert [e.error for e in lab.do(events.Kill(1))] == ["NETWORK_EXCEPTION"]
@@ -150,8 +150,8 @@ def test_pending_requests_die_with_their_leader():
 
 
 @pytest.mark.parametrize("start_ms", [0, 1, 7_000, 14_999, 15_000])
-def test_a_hung_follower_is_struck_after_once_to_one_and_a_half_times_the_lag(start_ms):
-    """The leader looks every half ``replica.lag.time.max.ms`` (30 s)."""
+def test_a_hung_follower_leaves_the_isr_after_1_to_1_5_times_the_lag(start_ms):
+    """The leader checks every half ``replica.lag.time.max.ms`` (30 s)."""
     lab = Lab("3.9")
     lab.state, _ = scheduler.run_for(lab.state, lab.settings, start_ms)
     lab.do(events.Lag(3))
@@ -163,8 +163,8 @@ def test_a_hung_follower_is_struck_after_once_to_one_and_a_half_times_the_lag(st
     assert 30_000 < took_ms <= 45_000
 
 
-def test_a_follower_at_the_end_is_never_struck_for_lag():
-    """L19: an idle partition keeps a hung follower."""
+def test_a_follower_at_the_end_never_leaves_the_isr_for_lag():
+    """L19: an idle partition keeps a hung follower in the ISR."""
     lab = Lab("3.9")
     lab.do(events.Lag(3))
     lab.state, _ = scheduler.run_for(lab.state, lab.settings, 10**7)
@@ -172,7 +172,7 @@ def test_a_follower_at_the_end_is_never_struck_for_lag():
 
 
 def test_maximal_isr_holds_the_high_watermark_while_a_join_is_pending():
-    """KIP-497: between the proposal and its answer the leader already waits for the newcomer."""
+    """KIP-497: between proposal and response the leader already waits for the joining follower."""
     lab = Lab("3.9", min_isr=1)
     lab.do(events.Kill(3))
     lab.settle()
@@ -187,7 +187,7 @@ def test_maximal_isr_holds_the_high_watermark_while_a_join_is_pending():
 
 
 def test_a_stale_broker_epoch_keeps_a_restarted_broker_out():
-    """L13, KIP-903: a proposal made for the life before is refused since 3.5."""
+    """L13, KIP-903: a proposal made for the previous broker epoch is rejected since 3.5."""
     for version, error in (("3.9", ["INELIGIBLE_REPLICA"]), ("3.4", [])):
         lab = Lab(version, min_isr=1)
         lab.do(events.Kill(3))
@@ -195,7 +195,7 @@ def test_a_stale_broker_epoch_keeps_a_restarted_broker_out():
         lab.do(events.Start(3), events.Register(3), events.Unfence(3), events.ApplyMetadata(0, 3))
         lab.fetch(3)
         assert lab.at(1).proposal is not None
-        # It loses its log and is back before the controller has read the proposal.
+        # It loses its log and restarts before the controller has read the proposal.
         lab.do(
             events.PowerOff(3, 0),
             events.Expire(3),
@@ -210,14 +210,14 @@ def test_a_stale_broker_epoch_keeps_a_restarted_broker_out():
 
 @pytest.mark.parametrize(("version", "joins"), [("2.0.0", True), ("2.1", False), ("3.9", False)])
 def test_joining_needs_the_epoch_start_since_2_1(version, joins):
-    """L05, KAFKA-7128: at the high watermark 1 but short of the epoch's start 5."""
+    """L05, KAFKA-7128: at the high watermark 1 but before the epoch start 5."""
     rules = rules_for(version, "kraft" if version == "3.9" else "zookeeper")
     assert may_join(3, 1, 5, True, rules) is joins
 
 
 @pytest.mark.parametrize(("version", "answered"), [("2.0", True), ("2.1", False)])
 def test_fetches_of_another_epoch_are_fenced_since_2_1(version, answered):
-    """L06, KIP-320: a follower that knows a newer epoch than its leader gets no answer."""
+    """L06, KIP-320: a follower with a newer epoch than its leader gets no response."""
     lab = Lab(version, mode="zookeeper")
     follower = lab.at(2)._replace(leader_epoch=4)
     assert accepts(lab.at(1), follower, lab.settings) is answered
@@ -225,7 +225,7 @@ def test_fetches_of_another_epoch_are_fenced_since_2_1(version, answered):
 
 @pytest.mark.parametrize(("version", "truncates"), [("2.0.0", False), ("2.1", True)])
 def test_a_new_epoch_of_the_same_leader_truncates_since_2_0_1(version, truncates):
-    """L04, KAFKA-7164: the leader came back shorter, and its follower must notice."""
+    """L04, KAFKA-7164: the leader restarted with a shorter log, and its follower must notice."""
     lab = Lab(version, mode="zookeeper")
     lab.produce(4, acks=1)
     lab.fetch(2), lab.fetch(2)
@@ -251,10 +251,10 @@ def test_a_new_epoch_of_the_same_leader_truncates_since_2_0_1(version, truncates
         ("3.9", "kraft", False),
     ],
 )
-def test_the_high_watermark_waits_for_who_was_here_a_moment_ago(version, mode, waits):
-    """KAFKA-4485 (0.10.2): a follower out of the ISR for less than its lag time still holds it.
+def test_the_high_watermark_waits_for_recently_caught_up_followers(version, mode, waits):
+    """KAFKA-4485 (0.10.2): a follower outside the ISR for less than the lag time delays it.
 
-    Since 3.3 not if it is fenced (KIP-841).
+    Since 3.3 it does not if fenced (KIP-841).
     """
     lab = Lab(version, mode=mode, min_isr=1)
     lab.produce()
@@ -273,8 +273,8 @@ def test_the_high_watermark_waits_for_who_was_here_a_moment_ago(version, mode, w
     assert lab.at(1).hw == 1
 
 
-def test_acks_all_waits_for_a_dead_follower_until_its_session_ends():
-    """The controller strikes it after 6 s under ZooKeeper before 2.5."""
+def test_acks_all_waits_for_a_dead_follower_until_its_session_expires():
+    """The controller removes it after 6 s under ZooKeeper before 2.5."""
     lab = Lab("2.4", mode="zookeeper", min_isr=1)
     lab.do(events.Kill(3))
     lab.produce()
@@ -284,8 +284,8 @@ def test_acks_all_waits_for_a_dead_follower_until_its_session_ends():
     assert kinds(effects) == ["Acked"]
 
 
-def test_only_restarts_begin_with_the_checkpoint():
-    """A killed broker comes back with the high watermark of its last checkpoint."""
+def test_a_restart_begins_with_the_checkpointed_high_watermark():
+    """A killed broker restarts with the high watermark of its last checkpoint."""
     lab = Lab("3.9")
     lab.produce(3)
     lab.settle()
@@ -296,7 +296,7 @@ def test_only_restarts_begin_with_the_checkpoint():
     assert (lab.at(1).hw, lab.at(1).log.leo) == (3, 5)
 
 
-def test_an_idempotent_repetition_is_not_written_twice():
+def test_an_idempotent_retry_is_not_appended_twice():
     """The leader recognises the batch."""
     lab = Lab("3.9")
     twice = events.Produce("t", 0, 1, 0, 3, "all", True)
@@ -307,7 +307,7 @@ def test_an_idempotent_repetition_is_not_written_twice():
 
 
 def test_unknown_partitions_and_brokers_are_key_errors():
-    """The core has no words for people; the language above it has."""
+    """Readable messages are the scenario language's task, not the simulation's."""
     lab = Lab("3.9")
     with pytest.raises(KeyError):
         lab.do(events.Kill(9))
@@ -316,7 +316,7 @@ def test_unknown_partitions_and_brokers_are_key_errors():
 
 
 def test_states_are_hashable_and_steps_do_not_change_their_argument():
-    """What the exhaustive search builds on."""
+    """The exhaustive search relies on it."""
     lab = Lab("3.9")
     before, copy = lab.state, hash(lab.state)
     lab.produce(5)
@@ -327,7 +327,7 @@ def test_states_are_hashable_and_steps_do_not_change_their_argument():
 
 
 def test_states_that_differ_only_in_time_become_equal():
-    """``timeless`` lets a search recognise a state that it has seen earlier."""
+    """``with_clock_at_zero`` lets a search recognise a state that it has visited."""
     lab = Lab("3.9")
     lab.produce(5)
     lab.settle()
@@ -344,8 +344,8 @@ def test_states_that_differ_only_in_time_become_equal():
     ]
 
 
-def test_leaders_hear_before_followers():
-    """The order of a run is fixed: controller, leaders, followers, ISR, fetches, clock."""
+def test_leaders_apply_metadata_before_followers():
+    """The order of a run is fixed: controller, leaders, followers, ISR, fetches, timers."""
     lab = Lab("3.9")
     lab.do(events.Kill(1), events.Advance(9_000), events.Expire(1))
     assert list(scheduler.enabled(lab.state, lab.settings))[:2] == [

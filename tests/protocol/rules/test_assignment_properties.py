@@ -1,4 +1,4 @@
-"""What every placement promises, on any cluster, and how a new partition starts."""
+"""Properties of every placement on any cluster, and the initial state of a partition."""
 
 from collections import Counter
 from itertools import pairwise
@@ -20,10 +20,10 @@ RACKS = st.one_of(st.none(), st.sampled_from("abcd"), st.text(max_size=3))
     seed=st.integers(-(2**63), 2**63 - 1),
     data=st.data(),
 )
-def test_striped_keeps_its_promises_on_any_cluster(
+def test_striped_spreads_replicas_on_any_cluster(
     racks: list[str | None], fencing: list[bool], seed: int, data: st.DataObject
 ):
-    """Replicas are distinct, leaders unfenced, racks differ while enough racks are left."""
+    """Replicas are distinct, leaders unfenced, racks distinct while there are enough racks."""
     brokers = dict(enumerate(racks))
     fenced = {broker for broker in list(brokers)[1:] if fencing[broker]}
     replication_factor = data.draw(st.integers(1, len(racks)))
@@ -43,10 +43,10 @@ def test_striped_keeps_its_promises_on_any_cluster(
     shift=st.integers(0, 30),
     data=st.data(),
 )
-def test_rack_alternated_keeps_its_promises_on_any_cluster(
+def test_rack_alternated_spreads_replicas_on_any_cluster(
     racks: list[str], start_index: int, shift: int, data: st.DataObject
 ):
-    """Replicas are distinct, as many racks as possible are used, leaders differ by one at most."""
+    """Replicas are distinct, use as many racks as possible, and leaders differ by at most one."""
     brokers: dict[int, str | None] = dict(enumerate(racks))
     replication_factor = data.draw(st.integers(1, len(racks)))
     placed = assign(
@@ -61,8 +61,8 @@ def test_rack_alternated_keeps_its_promises_on_any_cluster(
     assert max(counts) - min(counts) <= 1
 
 
-def test_the_same_call_gives_the_same_answer_and_another_seed_another():
-    """Nothing is drawn from a clock: without a seed the answer is that of seed 0."""
+def test_the_seed_alone_decides_the_draws():
+    """Without a seed the result is that of seed 0; other seeds give other results."""
     six: dict[int, str | None] = dict(enumerate("abcabc"))
     assert assign(six, 12, 3) == assign(six, 12, 3) == assign(six, 12, 3, seed=0)
     tables = [assign(six, 12, 3, seed=seed) for seed in range(8)]
@@ -70,7 +70,7 @@ def test_the_same_call_gives_the_same_answer_and_another_seed_another():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"algorithm": "random"}, "unknown assignment algorithm 'random'; choose one of modulo"),
         ({"start_index": 1}, "start_index would have no effect on 'striped'"),
@@ -84,15 +84,15 @@ def test_the_same_call_gives_the_same_answer_and_another_seed_another():
         ({"fenced": {7}}, "fenced names brokers that are not in brokers: \\[7\\]"),
     ],
 )
-def test_an_option_that_would_be_ignored_is_refused(options: dict[str, Any], words: str):
-    """An option that cannot matter to the algorithm is an error instead of a silent no."""
-    with pytest.raises(InputError, match=words):
+def test_an_option_that_would_be_ignored_is_refused(options: dict[str, Any], message: str):
+    """An option that cannot affect the algorithm is an error instead of silently ignored."""
+    with pytest.raises(InputError, match=message):
         assign({0: "a", 1: "b"}, 1, 1, **options)
 
 
 @pytest.mark.parametrize("brokers", [[0, 1], {"0": "a"}, {0: 1}])
 def test_brokers_of_another_shape_are_refused(brokers: Any):
-    """A list of ids, ids as text or racks as numbers get one sentence that shows the shape."""
+    """A list of ids, ids as text, or racks as numbers get one sentence that shows the format."""
     with pytest.raises(InputError, match="brokers must map each broker id to its rack"):
         assign(brokers, 1, 1)
 
@@ -101,14 +101,14 @@ def test_brokers_of_another_shape_are_refused(brokers: Any):
 
 
 def test_a_new_partition_starts_with_its_active_replicas():
-    """The ISR of [1, 0, 2] is all of it, or [0] when 1 and 2 are fenced; the leader its first."""
+    """The ISR of [1, 0, 2] is all of it, or [0] if 1 and 2 are fenced; its first member leads."""
     assert initial_leader_and_isr([1, 0, 2]) == (1, (1, 0, 2))
     assert initial_leader_and_isr([1, 0, 2], fenced={1, 2}) == (0, (0,))
     assert initial_leader_and_isr([1, 0, 2], {1}, {0}) == (2, (2,))
 
 
 def test_a_new_partition_without_an_active_replica_is_refused_in_kafkas_words():
-    """No replica active: the topic is refused, for it could not have a leader."""
+    """Without an active replica the topic is rejected, since it could not have a leader."""
     with pytest.raises(InputError) as refused:
         initial_leader_and_isr([1, 0, 2], fenced={1, 2}, in_controlled_shutdown={0})
     assert str(refused.value) == (
