@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from advisor.protocol.rules.config import Config
-from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
 from agreement_cluster import DivergedError
 from agreement_twin import Experiment, Twin
 
@@ -82,7 +82,14 @@ def _follow(experiment: Experiment, twin: Twin, depth: int, together: bool, seen
         seen.traces += 1
         losses = experiment.automaton.step(twin.number, *move)[1].losses
         seen.losses.update(
-            bit for bit in (red.MEDIA, red.PAGE_CACHE, red.ELECTION, red.TAIL) if losses & bit
+            bit
+            for bit in (
+                Effect.MEDIA_LOSS,
+                Effect.PAGE_CACHE_LOSS,
+                Effect.ELECTION_LOSS,
+                Effect.TAIL,
+            )
+            if losses & bit
         )
         try:
             following = experiment.step(twin, move)

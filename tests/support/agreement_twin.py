@@ -53,6 +53,8 @@ from advisor.protocol.simulation.invariants import ALWAYS, check
 from advisor.protocol.simulation.state import State, broker_of
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.reduced_state import Outcome, PartitionState
 from advisor.reliability.partition.transition_table import Automaton
 from agreement_cluster import WRITTEN, Cluster, Move
@@ -182,7 +184,7 @@ class Experiment:
         predicted, gaps = self._books(following, (before, after), outcome, last, move)
         cluster.strike(move)
         for slot in move.slots:
-            held_back = after.condition[slot] in (red.COPYING, red.LAGGING)
+            held_back = after.condition[slot] in (red.COPYING, red.NOT_FETCHING)
             cluster.set_fetching(slot, not held_back)
         cluster.settle()
         by_hand = cluster.elect_what_is_left(self._known(following), following.destroyed)
@@ -191,7 +193,7 @@ class Experiment:
                 cluster.set_fetching(slot, True)
         cluster.settle()
         cluster.expect_equal_logs()
-        if outcome.total:
+        if outcome.effects & Effect.TOTAL:
             predicted = logs.size(self._known(following))
         cluster.rebalance()
         following = self._compare_losses(replace(following, gaps=gaps), last, predicted, outcome)
@@ -214,7 +216,7 @@ class Experiment:
         dark = move.event == red.POWER
         if dark:
             cluster.flush()
-        tail = outcome.losses & red.TAIL and not outcome.losses & red.PAGE_CACHE
+        tail = outcome.losses & Effect.TAIL and not outcome.losses & Effect.PAGE_CACHE_LOSS
         after = around[1].registration
         electable = {*after.isr, *after.elr}
         undecided = after.leader == NO_LEADER and leader in electable and len(electable) > 1
@@ -237,7 +239,7 @@ class Experiment:
         """Records that the reduction says are lost, the last words apart, and the new gaps."""
         before, after = around
         survivors = logs.size(last)
-        if outcome.losses & red.PAGE_CACHE or self._is_tail(last, outcome):
+        if outcome.losses & Effect.PAGE_CACHE_LOSS or self._is_tail(last, outcome):
             survivors = 0
         # In-sync replicas that lose the page cache lack what was not flushed: a gap of its own.
         dark = move.event == red.POWER and bool(set(before.registration.isr) & set(move.slots))
@@ -249,7 +251,7 @@ class Experiment:
         new = [0] * after.gaps
         for size, there in zip(sizes, outcome.gap_map, strict=True):
             self._same(twin, "a gap's new number is below", max(there + 1, after.gaps), after.gaps)
-            if there == red.LOST:
+            if there == GAP_LOST:
                 lost_here += size
             elif there >= 0:
                 new[there] += size
@@ -261,10 +263,10 @@ class Experiment:
         cluster = self.cluster
         fresh = cluster.lost(twin.gone)
         doomed = twin.doomed
-        if outcome.losses & red.PAGE_CACHE and not outcome.total:
+        if outcome.losses & Effect.PAGE_CACHE_LOSS and not outcome.effects & Effect.TOTAL:
             predicted += logs.size(last)
         here = logs.size(logs.without(fresh, doomed))
-        self._same(twin, "loss event", here > 0, bool(outcome.losses & ~red.TAIL))
+        self._same(twin, "loss event", here > 0, bool(outcome.losses & ~Effect.TAIL))
         self._same(twin, "records lost", here, predicted)
         gone = logs.merged((*twin.gone, *fresh))
         return replace(twin, gone=gone, doomed=logs.without(doomed, gone))
@@ -281,7 +283,7 @@ class Experiment:
 
     def _is_tail(self, last: Spans, outcome: Outcome) -> bool:
         """Whether the last words were a tail that the reduction writes off."""
-        written_off = outcome.losses & red.TAIL and not outcome.losses & red.PAGE_CACHE
+        written_off = outcome.losses & Effect.TAIL and not outcome.losses & Effect.PAGE_CACHE_LOSS
         return bool(written_off) and self.tail and bool(last)
 
     def _written(self, twin: Twin) -> Twin:

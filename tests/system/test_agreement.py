@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
 from agreement_cluster import Move
 from agreement_search import DIVERGING, RULES, Seen, configuration, exhaust, walk
 from agreement_twin import Experiment
 
-ALL_LOSSES = {red.MEDIA, red.PAGE_CACHE, red.ELECTION, red.TAIL}
+ALL_LOSSES = {Effect.MEDIA_LOSS, Effect.PAGE_CACHE_LOSS, Effect.ELECTION_LOSS, Effect.TAIL}
 
 
 def search(rules, replicas, *searches):
@@ -109,7 +110,7 @@ def test_a_leader_on_record_that_is_down(moves):
     reduced = experiment.automaton.states[twin.number]
     leader = reduced.registration.leader
     assert leader != NO_LEADER
-    assert reduced.condition[leader] not in (red.UP, red.LAGGING, red.COPYING)
+    assert reduced.condition[leader] not in (red.UP, red.NOT_FETCHING, red.COPYING)
     assert not red.is_readable(reduced)
 
 

@@ -23,22 +23,12 @@ from advisor.reliability.chain.state_selection import (
 from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
 from advisor.reliability.statespace import state_graph as moves
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, served_by
 from advisor.reliability.statespace.state_index import met_in_order
-
-# What a transition does, as columns of `Structure.flags`.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED, BEYOND = range(7)
-_BITS = (
-    moves.LOSS,
-    moves.TAIL,
-    moves.TOTAL,
-    moves.FAILOVER,
-    moves.HANDOVER,
-    moves.UNFLUSHED,
-)
 
 _CONFIGURATION = "configuration"
 
@@ -55,13 +45,11 @@ class Structure:
         State, state, index into ``rate_names``.
     weight : array of float, shape (transitions,)
         Multiplicity.
-    flags : array of bool, shape (transitions, 7)
-        LOSS (certain loss event), TAIL (loss if the tail is not empty), TOTAL (nothing is left),
-        FAILOVER (a new leader after a failure), HANDOVER (after a controlled move), UNFLUSHED
-        (gap 0 begins with what was not flushed), BEYOND (into a left-out state: the chain starts
-        anew).
+    effects : array of int, shape (transitions,)
+        Bits of :class:`~advisor.reliability.partition.effects.Effect`. After TRUNCATED the chain
+        starts anew.
     gap_map : array of int, shape (transitions, gaps)
-        Old gap to new gap, or LOST or INTO_BASE.
+        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     rate_names : tuple of str
     writable, readable, growing : arrays of bool, shape (states,)
     gaps, in_sync : arrays of int, shape (states,)
@@ -71,7 +59,7 @@ class Structure:
     setup : Setup
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
-        Which left-out state each transition flagged BEYOND leads to.
+        Which left-out state each TRUNCATED transition leads to.
     stops : array of bool, shape (transitions beyond,)
         Whether writing stops with it.
     cuts : Cuts
@@ -87,7 +75,7 @@ class Structure:
     target: IntArray
     rate: IntArray
     weight: NDArray[np.float64]
-    flags: NDArray[np.bool_]
+    effects: IntArray
     gap_map: IntArray
     rate_names: tuple[str, ...]
     writable: NDArray[np.bool_]
@@ -107,6 +95,11 @@ class Structure:
     symmetry_class: IntArray
     outage_profile: IntArray
     election_risks: NDArray[np.float64]
+
+    def did(self, effect: Effect) -> NDArray[np.bool_]:
+        """Which transitions have any of these effects, shape (transitions,)."""
+        found: NDArray[np.bool_] = self.effects & effect != 0
+        return found
 
     @cached_property
     def outage_classes(self) -> tuple[OutageClasses, OutageClasses]:
@@ -133,7 +126,9 @@ class Structure:
         array, shape (transitions,)
             Zeros where writing does not stop.
         """
-        stops = self.writable[self.source] & ~self.writable[self.target] & ~self.flags[:, BEYOND]
+        stops = (
+            self.writable[self.source] & ~self.writable[self.target] & ~self.did(Effect.TRUNCATED)
+        )
         waited = [hung_hours * (name == "broker.lag") for name in self.rate_names]
         left = np.maximum(flush_hours - np.array(waited), 0.0)
         return np.where(stops, left[self.rate], 0.0)
@@ -172,7 +167,6 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
     beyond = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
     met, rate = met_in_order(part.rate, len(whole.rate_names))
-    flags = [part.flags & bit > 0 for bit in _BITS]
     table, every = whole.table, np.concatenate([kept, left])
     waits = whole.waits(every)
     own, racks = whole.brokers(kept)
@@ -188,8 +182,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
         target=np.where(beyond, 0, part.target),
         rate=rate,
         weight=part.times,
-        # One column after the other, as they are asked for.
-        flags=np.stack([*flags, beyond]).T,
+        effects=part.effects | np.where(beyond, Effect.TRUNCATED, 0),
         gap_map=gap_maps.reshape(-1, max(table.replicas - 1, 1)).take(part.gaps, axis=0),
         rate_names=tuple(rate_names),
         writable=writable,
@@ -233,7 +226,7 @@ def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
     causes = {
         mechanism: waits[:, own] for own, mechanism in fault_processes.OUTAGE_MECHANISM.items()
     }
-    causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPYING]
+    causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPY_WAIT]
     count = waits.sum(axis=1)
     shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}
     shares[_CONFIGURATION] = (count == 0).astype(np.float64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, times
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import READABLE, WRITABLE
 from advisor.reliability.solver.generator import Generator, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
@@ -77,7 +78,7 @@ class Part:
         Positions among the kept states; the target is -1 if it is left out.
     into : array of int, shape (moves,)
         The target's number in the graph.
-    rate, flags, gaps : arrays of int, shape (moves,)
+    rate, effects, gaps : arrays of int, shape (moves,)
         Columns of :meth:`Graph.moves`.
     times : array of float, shape (moves,)
     """
@@ -86,7 +87,7 @@ class Part:
     target: IntArray
     into: IntArray
     rate: IntArray
-    flags: IntArray
+    effects: IntArray
     gaps: IntArray
     times: Vector
 
@@ -98,8 +99,8 @@ def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
     """
     source, rows = graph.moves(kept)
     if setup.acks == "all":
-        rows[:, moves.FLAGS] &= ~moves.TAIL
-        matters = (rows[:, moves.TARGET] != kept[source]) | (rows[:, moves.FLAGS] > 0)
+        rows[:, moves.EFFECTS] &= ~Effect.TAIL
+        matters = (rows[:, moves.TARGET] != kept[source]) | (rows[:, moves.EFFECTS] > 0)
         if not matters.all():
             source, rows = source[matters], rows.compress(matters, axis=0)
     place = np.full(len(graph), -1, dtype=np.int64)
@@ -111,7 +112,7 @@ def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
         target=place[columns[moves.TARGET]],
         into=columns[moves.TARGET],
         rate=columns[moves.RATE],
-        flags=columns[moves.FLAGS],
+        effects=columns[moves.EFFECTS],
         gaps=columns[moves.GAPS],
         times=columns[moves.TIMES] / columns[moves.WAYS],
     )
@@ -207,10 +208,10 @@ class _Search:
     def _gain(self, kept: IntArray, part: Part, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
         facts = self._graph.table.facts(self._graph.partition[kept])
-        events = (part.flags & moves.LOSS > 0) + 2.0 * (part.flags & moves.TAIL > 0)
-        records = (part.flags & moves.LOSS > 0) * _GAP_HOURS
-        records = records + (part.flags & moves.TOTAL > 0) * _RETAINED_HOURS
-        changes = (part.flags & moves.FAILOVER > 0) * self._guide.failover_hours
+        events = (part.effects & Effect.LOSS > 0) + 2.0 * (part.effects & Effect.TAIL > 0)
+        records = (part.effects & Effect.LOSS > 0) * _GAP_HOURS
+        records = records + (part.effects & Effect.TOTAL > 0) * _RETAINED_HOURS
+        changes = (part.effects & Effect.FAILOVER > 0) * self._guide.failover_hours
         away = np.bincount(part.source, rate * changes, len(kept))
         return np.stack(
             [

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.ctmc import BEYOND, Structure
+from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, strikes_per_hour, times
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Generator, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace.state_graph import IntArray
@@ -50,7 +51,7 @@ def truncation_error(
     array, shape (6,)
         Zeros if no state is left out.
     """
-    beyond = chain.flags[:, BEYOND]
+    beyond = chain.did(Effect.TRUNCATED)
     if not beyond.any():
         return np.zeros(gain.shape[1])
     left_out = slice(chain.states, None)
@@ -114,7 +115,7 @@ def third_failures(
     cuts = float(chain.cuts.per_hour(table, chain.states).max())
     powers = [".power" in n and not n.startswith("repair") for n in chain.rate_names]
     is_power = np.array(powers, dtype=bool)[chain.rate]
-    beyond = chain.flags[:, BEYOND]
+    beyond = chain.did(Effect.TRUNCATED)
     moves = (chain.source != chain.target) | beyond
     still = sums(chain.source, rate * (is_power & moves), chain.states)[chain.target]
     still = np.where(beyond, strikes_per_hour(rates, chain.setting.racks, power=True), still)
@@ -134,7 +135,7 @@ def _early(
     """Chance of early power by left-out states, at most: that of any power, or of like states."""
     table = np.array([rates[name] for name in chain.rate_names])
     chance = chain.cuts.per_hour(table, chain.states) * unflushed_hours
-    stops = chain.writable[chain.source] & ~chain.flags[:, BEYOND]
+    stops = chain.writable[chain.source] & ~chain.did(Effect.TRUNCATED)
     stopped = np.unique(chain.target[stops & ~chain.writable[chain.target]])
     limit = np.full((len(group) - chain.states, 1), most)
     if not len(stopped):

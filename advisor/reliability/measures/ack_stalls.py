@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.protocol.rules.config import Config
-from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 
@@ -154,13 +154,13 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
     array, shape (transitions,)
     """
     now, then = structure.source, structure.target
-    flags, writable = structure.flags, structure.writable
+    writable = structure.writable
     lags = lagging(structure)
     quick = np.array(
         [transition_rates.mechanism_of(n) == "broker.restart" for n in structure.rate_names]
     )
     fewer = structure.in_sync[then] < structure.in_sync[now]
-    other = flags[:, [ctmc.FAILOVER, ctmc.HANDOVER, ctmc.BEYOND]].any(axis=1)
+    other = structure.did(Effect.LEADER_CHANGE | Effect.TRUNCATED)
     asked = writable[now] & (writable[then] | lags)
     found: NDArray[np.bool_] = asked & fewer & ~other & ~quick.astype(bool)[structure.rate]
     return found
@@ -218,8 +218,8 @@ def most_refused_hours(
 
 
 __all__ = [
-    "ProducerTimeouts",
     "IsrStalls",
+    "ProducerTimeouts",
     "lagging",
     "most_refused_hours",
     "refused_hours",

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.protocol.rules.config import Config
-from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
 from advisor.reliability.common_cause.first_loss import SetLosses
@@ -25,7 +24,8 @@ from advisor.reliability.common_cause.outage_class import (
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import ack_stalls, records_lost
-from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
@@ -34,6 +34,7 @@ from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
 Causes = dict[str, float]
+_LEADER_CHANGES = (Effect.FAILOVER, Effect.HANDOVER)
 
 # What sums of a few thousand positive terms, each exact to 1e-16, may be off.
 _ROUNDING = 1e-12
@@ -108,7 +109,7 @@ class Solution:
         self.tail_records = per_second * load.replication_delay_ms / 1000.0
         # A leader that goes will lead again, and each of the two changes drops a tail.
         some = -math.expm1(-self.tail_records)
-        certain, tail = structure.flags[:, ctmc.LOSS], structure.flags[:, ctmc.TAIL]
+        certain, tail = structure.did(Effect.LOSS), structure.did(Effect.TAIL)
         self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         cuts = structure.cuts.per_hour(self.table, structure.states)[structure.target]
@@ -123,7 +124,7 @@ class Solution:
         self.pi = regenerative.stationary(self.flow, precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         rough = precision > generator.EXACT
-        begun = self.flux * self.unflushed_hours * structure.flags[:, ctmc.UNFLUSHED]
+        begun = self.flux * self.unflushed_hours * structure.did(Effect.UNFLUSHED)
         gaps = records_lost.LogGaps.of(structure, self.rate, begun)
         self.gaps = gaps.mean_hours(self.pi, load.retention_hours, rough)
 
@@ -183,7 +184,7 @@ class Solution:
     @cached_property
     def _flux_beyond(self) -> tuple[float, float]:
         """Into left-out states per hour, from states that are written and from the others."""
-        beyond = self.chain.flags[:, ctmc.BEYOND]
+        beyond = self.chain.did(Effect.TRUNCATED)
         written = self.chain.writable[self.chain.source]
         return float(self.flux[beyond & written].sum()), float(self.flux[beyond & ~written].sum())
 
@@ -235,14 +236,14 @@ class Solution:
 
     def _gain(self) -> Vector:
         """Columns of `bounds.truncation_error`, per hour in each state."""
-        flags, source, states = self.chain.flags, self.chain.source, self.chain.states
-        outages = flags[:, [ctmc.FAILOVER, ctmc.HANDOVER]] * self.outage_hours[self.chain.rate]
-        changes = self.rate * outages.sum(axis=1)
-        away = np.bincount(source, changes, states)
+        source, states = self.chain.source, self.chain.states
+        changes = np.stack([self.chain.did(change) for change in _LEADER_CHANGES], axis=1)
+        outages = changes * self.outage_hours[self.chain.rate]
+        away = np.bincount(source, self.rate * outages.sum(axis=1), states)
         return np.stack(
             [
                 np.bincount(source, self.rate * self.events, states),
-                np.bincount(source, self.rate * flags[:, ctmc.TOTAL], states),
+                np.bincount(source, self.rate * self.chain.did(Effect.TOTAL), states),
                 away + ~self.chain.writable,
                 away + ~self.chain.readable,
                 np.ones(states),
@@ -263,7 +264,7 @@ class Solution:
 
     def _together(self, weak: OutageClasses) -> Losses:
         """Losses a year that other sets may have part in."""
-        certain, early = self.flux * self.chain.flags[:, ctmc.LOSS], self.flux * self.early
+        certain, early = self.flux * self.chain.did(Effect.LOSS), self.flux * self.early
         per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
         return shared_loss_rates(self.chain, weak, self.model, self.table, *per_year)
 
@@ -337,9 +338,8 @@ class Solution:
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
         """Failures and moves of the leader that end in service, per hour; by names of rates."""
         served = self.flux * (available[self.chain.source] & available[self.chain.target])
-        flags = self.chain.flags
-        both = (ctmc.FAILOVER, ctmc.HANDOVER)
-        return np.stack([self._by_name(served * flags[:, change]) for change in both], axis=1)
+        each = [self._by_name(served * self.chain.did(change)) for change in _LEADER_CHANGES]
+        return np.stack(each, axis=1)
 
     @cached_property
     def _unwritable(self) -> SojournTime:
@@ -374,20 +374,19 @@ class Solution:
         which is as long as it was written since the last such loss.
         """
         per_hour, most = self.load.records_per_hour_per_partition, self.load.retention_hours
-        flags, source = self.chain.flags, self.chain.source
-        total = flags[:, ctmc.TOTAL]
+        source, total = self.chain.source, self.chain.did(Effect.TOTAL)
         lost = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
         for gap in range(self.chain.gap_map.shape[1]):
-            gone = (self.chain.gap_map[:, gap] == red.LOST) & ~total
+            gone = (self.chain.gap_map[:, gap] == GAP_LOST) & ~total
             in_gaps |= gone
             lost += np.where(gone, self.gaps[source, gap] * self.rate, 0.0)
         lost += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
-        cached = flags[:, ctmc.LOSS] & ~total & ~in_gaps
+        cached = self.chain.did(Effect.LOSS) & ~total & ~in_gaps
         lost += np.where(cached, self.flux * self.unflushed_hours, 0.0)
         lost += self.flux * self.early_lost_hours
         tails = min(2.0 * self.tail_records, most * per_hour)
-        return lost * per_hour + np.where(flags[:, ctmc.TAIL], self.flux * tails, 0.0)
+        return lost * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
 
     def _whole_log_hours(self, total: NDArray[np.bool_]) -> float:
         """Mean hours of writing that a log holds when all of it is lost.

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 EMPTY = 99
 # What becomes of a gap that is none any more: nobody holds it, or everybody with a log does.
-LOST, INTO_BASE = -1, -2
+GAP_LOST, GAP_CLOSED = -1, -2
 
 Levels = tuple[int, ...]
 Slots = tuple[int, ...] | frozenset[int]
@@ -48,7 +48,7 @@ def ranked(holds: Levels, before: Levels, pushed: Slots | None) -> tuple[Levels,
     levels : tuple of int
         Per slot.
     gap_map : tuple of int
-        For each old gap its new number, LOST or INTO_BASE.
+        For each old gap its new number, GAP_LOST or GAP_CLOSED.
     """
     finite = sorted(set(holds) - {EMPTY})
     ranks = [EMPTY if held == EMPTY else finite.index(held) for held in holds]
@@ -61,9 +61,9 @@ def ranked(holds: Levels, before: Levels, pushed: Slots | None) -> tuple[Levels,
 
 def _new_gap(gap: int, finite: list[int]) -> int:
     if not finite or gap < finite[0]:
-        return LOST
+        return GAP_LOST
     holders = sum(1 for threshold in finite if threshold <= gap)
-    return INTO_BASE if holders == len(finite) else holders - 1
+    return GAP_CLOSED if holders == len(finite) else holders - 1
 
 
 def _push(ranks: list[int], top: Slots) -> tuple[list[int], int]:

@@ -18,16 +18,17 @@ from advisor.protocol.rules import controller, election
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.reliability.partition import log_levels
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import gaps_between, newest, ranked
 
-UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING, LAGGING = range(6)
+UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING, NOT_FETCHING = range(6)
 
-EMPTY, LOST, INTO_BASE = log_levels.EMPTY, log_levels.LOST, log_levels.INTO_BASE
+EMPTY = log_levels.EMPTY
 # Events; each strikes several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 # Power goes so soon after the last write that not everything is on disk yet.
 EARLY_POWER = 10
-RUNNING = (UP, COPYING, LAGGING)
+RUNNING = (UP, COPYING, NOT_FETCHING)
 DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
 _FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 RETURNS = frozenset((BACK, REPLACED))
@@ -39,22 +40,26 @@ _STRUCK = {
     **dict.fromkeys((ISOLATE, STOP), RUNNING),
     DESTROY: (*RUNNING, *DOWN),
     BACK: DOWN,
-    REPLACED: (GONE,),
+    REPLACED: (DESTROYED,),
     COPIED: (COPYING,),
     LAG: (UP,),
-    CAUGHT_UP: (LAGGING,),
+    CAUGHT_UP: (NOT_FETCHING,),
 }
 
-# Ways to lose acknowledged records, as bits.
-MEDIA, PAGE_CACHE, ELECTION, TAIL = 1, 2, 4, 8
+_MEDIA_LOSS = int(Effect.LOSS | Effect.MEDIA_LOSS)
+_PAGE_CACHE_LOSS = int(Effect.LOSS | Effect.PAGE_CACHE_LOSS)
+_ELECTION_LOSS = int(Effect.LOSS | Effect.ELECTION_LOSS)
+_TAIL, _TOTAL, _UNFLUSHED = int(Effect.TAIL), int(Effect.TOTAL), int(Effect.UNFLUSHED)
+_FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
+_LOSSES = int(Effect.LOSSES)
 
 # What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
 _AFTER = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
     **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
     **dict.fromkeys((CAUGHT_UP, COPIED), UP),
-    DESTROY: GONE,
-    LAG: LAGGING,
+    DESTROY: DESTROYED,
+    LAG: NOT_FETCHING,
 }
 
 
@@ -66,7 +71,7 @@ class PartitionState(NamedTuple):
     registration : Registration
         With slots for broker ids and every epoch 0.
     condition : tuple of int
-        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, GONE, COPYING or LAGGING.
+        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING or NOT_FETCHING.
     level : tuple of int
         Per slot: how much of the acknowledged history it holds.
     """
@@ -91,37 +96,27 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    losses : int
-        Bits of MEDIA, PAGE_CACHE, ELECTION and TAIL; TAIL is the acks<all tail of a leader that
-        was replaced, and is lost only if something was in it.
-    total : bool
-        Nothing is left of the history.
+    effects : int
+        Bits of :class:`Effect`.
     gap_map : tuple of int
-        For each old gap its new number, LOST, or INTO_BASE when every replica with a log has it.
-    leader_failed, leader_moved : bool
-        The leader went without notice (detection and election follow), or handed over.
-    unflushed : bool
-        Gap 0 is new: it begins with what those who lost power had not flushed.
+        For each old gap its new number, GAP_LOST, or GAP_CLOSED when every log has it.
     """
 
-    losses: int = 0
-    total: bool = False
+    effects: int = 0
     gap_map: tuple[int, ...] = ()
-    leader_failed: bool = False
-    leader_moved: bool = False
-    unflushed: bool = False
+
+    @property
+    def losses(self) -> int:
+        """The bits of what was lost and how; 0 if nothing."""
+        return self.effects & _LOSSES
 
     def then(self, later: Outcome) -> Outcome:
         """What both did, one right after the other."""
-        kept = self.unflushed and later.gap_map[0] == 0
-        return Outcome(
-            self.losses | later.losses,
-            self.total or later.total,
-            tuple([later.gap_map[gap] if gap >= 0 else gap for gap in self.gap_map]),
-            self.leader_failed or later.leader_failed,
-            self.leader_moved or later.leader_moved,
-            later.unflushed or kept,
-        )
+        earlier = self.effects
+        if earlier & _UNFLUSHED and later.gap_map[0] != 0:
+            earlier &= ~_UNFLUSHED
+        followed = tuple([later.gap_map[gap] if gap >= 0 else gap for gap in self.gap_map])
+        return Outcome(earlier | later.effects, followed)
 
 
 def nothing_happens(state: PartitionState) -> Outcome:
@@ -196,8 +191,7 @@ class _Transition:
     pushed: log_levels.Slots | None = None
     spared: frozenset[int] = frozenset()
     returned_unclean: frozenset[int] = frozenset()
-    losses = 0
-    total = failed = moved = False
+    effects = 0
 
     def __init__(self, state: PartitionState, setup: ChainConstants) -> None:
         self.before = state
@@ -259,13 +253,12 @@ class _Transition:
         before, leader = self.led_before, self.leader()
         self._follow(before, leader)
         if before in slots and leader != before:
-            self.moved = event == STOP
-            self.failed = not self.moved
+            self.effects |= _HANDOVER if event == STOP else _FAILOVER
             # What the old leader acknowledged by itself had not reached the others.
             electable = self.registration.isr + self.registration.elr
             given_up = leader != NO_LEADER or before not in electable
             if given_up and self.setup.acks != "all" and self.written:
-                self.losses |= TAIL
+                self.effects |= _TAIL
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
         registration, decisions = self.registration, self.decisions
@@ -319,8 +312,9 @@ class _Transition:
         if registration is not before.registration:
             registration = self.decisions.quiet(registration)
         state = PartitionState(registration, self._remembered_conditions(), ranks)
-        unflushed = bool(self.spared) and state.gaps > 0 and self.spared == newest(ranks)
-        return state, Outcome(self.losses, self.total, gap_map, self.failed, self.moved, unflushed)
+        if self.spared and state.gaps > 0 and self.spared == newest(ranks):
+            self.effects |= _UNFLUSHED
+        return state, Outcome(self.effects, gap_map)
 
     def _remembered_conditions(self) -> tuple[int, ...]:
         """How a broker went down matters only while an ELR could hold it against it."""
@@ -345,9 +339,10 @@ class _Transition:
         if not self.before.has_data:
             return
         most = min(self.holds)
-        self.total = most == EMPTY
+        if most == EMPTY:
+            self.effects |= _TOTAL
         if most > 0:
-            self.losses |= MEDIA
+            self.effects |= _MEDIA_LOSS
 
     def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
         """What was written last is in no log if all who have it lost power; else in the rest's."""
@@ -358,7 +353,7 @@ class _Transition:
         else:
             return
         if holders <= dark:
-            self.losses |= PAGE_CACHE if holders else 0
+            self.effects |= _PAGE_CACHE_LOSS if holders else 0
         elif holders & dark:
             self.pushed = self.spared = holders - dark
 
@@ -370,8 +365,7 @@ class _Transition:
             self.pushed, self.spared = None, frozenset()
         kept = self.holds[leader]
         if min(self.holds) < kept:
-            self.losses |= ELECTION
-            self.total = self.total or kept == EMPTY
+            self.effects |= _ELECTION_LOSS | (_TOTAL if kept == EMPTY else 0)
         self.holds = [max(held, kept) for held in self.holds]
 
     def _elect_what_is_left(self) -> None:

@@ -12,6 +12,8 @@ from numpy.random import Generator
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import MECHANISMS
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
     COLUMNS,
@@ -30,7 +32,7 @@ from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 _WELL, _GONE = fault_processes.WELL, fault_processes.GONE
 _LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
 _LAGGED = MECHANISMS.index("broker.lag")
-_PAGE_CACHE, _TAIL, _GAP_LOST = red.PAGE_CACHE, red.TAIL, red.LOST
+_PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
 
 
 @inlined

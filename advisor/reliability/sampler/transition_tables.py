@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from advisor.errors import AdvisorError
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton, automaton
 
 EVENTS = 11
@@ -77,15 +79,16 @@ class Tables:
         row = self._rows
         if row == len(self.table.steps):
             self.table = self._longer(rows=2 * row)
+        effects, losses = outcome.effects, outcome.losses
         in_place = outcome.gap_map == tuple(range(len(outcome.gap_map)))
         self.table.steps[row] = (
             target,
-            outcome.losses,
-            outcome.total,
-            outcome.leader_failed,
-            outcome.leader_moved,
-            outcome.unflushed,
-            target == state and outcome.losses == 0 and in_place,
+            losses,
+            effects & Effect.TOTAL > 0,
+            effects & Effect.FAILOVER > 0,
+            effects & Effect.HANDOVER > 0,
+            effects & Effect.UNFLUSHED > 0,
+            target == state and losses == 0 and in_place,
         )
         self.table.gap_map[row, : len(outcome.gap_map)] = outcome.gap_map
         self.table.entry[state, event, mask] = row
@@ -132,7 +135,7 @@ def _empty(states: int, rows: int, replicas: int) -> Table:
     return Table(
         entry=np.full((states, EVENTS, 2**replicas), UNKNOWN, dtype=np.int32),
         steps=np.zeros(rows, dtype=STEP),
-        gap_map=np.full((rows, max(replicas - 1, 1)), red.INTO_BASE, dtype=np.int64),
+        gap_map=np.full((rows, max(replicas - 1, 1)), GAP_CLOSED, dtype=np.int64),
         states=np.zeros(states, dtype=STATE),
     )
 

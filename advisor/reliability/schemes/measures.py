@@ -22,7 +22,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.replica_set import setting_for
-from advisor.reliability.partition.log_levels import LOST
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.schemes.quorum_rules import Quorums
 from advisor.reliability.schemes.state_space import SchemeChain, explored
 from advisor.reliability.solver import first_passage, generator, regenerative
@@ -247,7 +247,7 @@ def _lost_hours(filled: Filled, most: float) -> float:
     log.
     """
     chain, flux = filled.chain, filled.flux
-    gone = (chain.gap_map == LOST) & ~chain.total[:, None]
+    gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
     gaps = _gaps(filled).mean_hours(filled.share, most, filled.rough)
     in_gaps = (gaps[chain.source] * gone).sum(axis=1) * filled.rate
     cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)

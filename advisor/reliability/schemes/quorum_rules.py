@@ -23,9 +23,14 @@ from typing import NamedTuple
 from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.log_levels import INTO_BASE, LOST, gaps_between, newest, ranked
-from advisor.reliability.statespace.recovery_order import LOST as LOST_EARLY
-from advisor.reliability.statespace.recovery_order import NO_LOSS, End, Outages
+from advisor.reliability.partition.log_levels import (
+    GAP_CLOSED,
+    GAP_LOST,
+    gaps_between,
+    newest,
+    ranked,
+)
+from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, End, Outages
 
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
@@ -40,7 +45,7 @@ Outage = tuple[Levels, Levels, fault_processes.Machines]
 """Nobody leads: the logs if power went late, if it went early, and what the machines suffer."""
 
 GapMap = tuple[int, ...]
-"""For each gap between levels its new number, LOST or INTO_BASE, as in `histories`."""
+"""For each gap between levels its new number, GAP_LOST or GAP_CLOSED, as in `histories`."""
 
 
 class Quorums(NamedTuple):
@@ -171,7 +176,7 @@ class Step(NamedTuple):
         What became of the gaps there were.
     unflushed : int
         The gap that begins with what members lost with their power and others still hold;
-        INTO_BASE if there is none, LOST if nobody holds it any more.
+        GAP_CLOSED if there is none, GAP_LOST if nobody holds it any more.
     """
 
     view: View
@@ -180,7 +185,7 @@ class Step(NamedTuple):
     moved: float = 0.0
     total: bool = False
     gap_map: GapMap = ()
-    unflushed: int = INTO_BASE
+    unflushed: int = GAP_CLOSED
 
 
 def follow(
@@ -207,7 +212,7 @@ def follow(
     """
     levels, lost, total = before.levels, False, False
     # Each gap's new number, and last that of what some members' page caches lost.
-    onto = (*range(gaps_between(levels)), INTO_BASE)
+    onto = (*range(gaps_between(levels)), GAP_CLOSED)
     struck: set[int] = set()
     stopped: set[int] = set()
     for event, slots in change.events:
@@ -268,15 +273,15 @@ def early_end(
     Returns
     -------
     int
-        LOST where nobody has the end of the log any more; one of ``outages`` where it depends on
-        who is back first whether the next to lead lacks it; or SPARED.
+        CERTAIN_LOSS where no log has the newest records; one of ``outages`` where it depends on
+        who is back first whether the next to lead lacks it; or NO_LOSS.
     """
     late = follow(scheme, before, change, copying, page_cache=True)
     if late.losses:
         return NO_LOSS
     soon = follow(scheme, before, change, copying, page_cache=True, early=True)
     if soon.losses:
-        return LOST_EARLY
+        return CERTAIN_LOSS
     if soon.unflushed != 0 or soon.view.readable:
         return NO_LOSS
 
@@ -291,9 +296,9 @@ def early_end(
 def _after(scheme: Quorums, before: Outage, own: fault_processes.Own, copying: bool) -> End[Outage]:
     """How an outage goes on, or ends, when somebody is back."""
     late, soon = (settle(scheme, own, levels, copying) for levels in before[:2])
-    if soon.gap_map[0] == LOST:
+    if soon.gap_map[0] == GAP_LOST:
         # What is lost in any case is counted when it happens.
-        return NO_LOSS if late.lost else LOST_EARLY
+        return NO_LOSS if late.lost else CERTAIN_LOSS
     if soon.gap_map[0] != 0 or soon.readable:
         return NO_LOSS
     return ((late.levels, soon.levels, fault_processes.Machines(own, before[2].racks)),)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.log_levels import INTO_BASE, gaps_between
+from advisor.reliability.partition.log_levels import GAP_CLOSED, gaps_between
 from advisor.reliability.schemes.quorum_rules import (
     RUNNING,
     Levels,
@@ -55,10 +55,10 @@ class SchemeChain:
     gaps : array of int, shape (states,)
         How many gaps there are between logs; see :mod:`advisor.reliability.partition.log_levels`.
     gap_map : array of int, shape (transitions, most gaps)
-        Old gap to new gap, or LOST or INTO_BASE.
+        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     unflushed : array of int, shape (transitions,)
-        The new gap that begins with what was in the page caches of some members only, or LOST or
-        INTO_BASE.
+        The new gap that begins with what was in the page caches of some members only, or
+        GAP_LOST or GAP_CLOSED.
     writes, reads : arrays of bool, shape (transitions,)
         Whether the partition serves when the transition is over. The state it leads to is one of
         those alike, and serves in the same way.
@@ -165,7 +165,7 @@ def _arrays(
     names = tuple(dict.fromkeys([*(move.rate for move in found), *outages.names(ends)]))
     place = {name: number for number, name in enumerate(names)}
     width = max(len(keys[0][0]) - 1, 1)
-    gap_map = np.full((len(found), width), INTO_BASE, dtype=np.int64)
+    gap_map = np.full((len(found), width), GAP_CLOSED, dtype=np.int64)
     for row, move in enumerate(found):
         gap_map[row, : len(move.step.gap_map)] = move.step.gap_map
     odds, renamed = outages.odds(ends, place)

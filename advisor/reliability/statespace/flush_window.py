@@ -17,24 +17,26 @@ import numpy as np
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import (
-    LOST,
+    CERTAIN_LOSS,
     NO_LOSS,
     AbsorptionTable,
     End,
     Outages,
 )
-from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, PartitionTransitions
+from advisor.reliability.statespace.successors import Events, PartitionTransitions
 
 _EARLY = {red.POWER: red.EARLY_POWER}
 # What ends the outage of a replica, by its condition.
 _RETURNS = {
     **dict.fromkeys(red.DOWN, red.BACK),
-    red.GONE: red.REPLACED,
-    red.LAGGING: red.CAUGHT_UP,
+    red.DESTROYED: red.REPLACED,
+    red.NOT_FETCHING: red.CAUGHT_UP,
 }
 Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
 """Nobody leads: the partition if power went late, if it went early; spells and racks by slot."""
@@ -51,7 +53,7 @@ class FlushWindowLosses(NamedTuple):
     state, rate : arrays of int, shape (cuts,)
         Where, and index of the name of the failure's rate.
     end : array of int, shape (cuts,)
-        What comes of it: LOST, or an outage in ``odds``.
+        What comes of it: CERTAIN_LOSS, or an outage in ``odds``.
     odds : Odds
         Who is back first.
     """
@@ -142,7 +144,7 @@ class EarlyCuts:
     def ends(
         self, partition: IntArray, events: IntArray, early: IntArray, own: IntArray, racks: IntArray
     ) -> IntArray:
-        """What power that goes early loses and would not lose later: LOST, SPARED or an outage.
+        """What an early power failure loses and a later one would not.
 
         Parameters
         ----------
@@ -152,9 +154,10 @@ class EarlyCuts:
         """
         known = self._passages
         late, soon = known.of(partition, events), known.of(partition, early)
-        spared = known.flags[late] & LOSS == 0
-        found = np.where(spared & (known.flags[soon] & LOSS > 0), LOST, NO_LOSS)
-        waits = spared & (known.flags[soon] & LOSS == 0) & (known.flags[soon] & UNFLUSHED > 0)
+        if_late, if_early = known.effects[late], known.effects[soon]
+        spared = if_late & Effect.LOSS == 0
+        found = np.where(spared & (if_early & Effect.LOSS > 0), CERTAIN_LOSS, NO_LOSS)
+        waits = spared & (if_early & Effect.LOSS == 0) & (if_early & Effect.UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
             both = int(known.following[late[place]]), int(known.following[soon[place]])
             whoever = self._whoever_returns(*both)
@@ -211,11 +214,11 @@ class EarlyCuts:
     def _after(
         self, late: int, soon: int, event: int, slots: tuple[int, ...]
     ) -> int | tuple[int, int]:
-        """LOST or SPARED once somebody leads, or how the partition goes on without a leader."""
+        """CERTAIN_LOSS or NO_LOSS once somebody leads, or how the partition goes on without a leader."""
         later, same = self._table.step(late, event, slots)
         following, outcome = self._table.step(soon, event, slots)
         onto = outcome.gap_map[0]
-        if onto == red.LOST:
+        if onto == GAP_LOST:
             # What is lost in any case is counted when it happens.
-            return NO_LOSS if same.losses & ~red.TAIL else LOST
+            return NO_LOSS if same.effects & Effect.LOSS else CERTAIN_LOSS
         return (later, following) if onto == 0 else NO_LOSS

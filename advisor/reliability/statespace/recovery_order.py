@@ -18,11 +18,11 @@ import numpy as np
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
 # How it ends, whoever is back first; every other end is the number of an outage.
-LOST, NO_LOSS = -1, -2
+CERTAIN_LOSS, NO_LOSS = -1, -2
 
 Key = TypeVar("Key", bound=Hashable)
 End = int | tuple[Key]
-"""LOST, SPARED, or, in a tuple of its own, the outage that goes on."""
+"""CERTAIN_LOSS, NO_LOSS, or, in a tuple of its own, the outage that goes on."""
 
 
 class AbsorptionTable(NamedTuple):
@@ -32,7 +32,7 @@ class AbsorptionTable(NamedTuple):
     ----------
     outages : int
     outage, rate, end : arrays of int, shape (ways,)
-        From which outage, index of the name of the rate, and LOST, SPARED or an outage.
+        From which outage, index of the name of the rate, and CERTAIN_LOSS, NO_LOSS or an outage.
     stops : tuple of int
         Ways up to each of these lead to ends that those up to the one before have settled.
     """
@@ -49,13 +49,13 @@ class AbsorptionTable(NamedTuple):
         Parameters
         ----------
         ends : array of int, shape (asked,)
-            LOST, SPARED or outages.
+            CERTAIN_LOSS, NO_LOSS or outages.
         rates : array, shape (names,)
             Per hour.
         """
-        # The last two places are those of LOST and SPARED.
+        # The last two places are those of CERTAIN_LOSS and NO_LOSS.
         chance = np.zeros(self.outages + 2)
-        chance[LOST] = 1.0
+        chance[CERTAIN_LOSS] = 1.0
         rate = rates[self.rate]
         leaving = sums(self.outage, rate, self.outages)
         for first, last in pairwise((0, *self.stops)):
@@ -75,7 +75,7 @@ class Outages(Generic[Key]):
         self._deep: list[int] = []
 
     def end(self, key: Key, ways: Callable[[Key], Iterable[tuple[str, End[Key]]]]) -> int:
-        """What comes of an outage: LOST, SPARED or its number.
+        """What comes of an outage: CERTAIN_LOSS, NO_LOSS or its number.
 
         Parameters
         ----------
@@ -121,7 +121,11 @@ class Outages(Generic[Key]):
             Index of every name of a rate.
         """
         within = sorted(self._within(ends), key=self._deep.__getitem__)
-        new = {LOST: LOST, NO_LOSS: NO_LOSS, **{old: number for number, old in enumerate(within)}}
+        new = {
+            CERTAIN_LOSS: CERTAIN_LOSS,
+            NO_LOSS: NO_LOSS,
+            **{old: number for number, old in enumerate(within)},
+        }
         rows = [
             (new[old], place[name], new[end]) for old in within for name, end in self._ways[old]
         ]

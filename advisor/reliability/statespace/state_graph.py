@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import election_risk, pending_copies_bound
 from advisor.reliability.partition.transition_table import COPIES, automaton
 from advisor.reliability.solver.generator import IntArray
@@ -23,36 +24,17 @@ from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
-from advisor.reliability.statespace.successors import (
-    FAILOVER,
-    HANDOVER,
-    LOSS,
-    TAIL,
-    TOTAL,
-    UNFLUSHED,
-    Copies,
-    PartitionTransitions,
-    changes,
-)
+from advisor.reliability.statespace.successors import Copies, PartitionTransitions, changes
 
-__all__ = [
-    "FAILOVER",
-    "HANDOVER",
-    "LOSS",
-    "TAIL",
-    "TOTAL",
-    "UNFLUSHED",
-    "Graph",
-    "IntArray",
-    "graph",
-    "served_by",
-]
+__all__ = ["Graph", "IntArray", "graph", "served_by"]
 
 # Columns of the moves out of a state; see `Graph.moves`.
-TARGET, RATE, FLAGS, GAPS, WAYS, TIMES = range(6)
+TARGET, RATE, EFFECTS, GAPS, WAYS, TIMES = range(6)
 # What a replica may wait for: the end of its broker's spell, by the spell's number, or its copy.
-COPYING = len(fault_processes.OUTAGE_MECHANISM) + 1
-WAITS = COPYING + 1
+COPY_WAIT = len(fault_processes.OUTAGE_MECHANISM) + 1
+WAITS = COPY_WAIT + 1
+# A transition with one of these effects counts even if it leads back to its state.
+_KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 
 
 class Graph:
@@ -69,7 +51,7 @@ class Graph:
         What each state is: the machines' number, and the partition's in ``table``.
     rate_names : list of str
     gap_maps : list of tuple of int
-        Old gap to new gap, or LOST or INTO_BASE.
+        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
     def __init__(self, setup: ChainConstants, setting: fault_processes.Setting) -> None:
@@ -110,7 +92,7 @@ class Graph:
         owner : array of int, shape (moves,)
             Index into ``states``.
         rows : array of int, shape (moves, 6)
-            Target, rate, flags, gap map, one of how many ways it may come, and multiplicity.
+            Target, rate, effects, gap map, one of how many ways it may come, and multiplicity.
         """
         unknown = states[self._count[states] < 0]
         if len(unknown):
@@ -161,7 +143,7 @@ class Graph:
         Returns
         -------
         owner, rate, end : arrays of int, shape (cuts,)
-            Index into ``states``, number of the rate's name, and LOST or one of ``outages``.
+            Index into ``states``, number of the rate's name, and CERTAIN_LOSS or one of ``outages``.
         """
         machines, known = self.machines[states], self._changes
         known.ask(machines)
@@ -206,10 +188,10 @@ class Graph:
             source, rate, own = source[owner], rate[owner], own.take(owner, axis=0)
         racks = known.racks.take(machines[source], axis=0)
         target = self._numbered(own, racks, self._passages.following[passage])
-        flags = self._passages.flags[passage]
-        kept = (target != states[source]) | (flags & (LOSS | TAIL | TOTAL) > 0)
+        effects = self._passages.effects[passage]
+        kept = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
         gaps, ways = self._passages.gaps[passage], self._passages.ways[passage]
-        columns = np.stack([source, target, rate, flags, gaps, ways], axis=1)
+        columns = np.stack([source, target, rate, effects, gaps, ways], axis=1)
         self._add_moves(states, columns.compress(kept, axis=0))
 
     def _add_moves(self, states: IntArray, columns: IntArray) -> None:
@@ -243,7 +225,7 @@ def served_by(setup: ChainConstants) -> ChainConstants:
     """The setup whose graph serves this one.
 
     Where every ISR is large enough, acks=all is answered as acks=1 is, and differs only in what
-    an answer is worth: what a leader alone has is not lost, whatever moves are flagged TAIL.
+    an answer is worth: what a leader alone has is not lost, whatever moves are with the effect TAIL.
     """
     never_refused = setup.acks != "all" or setup.policy.min_isr <= 1
     return replace(setup, acks=1) if never_refused else setup

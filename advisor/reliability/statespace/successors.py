@@ -15,16 +15,17 @@ import numpy as np
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.lumping import codes_of_machines
 from advisor.reliability.statespace.state_index import Numbering, Pairs, spread
 
-# What a move does, as bits.
-LOSS, TAIL, TOTAL, FAILOVER, HANDOVER, UNFLUSHED = 1, 2, 4, 8, 16, 32
-
-
-# The partition's next state, what happened as bits, and the number of the gap map.
+_CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
+_LOSS, _TAIL = int(Effect.LOSS), int(Effect.TAIL)
+_FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
+# The partition's next state, the effects, and the number of the gap map.
 _Way = tuple[int, int, int]
 
 
@@ -167,12 +168,12 @@ class PartitionTransitions:
 
     Attributes
     ----------
-    following, flags, gaps : arrays of int, shape (passages,)
+    following, effects, gaps : arrays of int, shape (passages,)
         The partition's next state, what happened as bits, and the number of the gap map.
     ways : array of int, shape (passages,)
         How many, equally likely, may come of the same events; they follow each other.
     gap_maps : list of tuple of int
-        Old gap to new gap, or LOST or INTO_BASE.
+        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
     """
 
     def __init__(self, table: Automaton, events: Events, exchanging: bool = False) -> None:
@@ -180,9 +181,9 @@ class PartitionTransitions:
         self._width = max(table.replicas - 1, 1)
         self._asked = Pairs()
         self._maps: dict[tuple[int, ...], int] = {}
-        self._noted: dict[red.Outcome, tuple[int, int, int]] = {}
+        self._noted: dict[red.Outcome, tuple[int, int]] = {}
         self.gap_maps: list[tuple[int, ...]] = []
-        self.following = self.flags = self.gaps = np.zeros(0, dtype=np.int64)
+        self.following = self.effects = self.gaps = np.zeros(0, dtype=np.int64)
         self.ways = self._first = self.following
 
     def of(self, partition: IntArray, events: IntArray) -> IntArray:
@@ -197,11 +198,11 @@ class PartitionTransitions:
             else:
                 found = [self._lived_through(number, listed[told]) for number, told in asked]
                 count = np.ones(len(new), dtype=np.int64)
-            following, flags, gaps = np.array(found, dtype=np.int64).T
+            following, effects, gaps = np.array(found, dtype=np.int64).T
             self._first = np.concatenate([self._first, known + np.cumsum(count) - count])
             self.ways = np.concatenate([self.ways, np.repeat(count, count)])
             self.following = np.concatenate([self.following, following])
-            self.flags = np.concatenate([self.flags, flags])
+            self.effects = np.concatenate([self.effects, effects])
             self.gaps = np.concatenate([self.gaps, gaps])
         return self._first.take(rows)
 
@@ -252,24 +253,24 @@ class PartitionTransitions:
         noted = self._noted.get(outcome)
         if noted is None:
             noted = self._noted[outcome] = self._in_numbers(outcome)
-        flags, change, gaps = noted
-        if change and self._table.readable(partition) and self._table.readable(now):
-            flags |= change
-        return now, flags, gaps
+        effects, gaps = noted
+        table = self._table
+        if effects & _LEADER_CHANGE and not (table.readable(partition) and table.readable(now)):
+            effects &= ~_LEADER_CHANGE
+        return now, effects, gaps
 
-    def _in_numbers(self, outcome: red.Outcome) -> tuple[int, int, int]:
-        """Its bits, those for a new leader if service goes on, and the number of its gap map."""
-        flags = (TOTAL if outcome.total else 0) | (UNFLUSHED if outcome.unflushed else 0)
-        if outcome.losses:
-            flags |= LOSS if outcome.losses & ~red.TAIL else TAIL
-        change = HANDOVER if outcome.leader_moved else 0
-        if outcome.leader_failed:
-            change = FAILOVER
-        return flags, change, self._map_number(outcome.gap_map)
+    def _in_numbers(self, outcome: red.Outcome) -> tuple[int, int]:
+        """Its effects, of which a loss hides the tail, and a failover a handover; its gap map."""
+        effects = outcome.effects & ~_CAUSES
+        if effects & _LOSS:
+            effects &= ~_TAIL
+        if effects & _FAILOVER:
+            effects &= ~_HANDOVER
+        return effects, self._map_number(outcome.gap_map)
 
     def _map_number(self, gaps: tuple[int, ...]) -> int:
         """The number of a gap map; a gap that is not there counts as one that everybody has."""
-        padded = gaps + (red.INTO_BASE,) * (self._width - len(gaps))
+        padded = gaps + (GAP_CLOSED,) * (self._width - len(gaps))
         number = self._maps.setdefault(padded, len(self.gap_maps))
         if number == len(self.gap_maps):
             self.gap_maps.append(padded)

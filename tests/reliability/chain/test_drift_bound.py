@@ -12,6 +12,7 @@ from advisor.reliability.chain import ctmc, drift_bound, truncation_error
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.measures import records_lost, replica_set, solved_chain
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import PENDING_COPIES
 from advisor.reliability.solver import generator, regenerative
 from advisor.reliability.statespace import state_graph
@@ -102,8 +103,7 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
     target = structure.target[from_kept]
     beyond = target >= kept
     left, place = np.unique(target[beyond], return_inverse=True)
-    flags = structure.flags[from_kept].copy()
-    flags[:, ctmc.BEYOND] = beyond
+    effects = structure.effects[from_kept] | np.where(beyond, Effect.TRUNCATED, 0)
     every = np.concatenate([np.arange(kept), left])
     cuts = np.flatnonzero(structure.cuts.state < kept)
     state, rate, end = (column[cuts] for column in structure.cuts[:3])
@@ -114,7 +114,7 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
         target=np.where(beyond, 0, target),
         rate=structure.rate[from_kept],
         weight=structure.weight[from_kept],
-        flags=flags,
+        effects=effects,
         gap_map=structure.gap_map[from_kept],
         writable=structure.writable[:kept],
         readable=structure.readable[:kept],
@@ -399,4 +399,6 @@ def test_bounds_ask_only_for_what_is_left_out():
     )
     gain = np.ones((structure.states, 5))
     rate = np.ones(len(structure.rate))
-    assert truncation_error.missing(structure, {}, rate, gain, 1.0, 1.0).tolist() == [0] * 5
+    assert (
+        truncation_error.truncation_error(structure, {}, rate, gain, 1.0, 1.0).tolist() == [0] * 5
+    )

@@ -15,6 +15,7 @@ from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import replica_set
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
     EMPTY_ELECTABLE,
     OFFLINE,
@@ -50,8 +51,8 @@ def worth(structure, found):
     size = (structure.states, structure.states)
     flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
     # A tail holds a record at least: that is the dearest it can be.
-    losses = structure.flags[:, ctmc.LOSS] + 2.0 * structure.flags[:, ctmc.TAIL]
-    gains = [losses, structure.flags[:, ctmc.TOTAL], moves]
+    losses = structure.did(Effect.LOSS) + 2.0 * structure.did(Effect.TAIL)
+    gains = [losses, structure.did(Effect.TOTAL), moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
     return (
         RegenerativeCycles(flow)

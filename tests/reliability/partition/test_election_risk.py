@@ -8,6 +8,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import replica_set
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
     EMPTY_ELECTABLE,
     OFFLINE,
@@ -128,15 +129,15 @@ def test_losses_come_in_the_ways_that_the_bound_counts(
 def _loses_as_clean_elections_do(setup, state, event, slots, following, outcome):
     before, after = election_risk(state), election_risk(following)
     all_of_them = setup.acks == "all"
-    if outcome.losses & red.MEDIA:
+    if outcome.losses & Effect.MEDIA_LOSS:
         assert event == red.DESTROY
-    if outcome.losses & red.PAGE_CACHE:
+    if outcome.losses & Effect.PAGE_CACHE_LOSS:
         assert event == red.POWER
         assert len(slots) >= setup.policy.min_isr or not all_of_them
-    if outcome.losses & red.TAIL:
+    if outcome.losses & Effect.TAIL:
         assert not all_of_them
-    elected = bool(outcome.losses & red.ELECTION)
-    if (elected and all_of_them) or (outcome.total and event != red.DESTROY):
+    elected = bool(outcome.losses & Effect.ELECTION_LOSS)
+    if (elected and all_of_them) or (outcome.effects & Effect.TOTAL and event != red.DESTROY):
         assert before == OFFLINE_EMPTY_ELECTABLE != after
         assert event in (red.BACK, red.REPLACED)
     if after in (EMPTY_ELECTABLE, OFFLINE_EMPTY_ELECTABLE) and before not in (

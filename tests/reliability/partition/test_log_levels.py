@@ -2,7 +2,13 @@
 
 import pytest
 
-from advisor.reliability.partition.log_levels import EMPTY, INTO_BASE, LOST, gaps_between, ranked
+from advisor.reliability.partition.log_levels import (
+    EMPTY,
+    GAP_CLOSED,
+    GAP_LOST,
+    gaps_between,
+    ranked,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,11 +24,11 @@ def test_gaps_lie_between_levels(levels, gaps):
     ("holds", "before", "pushed", "levels", "gap_map"),
     [
         # The only replica that held the newest gap is gone: it is lost, the older one is the first.
-        ((EMPTY, 1, 2), (0, 1, 2), None, (EMPTY, 0, 1), (LOST, 0)),
+        ((EMPTY, 1, 2), (0, 1, 2), None, (EMPTY, 0, 1), (GAP_LOST, 0)),
         # The second has caught up with the first, so that everyone holds what was missing.
-        ((0, 0), (0, 1), None, (0, 0), (INTO_BASE,)),
+        ((0, 0), (0, 1), None, (0, 0), (GAP_CLOSED,)),
         # Nothing is left.
-        ((EMPTY, EMPTY), (0, 1), None, (EMPTY, EMPTY), (LOST,)),
+        ((EMPTY, EMPTY), (0, 1), None, (EMPTY, EMPTY), (GAP_LOST,)),
         # New records reach the first alone: a new gap opens before the old one.
         ((0, 0, 1), (0, 0, 1), frozenset({0}), (0, 1, 2), (1,)),
         # New records reach the one that was ahead already: its gap grows.

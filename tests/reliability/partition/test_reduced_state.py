@@ -11,23 +11,20 @@ from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.reduced_state import (
     BACK,
     CAUGHT_UP,
     COPIED,
     CRASH,
     DESTROY,
-    ELECTION,
     EMPTY,
     ISOLATE,
     LAG,
-    LOST,
-    MEDIA,
-    PAGE_CACHE,
     POWER,
     REPLACED,
     STOP,
-    TAIL,
     apply,
     healthy,
 )
@@ -67,7 +64,7 @@ def run(of: ChainConstants, *events: tuple[int, int], replicas: int = 3):
 def test_last_replica_standing_before_elr():
     """KIP-966's story, 3.9, min ISR 1: two crash, the last writes alone and loses its disk."""
     state, losses = run(setup("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (DESTROY, 0))
-    assert losses & MEDIA
+    assert losses & Effect.MEDIA_LOSS
     assert state.registration.isr == (0,)
     assert state.registration.leader == NO_LEADER
 
@@ -77,7 +74,7 @@ def test_an_empty_broker_that_returns_leads_and_empties_the_rest():
     state, losses = run(
         setup("3.9", min_isr=2), (ISOLATE, 1), (ISOLATE, 2), (DESTROY, 0), (REPLACED, 0)
     )
-    assert losses & ELECTION
+    assert losses & Effect.ELECTION_LOSS
     assert state.registration.leader == 0
     assert not state.has_data or state.level[0] == 0
 
@@ -109,20 +106,20 @@ def test_losing_power_below_min_isr_loses_nothing():
 def test_losing_power_alone_loses_the_page_cache():
     """With min ISR 1 the last replica writes alone; without power its newest records are gone."""
     _, losses = run(setup("3.9", min_isr=1), (CRASH, 1), (CRASH, 2), (POWER, 0))
-    assert losses & PAGE_CACHE
+    assert losses & Effect.PAGE_CACHE_LOSS
 
 
 def test_all_dark_at_once_loses_the_page_cache():
     """The whole ISR without power: what no disk holds is lost, whatever min ISR."""
     _, outcome = apply(healthy(3), POWER, (0, 1, 2), setup(min_isr=3))
-    assert outcome.losses == PAGE_CACHE
+    assert outcome.losses == Effect.LOSS | Effect.PAGE_CACHE_LOSS
 
 
 def test_unclean_election_loses_what_the_new_leader_lacks():
     """1.0 with unclean election: the crashed one returns first and its history counts."""
     of = setup("2.0", min_isr=1, unclean=True)
     state, losses = run(of, (CRASH, 1), (CRASH, 2), (CRASH, 0), (BACK, 1))
-    assert losses & ELECTION
+    assert losses & Effect.ELECTION_LOSS
     assert state.registration.leader == 1
     assert state.registration.isr == (1,)
 
@@ -138,7 +135,7 @@ def test_acks_1_flags_the_tail_only_when_another_takes_over():
     """A leader that nobody can replace comes back with its tail."""
     alone = setup("3.9", min_isr=1, acks=1, replicas=1)
     assert run(alone, (CRASH, 0), (BACK, 0), replicas=1)[1] == 0
-    assert run(setup("3.9", min_isr=1, acks=1), (CRASH, 0))[1] == TAIL
+    assert run(setup("3.9", min_isr=1, acks=1), (CRASH, 0))[1] == Effect.TAIL
     assert run(setup("3.9", min_isr=1), (CRASH, 0))[1] == 0
 
 
@@ -157,7 +154,7 @@ def test_gaps_are_followed():
     state, _ = run(of, (CRASH, 1), (CRASH, 2))
     assert state.level == (0, 2, 1)
     after, outcome = apply(state, DESTROY, (0,), of)
-    assert outcome.gap_map == (LOST, 0)
+    assert outcome.gap_map == (GAP_LOST, 0)
     assert after.level == (EMPTY, 1, 0)
 
 
@@ -218,8 +215,8 @@ def test_no_trace_breaks_the_partition(of, trace):
         assert not set(registration.isr) & set(registration.elr)
         assert (registration.isr or registration.elr) or of.policy.rules.eligible_leader_replicas
         assert all(gap < state.gaps for gap in outcome.gap_map)
-        if outcome.total:
-            assert outcome.losses & (MEDIA | ELECTION)
+        if outcome.effects & Effect.TOTAL:
+            assert outcome.losses & (Effect.MEDIA_LOSS | Effect.ELECTION_LOSS)
 
 
 @given(of=setups, trace=traces)

@@ -11,10 +11,11 @@ from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.versions import rules_for
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.reduced_state import apply, healthy
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.statespace.flush_window import flush_window_loss
-from advisor.reliability.statespace.successors import LOSS, UNFLUSHED, Events, PartitionTransitions
+from advisor.reliability.statespace.successors import Events, PartitionTransitions
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1, records_per_second=10.0)
@@ -39,8 +40,8 @@ def test_the_last_who_has_it_in_his_page_cache_loses_it(first):
     """The other one lost it with his power or disk; later it would have been on disk."""
     late = lived(setup(), (first, 0), (red.POWER, 1))
     early = lived(setup(), (first, 0), (red.EARLY_POWER, 1))
-    assert not late[1] & red.PAGE_CACHE
-    assert early[1] & red.PAGE_CACHE
+    assert not late[1] & Effect.PAGE_CACHE_LOSS
+    assert early[1] & Effect.PAGE_CACHE_LOSS
     assert late[0] == early[0]
 
 
@@ -64,7 +65,7 @@ def test_the_end_of_the_log_is_lost_when_who_lacks_it_leads(elr, fall, lost):
     these = setup("4.2" if elr else "3.9", elr=elr)
     state, losses, outcome = lived(these, (fall, 0), (red.EARLY_POWER, 1))
     assert losses == 0
-    assert outcome.unflushed
+    assert outcome.effects & Effect.UNFLUSHED
     assert state.level == (0, 1)
     for first in (0, 1):
         after, losses = state, 0
@@ -86,8 +87,8 @@ def test_what_was_spared_and_then_destroyed_begins_no_gap():
             ((red.EARLY_POWER, (1,)), (red.DESTROY, (0,))),
         )
     )
-    assert spared[1] == UNFLUSHED
-    assert destroyed[1] == LOSS
+    assert spared[1] == Effect.UNFLUSHED
+    assert destroyed[1] == Effect.LOSS
 
 
 @pytest.mark.parametrize("out", [0.0, 1e-7, 0.3, 40.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.statespace.recovery_order import LOST, NO_LOSS, Outages
+from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, Outages
 
 NAMES = ("repair broker.crash", "repair broker.power", "repair broker.lag")
 PLACE = {name: number for number, name in enumerate(NAMES)}
@@ -20,7 +20,7 @@ def last_of_three(left):
         if spell == 0 or (spell == 2 and 1 in rest):
             yield NAMES[spell], NO_LOSS
         elif rest == (0,):
-            yield NAMES[spell], LOST
+            yield NAMES[spell], CERTAIN_LOSS
         else:
             yield NAMES[spell], (rest,)
 
@@ -50,20 +50,25 @@ def test_what_the_order_does_not_change_needs_no_rates():
     """Whoever is back first: nothing is lost, or everything, and no outage is kept."""
     outages = Outages()
     assert outages.end("spared", lambda _: [(NAMES[0], NO_LOSS), (NAMES[1], NO_LOSS)]) == NO_LOSS
-    assert outages.end("lost", lambda _: [(NAMES[0], LOST), (NAMES[1], LOST)]) == LOST
+    assert (
+        outages.end("lost", lambda _: [(NAMES[0], CERTAIN_LOSS), (NAMES[1], CERTAIN_LOSS)])
+        == CERTAIN_LOSS
+    )
     assert outages.end("for ever", lambda _: []) == NO_LOSS
-    assert outages.names([LOST, NO_LOSS]) == []
-    assert chance_of(outages, [LOST, NO_LOSS, LOST]) == [1.0, 0.0, 1.0]
+    assert outages.names([CERTAIN_LOSS, NO_LOSS]) == []
+    assert chance_of(outages, [CERTAIN_LOSS, NO_LOSS, CERTAIN_LOSS]) == [1.0, 0.0, 1.0]
 
 
 def test_only_outages_that_are_asked_for_are_taken_along():
     """Each under a number of its own there, whatever was met before it."""
     outages = Outages()
     ends = [
-        outages.end((first, second), lambda key: [(NAMES[key[0]], LOST), (NAMES[key[1]], NO_LOSS)])
+        outages.end(
+            (first, second), lambda key: [(NAMES[key[0]], CERTAIN_LOSS), (NAMES[key[1]], NO_LOSS)]
+        )
         for first, second in ((0, 1), (1, 2), (2, 0))
     ]
-    odds, renamed = outages.odds([ends[2], LOST, ends[1], ends[2]], PLACE)
+    odds, renamed = outages.odds([ends[2], CERTAIN_LOSS, ends[1], ends[2]], PLACE)
     assert odds.outages == 2
     fast, slow, mid = RATES[1], RATES[0], RATES[2]
     expected = [mid / (mid + slow), 1.0, fast / (fast + mid), mid / (mid + slow)]

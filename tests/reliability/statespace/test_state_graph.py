@@ -10,6 +10,8 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import replica_set
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton, automaton
 from advisor.reliability.statespace import state_graph
 from advisor.reliability.statespace.lumping import Symmetry
@@ -36,28 +38,28 @@ def followed(table: Automaton, partition: int, events: fault_processes.Events):
     """The next partition, what happened as bits, and the gap map, by the automaton alone."""
     now, losses, total, failed, moved = partition, 0, False, False, False
     gaps = list(range(table.states[partition].gaps))
-    begun = red.INTO_BASE
+    begun = GAP_CLOSED
     for event, slots in events:
         if slots:
             now, outcome = table.step(now, event, slots)
             losses |= outcome.losses
-            total |= outcome.total
-            failed |= outcome.leader_failed
-            moved |= outcome.leader_moved
+            total |= bool(outcome.effects & Effect.TOTAL)
+            failed |= bool(outcome.effects & Effect.FAILOVER)
+            moved |= bool(outcome.effects & Effect.HANDOVER)
             gaps = [outcome.gap_map[gap] if gap >= 0 else gap for gap in gaps]
             begun = outcome.gap_map[begun] if begun >= 0 else begun
-            begun = 0 if outcome.unflushed else begun
+            begun = 0 if outcome.effects & Effect.UNFLUSHED else begun
     leads = table.readable(partition) and table.readable(now)
-    certain = bool(losses & ~red.TAIL)
+    certain = bool(losses & ~Effect.TAIL)
     flags = (
-        state_graph.LOSS * certain
-        + state_graph.TAIL * (not certain and losses != 0)
-        + state_graph.TOTAL * total
-        + state_graph.FAILOVER * (failed and leads)
-        + state_graph.HANDOVER * (moved and not failed and leads)
-        + state_graph.UNFLUSHED * (begun == 0)
+        Effect.LOSS * certain
+        + Effect.TAIL * (not certain and losses != 0)
+        + Effect.TOTAL * total
+        + Effect.FAILOVER * (failed and leads)
+        + Effect.HANDOVER * (moved and not failed and leads)
+        + Effect.UNFLUSHED * (begun == 0)
     )
-    rest = [red.INTO_BASE] * (max(table.replicas - 1, 1) - len(gaps))
+    rest = [GAP_CLOSED] * (max(table.replicas - 1, 1) - len(gaps))
     return now, flags, (*gaps, *rest)
 
 
@@ -72,7 +74,7 @@ def one_by_one(table: Automaton, setting: fault_processes.Setting, machines, par
     for name, own, events in moves:
         now, flags, gaps = followed(table, partition, events)
         stays = (own, now) == (machines.own, partition)
-        if not stays or flags & (state_graph.LOSS | state_graph.TAIL | state_graph.TOTAL):
+        if not stays or flags & (Effect.LOSS | Effect.TAIL | Effect.TOTAL):
             found[name, own, now, flags, gaps] += 1
     return found
 
