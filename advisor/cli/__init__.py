@@ -1,1 +1,6 @@
-"""To be described."""
+"""The command line `advisor`: parses options, calls the public functions, prints the results.
+
+`commands.py` has evaluate, simulate, recommend, audit, report and cards; `play.py` has play and
+explore; `text.py` formats results; `files.py` writes output files safely. Errors and exit codes
+are handled in `advisor/__main__.py`.
+"""

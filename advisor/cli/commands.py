@@ -1,4 +1,4 @@
-"""The commands of the command line; what they print is in `advisor.cli.text`."""
+"""The commands evaluate, simulate, recommend, audit, report and cards."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from advisor.reliability.workload import Workload
 
 F = TypeVar("F", bound=Callable[..., Any])
-SHORT_OF_GOALS = 1
-LONGEST_TIMEOUT_S = 86_400
+EXIT_GOALS_MISSED = 1
+MAX_TIMEOUT_S = 86_400
 _STDIN = "/dev/stdin"
 
 _CLUSTER = (
@@ -61,12 +61,12 @@ _JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
 
 
 def _options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
-    def decorated(function: F) -> F:
+    def decorate(function: F) -> F:
         for option in reversed([option for group in groups for option in group]):
             function = option(function)
         return function
 
-    return decorated
+    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -86,15 +86,15 @@ advisor.add_command(play.explore)
 
 @advisor.command()
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
-def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
+def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     """Say exactly what one configuration loses and refuses."""
-    from advisor.reliability.evaluate import evaluate as compute
+    from advisor.reliability.evaluate import evaluate as run_evaluate
 
-    described, model = _cluster_and_model(cluster, given)
-    config = _config(described, given)
-    _say_what_is_missing(described)
-    load, notes = _load_and_notes(given, described)
-    result = compute(described, config, model, load)
+    described, model = _cluster_and_model(cluster, options)
+    config = _config(described, options)
+    _print_notes_of_live_cluster(described)
+    load, notes = _load_and_notes(options, described)
+    result = run_evaluate(described, config, model, load)
     if as_json:
         _print_json({**result.to_dict(), "dependents": result.dependents().to_dict()})
     else:
@@ -107,21 +107,23 @@ def evaluate(cluster: str, as_json: bool, **given: Any) -> None:
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
 def simulate(
-    cluster: str, as_json: bool, years: float, seed: int, engine: str, **given: Any
+    cluster: str, as_json: bool, years: float, seed: int, engine: str, **options: Any
 ) -> None:
     """Sample failures and replay them through the same rules."""
-    from advisor.pipeline.simulate import simulate as sample
+    from advisor.pipeline.simulate import simulate as run_simulate
 
-    described, model = _cluster_and_model(cluster, given)
-    config = _config(described, given)
-    _say_what_is_missing(described)
-    load, notes = _load_and_notes(given, described)
-    result = sample(described, config, model, load, years, seed, engine, progress=_tell)
+    described, model = _cluster_and_model(cluster, options)
+    config = _config(described, options)
+    _print_notes_of_live_cluster(described)
+    load, notes = _load_and_notes(options, described)
+    result = run_simulate(
+        described, config, model, load, years, seed, engine, progress=_print_progress
+    )
     if as_json:
         _print_json(result.to_dict())
     else:
-        told = [*(f"{text}." for text in result.assumptions), *notes]
-        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in told)]))
+        assumed = [*(f"{text}." for text in result.assumptions), *notes]
+        click.echo("\n".join([repr(result), *(f"Assumed: {note}" for note in assumed)]))
 
 
 @advisor.command(short_help="Find the cheapest settings that meet the goals.")
@@ -129,52 +131,54 @@ def simulate(
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
 def recommend(
-    cluster: str, as_json: bool, topics: tuple[str, ...], folder: str | None, **given: Any
+    cluster: str, as_json: bool, topics: tuple[str, ...], folder: str | None, **options: Any
 ) -> None:
     """Find the cheapest settings that meet the goals, and the commands that get there.
 
     What to compare with, unless the description says what runs today: --rf, --min-isr, --acks and
     the producer's options.
     """
-    from advisor.advice import recommend as find
+    from advisor.advice import recommend as run_recommend
 
-    described, model = _cluster_and_model(cluster, given)
-    answer = find(
+    described, model = _cluster_and_model(cluster, options)
+    recommendation = run_recommend(
         described,
         model,
-        _workload(given, described),
-        _goals(given),
-        current=_config(described, given) if _settings(given) else None,
-        kafka_version=given["kafka_version"],
+        _workload(options, described),
+        _goals(options),
+        current=_config(described, options) if _settings(options) else None,
+        kafka_version=options["kafka_version"],
         topics=topics or None,
     )
     if folder is not None:
-        files.write_new(Path(folder), answer.files())
-    _print_json(answer.to_dict()) if as_json else click.echo(text.recommendation(answer))
+        files.write_new_files(Path(folder), recommendation.files())
+    _print_json(recommendation.to_dict()) if as_json else click.echo(
+        text.recommendation(recommendation)
+    )
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
 @_options(_CLUSTER, _PRODUCER, _LOAD, _GOALS, _JSON)
-def audit(cluster: str, as_json: bool, **given: Any) -> int:
+def audit(cluster: str, as_json: bool, **options: Any) -> int:
     """Judge every topic as it is, worst first; exit code 1 when one falls short.
 
     The load is that of each topic; how many partitions it has, its description says.
     """
-    from advisor.advice import audit as judge
+    from advisor.advice import audit as run_audit
 
-    described, model = _cluster_and_model(cluster, given)
+    described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(f"{cluster}: there are no topics to audit; add some, or ask recommend.")
-    found = judge(
+    audited = run_audit(
         described,
         model,
-        _workload(given),
-        _goals(given),
-        kafka_version=given["kafka_version"],
-        producer=_settings(given),
+        _workload(options),
+        _goals(options),
+        kafka_version=options["kafka_version"],
+        producer=_settings(options),
     )
-    _print_json(found.to_dict()) if as_json else click.echo(text.audit(found))
-    return 0 if found.ok else SHORT_OF_GOALS
+    _print_json(audited.to_dict()) if as_json else click.echo(text.audit(audited))
+    return 0 if audited.ok else EXIT_GOALS_MISSED
 
 
 @advisor.command(short_help="Recommend and audit in one HTML file.")
@@ -182,25 +186,25 @@ def audit(cluster: str, as_json: bool, **given: Any) -> int:
 @click.option("--output", required=True, help="The HTML file to write.")
 @click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
 @click.option("--engine", default="spark", show_default=True, help="What samples: spark or local.")
-def report(cluster: str, output: str, sampled_years: float, engine: str, **given: Any) -> None:
+def report(cluster: str, output: str, sampled_years: float, engine: str, **options: Any) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
 
     --rf, --min-isr, --acks and the producer's options say what to compare with.
     """
-    from advisor.advice import audit as judge
-    from advisor.advice import recommend as find
+    from advisor.advice import audit as run_audit
+    from advisor.advice import recommend as run_recommend
 
-    path = files.checked_output(Path(output))
-    described, model = _cluster_and_model(cluster, given)
-    goals, load, version = _goals(given), _workload(given, described), given["kafka_version"]
-    current = _config(described, given) if _settings(given) else None
-    answer = find(described, model, load, goals, current, version)
-    found = judge(described, model, load, goals, version) if described.topics else None
-    check = _sampled(answer, sampled_years, engine) if sampled_years else None
-    _write_report(answer, path, found, check)
-    click.echo(f"{answer.verdict}\n{answer.tolerances}")
-    if found is not None:
-        click.echo(found.verdict)
+    path = files.check_output_path(Path(output))
+    described, model = _cluster_and_model(cluster, options)
+    goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
+    current = _config(described, options) if _settings(options) else None
+    recommendation = run_recommend(described, model, load, goals, current, version)
+    audited = run_audit(described, model, load, goals, version) if described.topics else None
+    check = _sample_recommended(recommendation, sampled_years, engine) if sampled_years else None
+    _write_report(recommendation, path, audited, check)
+    click.echo(f"{recommendation.verdict}\n{recommendation.tolerances}")
+    if audited is not None:
+        click.echo(audited.verdict)
     click.echo(f"Report: {path}")
 
 
@@ -215,28 +219,33 @@ def cards(name: str | None) -> None:
         click.echo(repr(load_model(name)))
         return
     width = max(map(len, model_names()))
-    for known in model_names():
-        click.echo(f"{known:<{width}}  {load_model(known).title}")
+    for card in model_names():
+        click.echo(f"{card:<{width}}  {load_model(card).title}")
 
 
-def _sampled(answer: Any, years: float, engine: str) -> Any:
-    """Sample the recommended setting, to stand beside what was computed."""
-    from advisor.pipeline.simulate import simulate as sample
+def _sample_recommended(recommendation: Any, years: float, engine: str) -> Any:
+    """Sample the recommended configuration, for comparison with the exact result."""
+    from advisor.pipeline.simulate import simulate as run_simulate
 
-    return sample(
-        *(answer.cluster, answer.best.config, answer.model, answer.load),
+    return run_simulate(
+        *(
+            recommendation.cluster,
+            recommendation.best.config,
+            recommendation.model,
+            recommendation.load,
+        ),
         years=years,
         engine=engine,
-        progress=_tell,
+        progress=_print_progress,
     )
 
 
-def _tell(sentence: str) -> None:
-    """Say on stderr what is going on."""
+def _print_progress(sentence: str) -> None:
+    """Print a progress message on stderr."""
     click.echo(sentence, err=True)
 
 
-def _write_report(answer: Any, path: Path, found: Any, check: Any) -> None:
+def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> None:
     from advisor.errors import MissingExtraError
 
     try:
@@ -246,35 +255,35 @@ def _write_report(answer: Any, path: Path, found: Any, check: Any) -> None:
             raise
         raise MissingExtraError("The HTML report", "notebook") from None
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_report(answer, path, audit=found, sampled=check)
+    write_report(recommendation, path, audit=audited, sampled=check)
 
 
-def _cluster_and_model(cluster: str, given: dict[str, Any]) -> tuple[Cluster, FailureModel]:
+def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, FailureModel]:
     from advisor.cluster import load_cluster
     from advisor.reliability.failures.failure_model import load_model
 
-    timeout = given["timeout"]
-    if timeout is not None and not 0.001 <= timeout <= LONGEST_TIMEOUT_S:
-        raise InputError(f"--timeout {timeout:g}: give seconds, at most {LONGEST_TIMEOUT_S}.")
+    timeout = options["timeout"]
+    if timeout is not None and not 0.001 <= timeout <= MAX_TIMEOUT_S:
+        raise InputError(f"--timeout {timeout:g}: give seconds, at most {MAX_TIMEOUT_S}.")
     described = load_cluster(
         _STDIN if cluster == "-" else cluster,
-        racks=given["racks"],
-        kafka_version=given["kafka_version"],
-        client_properties=given["command_config"],
+        racks=options["racks"],
+        kafka_version=options["kafka_version"],
+        client_properties=options["command_config"],
         timeout_ms=None if timeout is None else round(timeout * 1000),
     )
-    return described, load_model(given["model"])
+    return described, load_model(options["model"])
 
 
-def _say_what_is_missing(described: Cluster) -> None:
-    """Say what a running cluster did not tell, where the answer has no place for it."""
+def _print_notes_of_live_cluster(described: Cluster) -> None:
+    """Print on stderr what could not be read from a running cluster."""
     if described.observed is not None:
         for note in described.notes:
             click.echo(note, err=True)
 
 
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of Kafka that were given, by their names in `Config`."""
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the Kafka settings given as options, by their names in `Config`."""
     names = {
         "rf": "replication_factor",
         "min_isr": "min_insync_replicas",
@@ -283,17 +292,19 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         "retries": "retries",
         "delivery_timeout_ms": "delivery_timeout_ms",
     }
-    return {name: given[option] for option, name in names.items() if given.get(option) is not None}
+    return {
+        name: options[option] for option, name in names.items() if options.get(option) is not None
+    }
 
 
-def _config(described: Cluster, given: dict[str, Any]) -> Config:
-    """Return what was asked for; what was not, as most described partitions have it."""
+def _config(described: Cluster, options: dict[str, Any]) -> Config:
+    """Return the configuration from the options, completed by the most common one described."""
     from advisor.advice.kafka_version import controller_of, version_of
     from advisor.advice.recommendations.search import usual_config
     from advisor.protocol.rules.config import Config
 
-    version, _ = version_of(described, given["kafka_version"])
-    settings = {**controller_of(described, version), **_settings(given)}
+    version, _ = version_of(described, options["kafka_version"])
+    settings = {**controller_of(described, version), **_settings(options)}
     usual = usual_config(described.topics, version)
     if usual is not None:
         return usual.changed(**settings)
@@ -302,50 +313,50 @@ def _config(described: Cluster, given: dict[str, Any]) -> Config:
     return Config(kafka_version=version, **settings)
 
 
-def _workload(given: dict[str, Any], described: Cluster | None = None) -> Workload | None:
-    """Return the load that was given, over the described partitions; None if nothing was."""
+def _workload(options: dict[str, Any], described: Cluster | None = None) -> Workload | None:
+    """Return the workload from the options and the described partitions; None without options."""
     from advisor.reliability.workload import Workload
 
     names = ("partitions", "records_per_second", "record_bytes", "retention_hours")
-    stated = {name: given[name] for name in names if given[name] is not None}
-    ours = [] if described is None else [t for t in described.topics if not t.internal]
-    if stated and ours:
-        stated.setdefault("partitions", sum(len(topic.partitions) for topic in ours))
+    stated = {name: options[name] for name in names if options[name] is not None}
+    topics = [] if described is None else [t for t in described.topics if not t.internal]
+    if stated and topics:
+        stated.setdefault("partitions", sum(len(topic.partitions) for topic in topics))
     return Workload(**stated) if stated else None
 
 
-def _load_and_notes(given: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
-    """Return the load over the described partitions, and what was assumed of it and of Kafka."""
+def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
+    """Return the workload, and notes on what was assumed about it and the Kafka version."""
     from advisor.advice.kafka_version import version_of
     from advisor.advice.recommendations.search import assumed_load
 
-    _, note = version_of(described, given["kafka_version"])
-    load, assumed = _workload(given, described), ""
+    _, note = version_of(described, options["kafka_version"])
+    load, assumed = _workload(options, described), ""
     if load is None:
         load, assumed = assumed_load(described.topics)
-    # What a running cluster did not tell has been said on stderr already.
-    seen = described.notes if described.observed is None else ()
-    return load, [text for text in (note, assumed, *seen) if text]
+    # Notes of a running cluster are already on stderr.
+    cluster_notes = described.notes if described.observed is None else ()
+    return load, [text for text in (note, assumed, *cluster_notes) if text]
 
 
-def _goals(given: dict[str, Any]) -> Goals:
+def _goals(options: dict[str, Any]) -> Goals:
     from advisor.advice import Goals
     from advisor.advice.goals import MEASURES
 
-    stated = {name: given[name] for name in (*MEASURES, "survive") if given[name] is not None}
+    stated = {name: options[name] for name in (*MEASURES, "survive") if options[name] is not None}
     return Goals(**stated)
 
 
 def _print_json(data: object) -> None:
-    click.echo(json.dumps(_finite(data), indent=2, allow_nan=False, ensure_ascii=False))
+    click.echo(json.dumps(_without_infinities(data), indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def _finite(data: Any) -> Any:
-    """Return the data with null for what JSON has no number for: an infinite time is none."""
+def _without_infinities(data: Any) -> Any:
+    """Replace infinities and NaN, which JSON cannot represent, by null."""
     if isinstance(data, dict):
-        return {str(key): _finite(value) for key, value in data.items()}
+        return {str(key): _without_infinities(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
+        return [_without_infinities(value) for value in data]
     if isinstance(data, float) and not math.isfinite(data):
         return None
     return data

@@ -1,4 +1,4 @@
-"""Where the command line may write: never over what is not its own."""
+"""Write output files without overwriting unrelated ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from advisor.errors import InputError
 _HTML = (b"<!doctype html", b"<html")
 
 
-def checked_output(path: Path) -> Path:
-    """Return the path of a report if it can be written there, before any work is done.
+def check_output_path(path: Path) -> Path:
+    """Check that a report can be written to a path, and return the path.
 
     Raises
     ------
     InputError
-        It is a directory, a file that is no HTML, or in a place that is none or is read-only.
+        If it is a directory, a file that is not HTML, or its parent is not a writable directory.
     """
     if path.is_dir():
         raise InputError(f"{path} is a directory; --output names the HTML file to write.")
@@ -35,22 +35,22 @@ def checked_output(path: Path) -> Path:
     return path
 
 
-def write_new(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder, all or none, and none over another.
+def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files to a folder, all or none, without overwriting.
 
     Raises
     ------
     InputError
-        One of them is there already, or the folder is none.
+        If one of them exists, or the folder is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; --files names a folder.")
-    taken = sorted(name for name in files if (folder / name).exists())
-    if taken:
-        raise InputError(f"{folder / taken[0]} is there already and is not overwritten.")
+    existing = sorted(name for name in files if (folder / name).exists())
+    if existing:
+        raise InputError(f"{folder / existing[0]} is there already and is not overwritten.")
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".advisor-") as aside:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".advisor-") as staging:
         for name, content in files.items():
-            (Path(aside) / name).write_text(content, encoding="utf-8")
+            (Path(staging) / name).write_text(content, encoding="utf-8")
         for name in files:
-            (Path(aside) / name).rename(folder / name)
+            (Path(staging) / name).rename(folder / name)

@@ -1,4 +1,4 @@
-"""The commands that play with replication itself: `advisor play` and `advisor explore`."""
+"""The commands play (run a scenario) and explore (search for a shortest loss)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import click
 from advisor.errors import InputError
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 
-DIFFERS = 1
-# Enough for two faults of any kind on three replicas; about two minutes and two gigabytes.
-MOST_STATES = 1_500_000
-_SAID_EVERY_S = 5.0
+EXIT_DIFFERENCES = 1
+# Enough for two faults of any kind on three replicas: about two minutes and 2 GB.
+DEFAULT_MAX_STATES = 1_500_000
+_REPORT_INTERVAL_S = 5.0
 
 
 @click.command(short_help="Run a scenario file and print its transcript.")
@@ -44,15 +44,15 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
     if rewrite:
         if engine != "model":
             raise InputError("--rewrite fills in what the model prints; leave --engine out")
-        with _named(scenario):
-            _replace(path, rewritten(path))
+        with _errors_with_file_name(scenario):
+            _replace_atomically(path, rewritten(path))
         return 0
-    with _named(scenario):
+    with _errors_with_file_name(scenario):
         played = run(path, engine, lambda line: click.echo(line, err=True))
     click.echo(played.transcript, nl=False)
     for line, expected, printed in played.differences:
         click.echo(f"{scenario}:{line}: expected {expected!r}, printed {printed!r}", err=True)
-    return 0 if played.ok else DIFFERS
+    return 0 if played.ok else EXIT_DIFFERENCES
 
 
 @click.command()
@@ -74,7 +74,7 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
 @click.option(
     "--max-states",
     type=int,
-    default=MOST_STATES,
+    default=DEFAULT_MAX_STATES,
     show_default=True,
     help="Give up once so many states were seen; a million take about 1.4 GB.",
 )
@@ -113,8 +113,8 @@ def explore(
 
 
 @contextmanager
-def _named(scenario: str) -> Iterator[None]:
-    """Put the file before an error that names a line of it."""
+def _errors_with_file_name(scenario: str) -> Iterator[None]:
+    """Prefix an error that names a line with the file name."""
     try:
         yield
     except InputError as error:
@@ -124,21 +124,21 @@ def _named(scenario: str) -> Iterator[None]:
 
 
 class _Progress:
-    """Tells on stderr how far a search is, every few seconds and never at once."""
+    """Prints the progress of a search on stderr, every few seconds."""
 
     def __init__(self) -> None:
-        self._next_s = time.monotonic() + _SAID_EVERY_S
+        self._next_s = time.monotonic() + _REPORT_INTERVAL_S
 
     def __call__(self, faults: int, states: int) -> None:
         now_s = time.monotonic()
         if now_s >= self._next_s:
-            self._next_s = now_s + _SAID_EVERY_S
-            many = f"{faults} fault{'' if faults == 1 else 's'}"
-            click.echo(f"{states:,} states seen, now with {many}; no loss so far.", err=True)
+            self._next_s = now_s + _REPORT_INTERVAL_S
+            count = f"{faults} fault{'' if faults == 1 else 's'}"
+            click.echo(f"{states:,} states seen, now with {count}; no loss so far.", err=True)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file, then put it in its place: it is whole at every moment."""
+def _replace_atomically(path: Path, text: str) -> None:
+    """Write a temporary file beside the target and rename it."""
     with tempfile.NamedTemporaryFile(
         "w", dir=path.parent, prefix=".advisor-", delete=False, encoding="utf-8", newline=""
     ) as file:

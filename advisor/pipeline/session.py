@@ -1,8 +1,7 @@
-"""One quiet Spark session per process.
+"""One Spark session per process, without console output.
 
-Starting a session takes seconds, so a process has one and keeps it. The JVM's own lines (host
-name, addresses, warnings) go to a file, never to a notebook or a terminal. Everything listens on
-127.0.0.1 only when Spark runs on this machine.
+A session takes seconds to start and is kept. The output of the JVM (host name, addresses,
+warnings) goes to a file. With a local master everything listens on 127.0.0.1 only.
 """
 
 import atexit
@@ -23,44 +22,42 @@ from advisor.pipeline.java import Java, find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Plain local[*] fails the job with the first task; a killed Python worker shall be started again.
+# With plain local[*] one failed task fails the job; retries cover a killed Python worker.
 LOCAL_MASTER = "local[*,4]"
 _LOOPBACK = "127.0.0.1"
-_STARTING = threading.Lock()
+_START_LOCK = threading.Lock()
 
 
 def spark_session(master: str = LOCAL_MASTER) -> "SparkSession":
     """Return this process's Spark session, starting it when there is none.
 
-    A session that is already running, whoever started it, is returned as it is: its settings stay
-    untouched, `master` is not looked at, and nothing here ever stops it.
+    An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
 
     Parameters
     ----------
     master
-        Spark's master URL. The default runs on all cores of this machine and tries a task four
-        times.
+        Spark's master URL. Default: all cores of this machine, four attempts per task.
 
     Returns
     -------
     pyspark.sql.SparkSession
-        Do not use it as a context manager: leaving the block would stop it for everybody.
+        Shared: do not use it as a context manager, which would stop it.
 
     Raises
     ------
     MissingExtraError
-        pyspark is not installed.
+        If pyspark is not installed.
     JavaNotFoundError
-        There is no Java 17 or newer.
+        If there is no Java 17 or newer.
     AdvisorError
-        Spark did not start; the message names its log.
+        If Spark does not start; the message names its log.
     """
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtraError("Sampling on Spark", "spark") from error
-    with _STARTING:
+    with _START_LOCK:
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
@@ -80,13 +77,13 @@ def _start(master: str) -> "SparkSession":
     log = directory / "spark.log"
     conf = SparkConf().setAll(sorted(session_settings(master, directory).items()))
     try:
-        with _environment(_launch_environment(master, java)):
+        with _changed_environment(_launch_environment(master, java)):
             gateway = None if SparkContext._gateway is not None else _launch(conf, log)
             context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError, OSError) as error:
         raise AdvisorError(
             f"Spark ({master}) did not start on Java {java.version} ({java.source}, {java.home}); "
-            f"its log is {log}{_complaint(log)}"
+            f"its log is {log}{_last_log_line(log)}"
         ) from error
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     context.setLogLevel("ERROR")
@@ -94,14 +91,14 @@ def _start(master: str) -> "SparkSession":
 
 
 def session_settings(master: str, directory: Path) -> dict[str, str]:
-    """List the Spark settings of a new session.
+    """Return the Spark settings of a new session.
 
     Parameters
     ----------
     master
         Spark's master URL.
     directory
-        Where Spark may put its scratch files; nothing appears in the working directory.
+        Directory for scratch files, so that none appear in the working directory.
 
     Returns
     -------
@@ -122,20 +119,20 @@ def session_settings(master: str, directory: Path) -> dict[str, str]:
             "spark.driver.host": _LOOPBACK,
             "spark.driver.bindAddress": _LOOPBACK,
             "spark.local.dir": str(directory),
-            # Two hundred, Spark's default, is mostly start-up time on one machine.
+            # Spark's default of 200 is mostly overhead on one machine.
             "spark.sql.shuffle.partitions": "8",
         }
-    checkout = _import_path()
-    if checkout is not None:
-        settings["spark.executorEnv.PYTHONPATH"] = checkout
+    import_path = _worker_import_path()
+    if import_path is not None:
+        settings["spark.executorEnv.PYTHONPATH"] = import_path
     return settings
 
 
-def _import_path() -> str | None:
-    """Say where Python workers find this package, unless it is installed and they know."""
+def _worker_import_path() -> str | None:
+    """Return the directory for PYTHONPATH of the workers; None if the package is installed."""
     parent = Path(__file__).resolve().parents[2]
     installed = [*site.getsitepackages(), site.getusersitepackages()]
-    # A site-packages directory on PYTHONPATH would come before the standard library.
+    # Never site-packages: on PYTHONPATH it would precede the standard library.
     return None if any(parent == Path(path).resolve() for path in installed) else str(parent)
 
 
@@ -148,17 +145,17 @@ def _launch_environment(master: str, java: Java) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if master.startswith("local"):
-        # Spares the look-up of the host's name, which fails on machines that cannot resolve it.
+        # Avoids a lookup of the host name, which fails where it cannot be resolved.
         environment["SPARK_LOCAL_IP"] = _LOOPBACK
     package = Path(pyspark.__file__).parent
     if (package / "jars").is_dir():
-        # A SPARK_HOME of another release would not fit the installed pyspark.
+        # A SPARK_HOME of another release does not match the installed pyspark.
         environment["SPARK_HOME"] = str(package)
     return environment
 
 
 def _launch(conf: object, log: Path) -> object:
-    """Start the JVM with both its outputs in a file that Python workers inherit."""
+    """Start the JVM with stdout and stderr, also of Python workers, in a file."""
     from pyspark.java_gateway import launch_gateway
 
     with log.open("wb") as output:
@@ -166,8 +163,8 @@ def _launch(conf: object, log: Path) -> object:
 
 
 @contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Change environment variables for a while, then put back what was there."""
+def _changed_environment(changes: Mapping[str, str]) -> Iterator[None]:
+    """Change environment variables temporarily."""
     before = {name: os.environ.get(name) for name in changes}
     os.environ.update(changes)
     try:
@@ -180,11 +177,11 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _complaint(log: Path) -> str:
-    """Return a log's last line that is no stack frame, as the end of a sentence; or nothing."""
+def _last_log_line(log: Path) -> str:
+    """Return the last log line that is not a stack frame, as the end of a sentence, or ""."""
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     except OSError:
         return ""
-    said = [line for line in lines if line and not line.startswith(("at ", "... "))]
-    return f", which ends: {said[-1]}" if said else ""
+    messages = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    return f", which ends: {messages[-1]}" if messages else ""

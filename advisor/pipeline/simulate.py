@@ -31,13 +31,13 @@ from advisor.reliability.workload import Workload
 
 Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], list[Row]]
 
-ENGINES: dict[str, Engine] = {"spark": sampling.on_spark, "local": sampling.here}
+ENGINES: dict[str, Engine] = {"spark": sampling.sample_on_spark, "local": sampling.sample_locally}
 
-MOST_SECONDS = 1_000_000
-"""Most of one core's time that a run may take: twelve days, or three hours of a hundred cores."""
+MAX_CORE_SECONDS = 1_000_000
+"""Limit of a run in core-seconds: twelve days of one core."""
 
-_WORTH_SAYING_S = 5.0
-_TIMES = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
+_ANNOUNCE_FROM_S = 5.0
+_DURATION_UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
 
 
 def simulate(
@@ -53,77 +53,99 @@ def simulate(
     checkpoint: str | Path | None = None,
     progress: Callable[[str], object] | None = None,
 ) -> Sampled:
-    """What a configuration loses and refuses on a cluster, sampled event by event.
+    """Estimate the reliability of a configuration by discrete-event simulation.
 
-    Lives through broker, rack and cluster failures of the whole cluster, with every replica set of
-    the topic at once, so that partitions that fail together are seen to fail together. Repairs
-    may have any gamma shape. A loss so rare that it does not happen in ``years`` is given as an
-    upper bound; `evaluate` tells how rare it is.
+    Simulates broker, rack and cluster failures with all replica sets of the topic at once, so
+    that correlated losses are included. Repair times may have any gamma shape. A loss too rare
+    to occur within ``years`` gets an upper bound; `evaluate` computes it exactly.
 
     Parameters
     ----------
     cluster : Cluster
-        Brokers and their racks. A broker whose rack is unknown counts as a rack of its own.
+        Brokers and their racks. A broker without a known rack counts as a rack of its own.
     config : Config
+        Topic, producer and broker settings.
     model : FailureModel
-        Its values are taken as exact.
+        Failure and repair rates; their uncertainty is ignored.
     load : Workload, optional
-    years : float
-        A whole number of years to simulate; at most what takes one core twelve days.
-    seed : int
-        0 to 2**64 - 1. The same seed and inputs give the same bytes, whatever the engine.
-    engine : {"spark", "local"}
-        "local" runs the same blocks in this process, without Spark.
+        Traffic and partitions. Default: ``Workload()``.
+    years : float, default 1e6
+        Whole number of years to simulate, at most twelve days of one core.
+    seed : int, default 7
+        0 to 2**64 - 1. The same seed and inputs give identical results on every engine.
+    engine : {"spark", "local"}, default "spark"
+        Where to run: on Spark, or in this process.
     placement : sequence of tuple of int, optional
-        Replicas of each partition; by default as Kafka places a new topic.
-    checkpoint : path, optional
-        A directory that keeps finished blocks as Parquet. Called again with the same inputs, only
-        the missing blocks are computed.
+        Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
+    checkpoint : str or path, optional
+        Directory for finished blocks as Parquet. A repeated call with the same inputs runs only
+        the missing ones.
     progress : callable, optional
-        Is handed a sentence on how long it will take, if that is more than some seconds.
+        Called with a sentence about the expected run time if that exceeds a few seconds.
 
     Returns
     -------
     Sampled
+        Estimates of all measures with confidence intervals.
 
     Raises
     ------
     InputError
-        If an argument cannot be, or the checkpoint belongs to other inputs.
+        If an argument is out of range, or the checkpoint belongs to other inputs.
     MissingExtraError
-        If pyspark (or for a checkpoint, pyarrow) is not installed.
+        If pyspark (or pyarrow for a checkpoint) is not installed.
+
+    See Also
+    --------
+    evaluate : The same measures, computed exactly.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
+    >>> sampled = advisor.simulate(
+    ...     advisor.Cluster.uniform(brokers=3, racks=None),
+    ...     advisor.Config(replication_factor=1, min_insync_replicas=1),
+    ...     advisor.FailureModel.from_dict(card),
+    ...     years=1000,
+    ...     engine="local",
+    ... )
+    >>> sampled.years
+    1000
+    >>> 0.9 < sampled.loss_events_per_year.value < 1.1
+    True
     """
     if engine not in ENGINES:
         raise InputError(f"engine={engine!r}: there are {', '.join(map(repr, ENGINES))}")
     load = Workload() if load is None else load
-    where = None if placement is None else tuple(tuple(replicas) for replicas in placement)
-    if where:
-        load = replace(load, partitions=len(where))
-    plan = plan_for(cluster, config, model, load, where)
-    seconds = _seconds_of(plan, years)
+    assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
+    if assignment:
+        load = replace(load, partitions=len(assignment))
+    plan = plan_for(cluster, config, model, load, assignment)
+    seconds = _core_seconds(plan, years)
     blocks = cut_into_blocks(plan, years, seed)
-    if progress is not None and seconds > _WORTH_SAYING_S:
-        progress(f"Sampling {int(years):,} years takes about {_lasting(seconds)} of one core.")
-    kept = None if checkpoint is None else str(checkpoint)
+    if progress is not None and seconds > _ANNOUNCE_FROM_S:
+        progress(f"Sampling {int(years):,} years takes about {_duration(seconds)} of one core.")
+    directory = None if checkpoint is None else str(checkpoint)
     with progress_bar(sum(block.years for block in blocks), "years") as advance:
-        rows = ENGINES[engine](plan, blocks, kept, advance)
+        rows = ENGINES[engine](plan, blocks, directory, advance)
     return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
 
 
-def _seconds_of(plan: Plan, years: float) -> float:
-    """How long so many years take one core; what no core should be asked for is refused."""
+def _core_seconds(plan: Plan, years: float) -> float:
+    """Return the run time of these years on one core, in seconds; reject more than the limit."""
     if not isinstance(years, int | float) or not math.isfinite(years):
         return 0.0
-    a_second = years_per_block(plan) / SECONDS_PER_BLOCK
-    if years > MOST_SECONDS * a_second:
-        most = int(float(f"{MOST_SECONDS * a_second:.0e}"))
+    years_per_second = years_per_block(plan) / SECONDS_PER_BLOCK
+    if years > MAX_CORE_SECONDS * years_per_second:
+        most = int(float(f"{MAX_CORE_SECONDS * years_per_second:.0e}"))
         raise InputError(
             f"years={years!r} is more than can be sampled; give a whole number, of this cluster "
-            f"at most about {most:,}, which take one core {_lasting(MOST_SECONDS)}"
+            f"at most about {most:,}, which take one core {_duration(MAX_CORE_SECONDS)}"
         )
-    return years / a_second
+    return years / years_per_second
 
 
-def _lasting(seconds: float) -> str:
-    size, unit = next((size, unit) for size, unit in _TIMES if seconds >= 2 * size)
+def _duration(seconds: float) -> str:
+    size, unit = next((size, unit) for size, unit in _DURATION_UNITS if seconds >= 2 * size)
     return f"{significant(seconds / (size or 1.0))} {unit}"

