@@ -249,7 +249,7 @@ class Bench:
         return ticks * 1000 // os.sysconf("SC_CLK_TCK")
 
     def _expired_at(self, marks: dict[int, int]) -> int:
-        said = "Expiring session" if self.cluster.wish.mode == "zookeeper" else "Fencing broker 3"
+        said = "Expiring session" if self.cluster.spec.mode == "zookeeper" else "Fencing broker 3"
         return max(self._stamps((CONTROLLER,), marks, said))
 
     def _last_started(self, marks: dict[int, int]) -> int:

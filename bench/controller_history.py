@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from advisor.kafka_lab.formats.metadata_records import Changed, Created, Fence
+from advisor.kafka_lab.formats.metadata_records import BrokerFencing as Fence
+from advisor.kafka_lab.formats.metadata_records import PartitionChange as Changed
+from advisor.kafka_lab.formats.metadata_records import PartitionRecord as Created
 from advisor.kafka_lab.formats.record_batches import batches, segments
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
@@ -100,7 +102,7 @@ class History:
         self.registrations: dict[PartitionName, Registration] = {}
         self.serving: set[int] = set()
         data = cluster.data(CONTROLLER)
-        kraft = cluster.wish.mode == "kraft"
+        kraft = cluster.spec.mode == "kraft"
         self._source = _Metadata(data) if kraft else _Transactions(data / "version-2")
 
     def read(self) -> int:

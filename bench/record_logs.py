@@ -225,7 +225,7 @@ def _neutral(text: str, node: Path) -> str:
 
 def _counts(run: Recording) -> Iterator[str]:
     """Return the counts as TOML."""
-    wish, history = run.cluster.wish, run.history
+    wish, history = run.cluster.spec, run.history
     changes = [d for d in history.decisions if isinstance(d, PartitionChange)]
     brokers = [d for d in history.decisions if isinstance(d, BrokerChange)]
     controllers = [d for d in history.decisions if isinstance(d, ControllerChange)]

@@ -1,5 +1,7 @@
-"""Real brokers on this machine: started, broken and read as scenarios ask for it.
+"""Runs scenarios on real Kafka brokers on this machine; the only room that starts Kafka.
 
-The only room that starts processes of Kafka's. Its class path comes through Maven
-(``tests/kafka/pom.xml``), never with the package.
+In: a scenario. Out: the lines it prints. `engines.play` is the public function; `player.py` runs
+a scenario, `real_simulation.py` carries out its events. `nodes/` starts processes and injects
+faults, `observation/` reads the state of the cluster, `formats/` decodes Kafka's files and
+requests. Maven downloads Kafka (``tests/kafka/pom.xml``); it does not ship with the package.
 """

@@ -1,4 +1,4 @@
-"""A cluster after a scenario made ready for the next: whole again, and without topics."""
+"""Reset a cluster for the next scenario: all brokers up, no topics."""
 
 from __future__ import annotations
 
@@ -7,76 +7,78 @@ import time
 from advisor.kafka_lab.client import Client
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
-from advisor.kafka_lab.nodes.zookeeper_controller import lead
-from advisor.kafka_lab.observation.controller_state import controller_of
+from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
+from advisor.kafka_lab.observation.controller_state import open_controller_reader
 
-_MENDED_WITHIN_S = 120.0
-_LOOK_EVERY_S = 0.2
+_RESET_TIMEOUT_S = 120.0
+_POLL_INTERVAL_S = 0.2
 
 
-class _Whole:
-    """Every broker of a cluster is reachable."""
+class _AllBrokers:
+    """Lets a client use every broker."""
 
     def __init__(self, cluster: RealCluster) -> None:
         self.cluster = cluster
 
     def reachable(self) -> tuple[int, ...]:
-        """See `client.Reach`."""
+        """See `BrokerAccess`."""
         return self.cluster.brokers
 
 
-def mend(cluster: RealCluster, controller: int) -> None:
-    """Connect and start all brokers, delete all topics, and wait until that is done.
+def reset_cluster(cluster: RealCluster, controller: int) -> None:
+    """Reconnect and start all brokers, delete all topics, and wait for completion.
 
-    A cluster that is spent is started anew.
+    A cluster that is not reusable is recreated.
 
     Parameters
     ----------
     cluster : RealCluster
+        A running cluster.
     controller : int
-        The broker that is to be the controller under ZooKeeper.
+        Broker that becomes the controller under ZooKeeper.
 
     Raises
     ------
     BrokersUnavailableError
-        If it is not whole again within two minutes.
+        If the reset takes more than two minutes.
     """
-    if cluster.spent:
-        cluster.renew()
-    if cluster.network.breakable:
+    if cluster.not_reusable:
+        cluster.recreate()
+    if cluster.network.can_partition:
         for broker in cluster.brokers:
             cluster.network.heal(broker)
             cluster.catch_up(broker)
     for broker in cluster.brokers:
         if not cluster.running(broker):
             cluster.start(broker)
-    reader = controller_of(cluster)
-    client = Client(_Whole(cluster))
-    until = time.monotonic() + _MENDED_WITHIN_S
+    reader = open_controller_reader(cluster)
+    client = Client(_AllBrokers(cluster))
+    deadline = time.monotonic() + _RESET_TIMEOUT_S
     deleted: set[str] = set()
     try:
         while True:
-            truth = reader.read()
-            topics = {topic for topic, _ in truth.registrations}
-            if not topics and truth.serving == frozenset(cluster.brokers) and not _folders(cluster):
+            state = reader.read()
+            topics = {topic for topic, _ in state.registrations}
+            all_serving = state.serving == frozenset(cluster.brokers)
+            if all_serving and not topics and not _replica_folders(cluster):
                 break
             for topic in topics - deleted:
                 client.delete_topic(topic)
                 deleted.add(topic)
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise BrokersUnavailableError(
-                    f"the cluster did not get whole again: serving {sorted(truth.serving)}, "
+                    f"the cluster did not get whole again: serving {sorted(state.serving)}, "
                     f"topics {sorted(topics)}"
                 )
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_INTERVAL_S)
     finally:
         reader.close()
-    if cluster.wish.mode == "zookeeper":
-        lead(cluster, controller)
+    if cluster.spec.mode == "zookeeper":
+        move_controller(cluster, controller)
 
 
-def _folders(cluster: RealCluster) -> list[str]:
-    """Copies of partitions that brokers have not let go of."""
+def _replica_folders(cluster: RealCluster) -> list[str]:
+    """Replica directories that brokers have not deleted yet."""
     return [
         path.name
         for broker in cluster.brokers

@@ -1,4 +1,4 @@
-"""What clients and operators ask of real brokers: topics, elections, moves, records."""
+"""Admin and record requests to real brokers."""
 
 from __future__ import annotations
 
@@ -19,61 +19,63 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from advisor.kafka_lab.formats.requests import UnansweredError, ask, error_name
+from advisor.kafka_lab.formats.requests import NoResponseError, error_name, send_request
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.protocol.rules.partition_registration import Replicas
 
 LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
-_ANSWER_WITHIN_S = 20.0
-_TRIED_FOR_S = 30.0
-_AGAIN_AFTER_S = 0.2
+_RESPONSE_TIMEOUT_S = 20.0
+_RETRY_FOR_S = 30.0
+_RETRY_BACKOFF_S = 0.2
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 _OFFSET_NOT_AVAILABLE = "OFFSET_NOT_AVAILABLE"
-_PASSING = frozenset({_NOT_CONTROLLER, "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
-_TOPIC, _SET = 2, 0  # Of a resource, and of a change to its settings.
+_RETRIABLE = frozenset({_NOT_CONTROLLER, "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
+_TOPIC, _SET = 2, 0  # Resource type and config operation.
 _LATEST, _CONSUMER = -1, -1
-_LARGEST_BYTES = 50_000_000
-# Messages from 13 on name topics by their ids, which would have to be looked up.
-_BY_NAME = 12
+_MAX_BYTES = 50_000_000
+# Later versions of the requests use topic ids instead of names.
+_LAST_VERSION_WITH_NAMES = 12
 
 Producer = tuple[int, int]
 
 
-class Reach(Protocol):
-    """Whom a client can ask.
+class BrokerAccess(Protocol):
+    """The brokers that a client can use.
 
     Attributes
     ----------
     cluster : RealCluster
+        The cluster they belong to.
     """
 
     cluster: RealCluster
 
     def reachable(self) -> Sequence[int]:
-        """The running brokers that are connected to the others."""
+        """Return the running brokers that are not isolated."""
 
 
 class Client:
-    """Asks the brokers of a cluster that are reachable.
+    """Sends requests to the reachable brokers of a cluster.
 
     Parameters
     ----------
-    reach : Reach
+    access : BrokerAccess
+        The cluster and its reachable brokers.
     """
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, access: BrokerAccess) -> None:
+        self._access = access
 
-    def ask(self, broker: int, request: Any, within_s: float = _ANSWER_WITHIN_S) -> Any:
-        """One request to one broker; see `wire.ask`."""
-        cluster = self._reach.cluster
-        return ask(cluster.address(broker), request, cluster.jars.release, within_s)
+    def send(self, broker: int, request: Any, timeout_s: float = _RESPONSE_TIMEOUT_S) -> Any:
+        """Send one request to one broker; see `requests.send_request`."""
+        cluster = self._access.cluster
+        return send_request(cluster.address(broker), request, cluster.jars.release, timeout_s)
 
     def create_topic(
         self, name: str, assignment: Sequence[Replicas], configs: Mapping[str, str]
     ) -> str | None:
-        """Make a topic with these replicas; the error's name if it was refused."""
+        """Create a topic with these replicas; return the error name, or None."""
         kind = CreateTopicsRequest.CreatableTopic
         topic = kind(
             name=name,
@@ -85,45 +87,45 @@ class Client:
             ],
             configs=[kind.CreatableTopicConfig(name=k, value=v) for k, v in configs.items()],
         )
-        return self._of_controller(
+        return self._send_to_controller(
             lambda: CreateTopicsRequest(topics=[topic], timeout_ms=10_000, validate_only=False),
             lambda response: response.topics[0].error_code,
         )
 
     def delete_topic(self, name: str) -> str | None:
-        """Delete a topic."""
+        """Delete a topic; return the error name, or None."""
         kind = DeleteTopicsRequest
 
         def request() -> Any:
             return kind(topic_names=[name], timeout_ms=10_000, max_version=5)
 
-        return self._of_controller(request, lambda response: response.responses[0].error_code)
+        return self._send_to_controller(request, lambda response: response.responses[0].error_code)
 
     def grow_topic(self, name: str, count: int, assignment: Sequence[Replicas]) -> str | None:
-        """Add partitions with these replicas, so that there are ``count``."""
+        """Increase the number of partitions to ``count``, with these replicas for the new ones."""
         kind = CreatePartitionsRequest.CreatePartitionsTopic
         placed = [kind.CreatePartitionsAssignment(broker_ids=list(r)) for r in assignment]
         topic = kind(name=name, count=count, assignments=placed)
-        return self._of_controller(
+        return self._send_to_controller(
             lambda: CreatePartitionsRequest(topics=[topic], timeout_ms=10_000, validate_only=False),
             lambda response: response.results[0].error_code,
         )
 
     def alter_topic(self, name: str, configs: Mapping[str, str]) -> str | None:
-        """Set some of a topic's settings."""
+        """Change settings of a topic."""
         kind = IncrementalAlterConfigsRequest.AlterConfigsResource
         changes = [
             kind.AlterableConfig(name=key, config_operation=_SET, value=value)
             for key, value in configs.items()
         ]
         resource = kind(resource_type=_TOPIC, resource_name=name, configs=changes)
-        return self._of_controller(
+        return self._send_to_controller(
             lambda: IncrementalAlterConfigsRequest(resources=[resource], validate_only=False),
             lambda response: response.responses[0].error_code,
         )
 
     def elect(self, topic: str, partition: int, unclean: bool) -> str | None:
-        """Let the controller elect the preferred leader, or any that lives."""
+        """Elect the preferred leader, or uncleanly any live replica."""
         named = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[partition])
 
         def code(response: Any) -> int:
@@ -132,7 +134,7 @@ class Client:
             results = response.replica_election_results
             return int(results[0].partition_result[0].error_code)
 
-        return self._of_controller(
+        return self._send_to_controller(
             lambda: ElectLeadersRequest(
                 election_type=int(unclean), topic_partitions=[named], timeout_ms=10_000
             ),
@@ -140,7 +142,7 @@ class Client:
         )
 
     def reassign(self, topic: str, partition: int, replicas: Replicas | None) -> str | None:
-        """Begin to move a partition, or call it off."""
+        """Start a reassignment of a partition, or cancel it (replicas=None)."""
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
         wanted = None if replicas is None else list(replicas)
         moved = kind.ReassignablePartition(partition_index=partition, replicas=wanted)
@@ -148,7 +150,7 @@ class Client:
         def code(response: Any) -> int:
             return int(response.error_code or response.responses[0].partitions[0].error_code)
 
-        return self._of_controller(
+        return self._send_to_controller(
             lambda: AlterPartitionReassignmentsRequest(
                 topics=[kind(name=topic, partitions=[moved])], timeout_ms=10_000
             ),
@@ -156,22 +158,22 @@ class Client:
         )
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """Whom the brokers tell producers to send to; None without one."""
-        response = self._of_any(lambda: _metadata([topic]))
-        for told in response.topics[0].partitions:
-            if told.partition_index == partition and told.error_code == 0:
-                return int(told.leader_id)
+        """Return the leader according to broker metadata; None without a leader."""
+        response = self._send_to_any(lambda: _metadata([topic]))
+        for data in response.topics[0].partitions:
+            if data.partition_index == partition and data.error_code == 0:
+                return int(data.leader_id)
         return None
 
     def new_producer(self) -> Producer:
-        """Id and epoch of a new idempotent producer."""
+        """Return id and epoch for a new idempotent producer."""
         while True:
-            response = self._of_any(
+            response = self._send_to_any(
                 lambda: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
             )
             if response.error_code == 0:
                 return int(response.producer_id), int(response.producer_epoch)
-            time.sleep(_AGAIN_AFTER_S)
+            time.sleep(_RETRY_BACKOFF_S)
 
     def produce(
         self,
@@ -184,34 +186,39 @@ class Client:
         producer: Producer | None = None,
         sequence: int = 0,
     ) -> str | None:
-        """One attempt: one batch to one broker.
+        """Send one batch to one broker, once.
 
         Parameters
         ----------
         broker : int
+            Broker id.
         topic, partition : str, int
+            Partition to write to.
         values : sequence of bytes
+            Values of the records.
         acks : {-1, 0, 1}
+            As in the produce request; -1 is "all".
         timeout_ms : int
             How long the broker may wait for the other replicas.
         producer : (id, epoch), optional
             Of an idempotent producer.
         sequence : int
-            Of the batch's first record.
+            Sequence number of the first record.
 
         Returns
         -------
         str or None
-            The error's name; None if it was acknowledged, or if acks=0 asked for no answer.
+            Error name; None if acknowledged, or with acks=0.
 
         Raises
         ------
-        UnansweredError
+        NoResponseError
+            If the broker cannot be reached or does not respond in time.
         """
         builder = MemoryRecordsBuilder(
             magic=2,
             compression_type=0,
-            batch_size=_LARGEST_BYTES,
+            batch_size=_MAX_BYTES,
             producer_id=-1 if producer is None else producer[0],
             producer_epoch=-1 if producer is None else producer[1],
             base_sequence=-1 if producer is None else sequence,
@@ -227,15 +234,15 @@ class Client:
             acks=acks,
             timeout_ms=timeout_ms,
             topic_data=[kind(name=topic, partition_data=[data])],
-            max_version=_BY_NAME,
+            max_version=_LAST_VERSION_WITH_NAMES,
         )
-        response = self.ask(broker, request, timeout_ms / 1000 + _ANSWER_WITHIN_S)
+        response = self.send(broker, request, timeout_ms / 1000 + _RESPONSE_TIMEOUT_S)
         if response is None:
             return None
         return error_name(response.responses[0].partition_responses[0].error_code)
 
     def high_watermark(self, broker: int, topic: str, partition: int) -> int | None:
-        """The high watermark, asked of a leader; None if it does not lead or does not answer."""
+        """Return the high watermark from a leader; None if it is not leader or does not respond."""
         kind = ListOffsetsRequest.ListOffsetsTopic
         asked = kind.ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=-1, timestamp=_LATEST
@@ -246,75 +253,78 @@ class Client:
             topics=[kind(name=topic, partitions=[asked])],
         )
         try:
-            response = self.ask(broker, request, 5.0)
-        except UnansweredError:
+            response = self.send(broker, request, 5.0)
+        except NoResponseError:
             return None
-        told = response.topics[0].partitions[0]
-        if error_name(told.error_code) == _OFFSET_NOT_AVAILABLE:
+        data = response.topics[0].partitions[0]
+        if error_name(data.error_code) == _OFFSET_NOT_AVAILABLE:
             return self._high_watermark_by_fetch(broker, topic, partition)
-        return None if told.error_code else int(told.offset)
+        return None if data.error_code else int(data.offset)
 
     def _high_watermark_by_fetch(self, broker: int, topic: str, partition: int) -> int | None:
-        """A leader whose epoch begins above its high watermark tells it only with records.
+        """Read the high watermark from a fetch response.
 
-        It names no offset until then, so that no consumer sees offsets go back (KIP-207).
+        While it is below the start offset of the leader epoch, ListOffsets returns
+        OFFSET_NOT_AVAILABLE, so that consumers never see offsets decrease (KIP-207).
         """
         try:
-            response = self.ask(broker, _fetch(topic, partition, 0))
-        except UnansweredError:
+            response = self.send(broker, _fetch(topic, partition, 0))
+        except NoResponseError:
             return None
-        told = response.responses[0].partitions[0]
-        return None if told.error_code else int(told.high_watermark)
+        data = response.responses[0].partitions[0]
+        return None if data.error_code else int(data.high_watermark)
 
     def read(self, broker: int, topic: str, partition: int) -> list[bytes] | str:
-        """The values that a consumer gets from offset 0 on; an error's name if it gets none."""
-        found: list[bytes] = []
+        """Consume all values from offset 0; return the error name if the fetch fails."""
+        values: list[bytes] = []
         while True:
             try:
-                response = self.ask(broker, _fetch(topic, partition, len(found)))
-            except UnansweredError:
+                response = self.send(broker, _fetch(topic, partition, len(values)))
+            except NoResponseError:
                 return LEADER_NOT_AVAILABLE
-            told = response.responses[0].partitions[0]
-            if told.error_code:
-                return str(error_name(told.error_code))
-            new = [value for offset, value in _records(told.records) if offset >= len(found)]
-            new = new[: told.high_watermark - len(found)]
-            if not new:
-                return found
-            found += new
+            data = response.responses[0].partitions[0]
+            if data.error_code:
+                return str(error_name(data.error_code))
+            new_values = [
+                value for offset, value in _records(data.records) if offset >= len(values)
+            ]
+            new_values = new_values[: data.high_watermark - len(values)]
+            if not new_values:
+                return values
+            values += new_values
 
-    def _of_any(self, request: Any) -> Any:
-        """Ask the brokers one after the other until one answers."""
-        until = time.monotonic() + _TRIED_FOR_S
+    def _send_to_any(self, request: Any) -> Any:
+        """Send a request to one broker after the other until one responds."""
+        deadline = time.monotonic() + _RETRY_FOR_S
         while True:
-            for broker in self._reach.reachable():
+            for broker in self._access.reachable():
                 try:
-                    return self.ask(broker, request())
-                except UnansweredError:
+                    return self.send(broker, request())
+                except NoResponseError:
                     continue
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise BrokersUnavailableError("no broker answered; start one, or heal it")
-            time.sleep(_AGAIN_AFTER_S)
+            time.sleep(_RETRY_BACKOFF_S)
 
-    def _of_controller(self, request: Any, code: Any) -> str | None:
-        """Ask for a change, of the ZooKeeper controller or of any KRaft broker."""
-        until = time.monotonic() + _TRIED_FOR_S
+    def _send_to_controller(self, request: Any, code: Any) -> str | None:
+        """Send an admin request to the ZooKeeper controller or to any KRaft broker."""
+        deadline = time.monotonic() + _RETRY_FOR_S
         while True:
             error: str | None
             try:
-                error = error_name(code(self.ask(self._administrator(), request())))
-            except UnansweredError as unanswered:
+                error = error_name(code(self.send(self._admin_broker(), request())))
+            except NoResponseError as unanswered:
                 error = f"{_NOT_CONTROLLER} ({unanswered})"
-            if error is None or error.split()[0] not in _PASSING:
+            if error is None or error.split()[0] not in _RETRIABLE:
                 return error
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise BrokersUnavailableError(f"the controller did not take a change: {error}")
-            time.sleep(_AGAIN_AFTER_S)
+            time.sleep(_RETRY_BACKOFF_S)
 
-    def _administrator(self) -> int:
-        if self._reach.cluster.wish.mode == "zookeeper":
-            return int(self._of_any(lambda: _metadata([])).controller_id)
-        reachable = self._reach.reachable()
+    def _admin_broker(self) -> int:
+        if self._access.cluster.spec.mode == "zookeeper":
+            return int(self._send_to_any(lambda: _metadata([])).controller_id)
+        reachable = self._access.reachable()
         if not reachable:
             raise BrokersUnavailableError("no broker runs that could take a change; start one")
         return reachable[0]
@@ -331,18 +341,18 @@ def _fetch(topic: str, partition: int, offset: int) -> Any:
         partition=partition,
         current_leader_epoch=-1,
         fetch_offset=offset,
-        partition_max_bytes=_LARGEST_BYTES,
+        partition_max_bytes=_MAX_BYTES,
     )
     return FetchRequest(
         replica_id=_CONSUMER,
         max_wait_ms=0,
         min_bytes=0,
-        max_bytes=_LARGEST_BYTES,
+        max_bytes=_MAX_BYTES,
         isolation_level=0,
         session_id=0,
         session_epoch=-1,
         topics=[kind(topic=topic, partitions=[asked])],
-        max_version=_BY_NAME,
+        max_version=_LAST_VERSION_WITH_NAMES,
     )
 
 

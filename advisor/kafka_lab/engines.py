@@ -1,4 +1,4 @@
-"""`advisor.play`: a scenario on the protocol's own simulation, or on real brokers."""
+"""`advisor.play`: run a scenario on the protocol model or on real brokers."""
 
 from __future__ import annotations
 
@@ -15,35 +15,42 @@ ENGINES = ("model", "kafka")
 def play(
     source: str | Path, engine: str = "model", progress: Callable[[str], None] | None = None
 ) -> Play:
-    r"""Run a scenario.
+    r"""Run a scenario on the protocol model or on real brokers.
 
     Parameters
     ----------
     source : str or Path
-        The text of a scenario, or the path of its file. A string with a line break, or one that
-        begins with ``cluster ``, is a text.
-    engine : {"model", "kafka"}
-        ``kafka`` starts real brokers of the scenario's version. That takes a minute, Java 17,
-        Maven and the extra ``live``; faults of the network also take Linux and root. Sessions and
-        lag times are made short, and what the scenario says of time is shortened with them.
+        Text of a scenario, or path of its file. A string that contains a newline or starts with
+        ``cluster `` is a text.
+    engine : {"model", "kafka"}, default "model"
+        ``kafka`` starts real brokers of the scenario's version, in about a minute. It needs Java
+        17, Maven and the extra ``live``; network faults also need Linux and root. Session and lag
+        timeouts are shortened, and the times in the scenario in proportion.
     progress : callable, optional
-        With ``kafka``, is handed a line before each command runs.
+        With ``kafka``, called with a line before each command.
 
     Returns
     -------
     Play
+        The transcript, and the lines that differ from what the scenario expects.
 
     Raises
     ------
     InputError
-        If the file cannot be read, the engine is unknown, or the scenario is wrong; the message
-        names the line and what was expected.
+        If the file cannot be read, the engine is unknown, or the scenario is invalid; the message
+        names the line.
     AdvisorError
-        If real brokers cannot be run here; the message says what is missing.
+        If real brokers cannot run on this machine; the message says what is missing.
+
+    See Also
+    --------
+    assign : Replica assignment of new topics.
+    evaluate : Exact reliability of a configuration.
 
     Examples
     --------
-    >>> play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all").transcript
+    >>> import advisor
+    >>> advisor.play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all").transcript
     'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
     """
     if engine not in ENGINES:
@@ -56,8 +63,8 @@ def play(
         if (error.name or "").split(".")[0] != "kafka":
             raise
         raise MissingExtraError("playing a scenario on real brokers", "live") from None
-    return on_brokers(source, progress or _silently)
+    return on_brokers(source, progress or _ignore)
 
 
-def _silently(_line: str) -> None:
-    """Tell nobody."""
+def _ignore(_line: str) -> None:
+    """Show no progress."""

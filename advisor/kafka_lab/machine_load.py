@@ -1,4 +1,4 @@
-"""Whether a run means anything: on a machine too busy, sessions end that nobody broke."""
+"""Detect sessions that expire without a fault, because the machine is overloaded."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 
 
 class TooBusyError(BrokersUnavailableError):
-    """A healthy broker was taken for dead; the run says nothing, and may be repeated."""
+    """A healthy broker was fenced; the run is invalid and can be repeated."""
 
 
-class Steady:
-    """The brokers that serve and to which nothing has been done since."""
+class ExpectedServing:
+    """The brokers that must still be serving: no fault was injected since they last served."""
 
     def __init__(self) -> None:
         self._brokers: frozenset[int] = frozenset()
 
     def disturb(self, broker: int) -> None:
-        """Something is done to a broker: its session may end."""
+        """Stop expecting a broker to serve; a fault is injected."""
         self._brokers -= {broker}
 
     def check(self, serving: Collection[int], live: Collection[int]) -> None:
-        """Compare with who serves now.
+        """Compare with the brokers that serve now.
 
         Parameters
         ----------
         serving : collection of int
-            The brokers that the controller counts in.
+            Brokers that are not fenced.
         live : collection of int
-            Those that run and are connected.
+            Brokers that run and are not isolated.
 
         Raises
         ------
         TooBusyError
+            If a broker stopped serving without a fault.
         """
         lost = self._brokers - set(serving)
         if lost:

@@ -1,4 +1,4 @@
-"""A producer's patience with real brokers: attempts, backoff, and when it gives up."""
+"""Send a batch to real brokers like a producer: retries, backoff and timeouts."""
 
 from __future__ import annotations
 
@@ -8,34 +8,39 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from advisor.kafka_lab.client import LEADER_NOT_AVAILABLE, Client, Producer
-from advisor.kafka_lab.formats.requests import NETWORK_EXCEPTION, UnansweredError
+from advisor.kafka_lab.formats.requests import NETWORK_EXCEPTION, NoResponseError
 from advisor.kafka_lab.time_scaling import Timing
 from advisor.protocol.rules.config import Config
 
 _ACKS = {"all": -1, 1: 1, 0: 0}
 _DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
-_BACKOFF_S = 0.1
-_HEARD_WITHIN_S = 1.5
+_RETRY_BACKOFF_S = 0.1
+_METADATA_DELAY_S = 1.5
 _FINAL = frozenset({"INVALID_REQUIRED_ACKS", "MESSAGE_TOO_LARGE", "INVALID_RECORD"})
 
 
 @dataclass(frozen=True)
-class Sending:
-    """One batch of one producer.
+class RetryingProducer:
+    """Sends one batch, with retries.
 
     Attributes
     ----------
     client : Client
+        Sends the requests.
     topic, partition : str, int
+        Partition to write to.
     values : tuple of bytes
+        Values of the records.
     config : Config
+        Producer settings.
     timing : Timing
+        Scale of the timeouts.
     reachable : callable
-        The brokers that the producer can reach now.
+        Returns the brokers that the producer can reach now.
     settled : callable
-        Whether nothing will change by itself any more.
+        Returns whether the cluster is quiescent.
     via : int or None
-        The broker that the producer takes for the leader, whatever it is told.
+        Broker to send to, whatever the metadata says is the leader.
     """
 
     client: Client
@@ -49,10 +54,10 @@ class Sending:
     via: int | None = None
 
     def run(self) -> str | None:
-        """Try until acknowledged or out of retries or time; the last error, or None.
+        """Send until acknowledged, or retries or time run out; return the last error or None.
 
-        A cluster at rest would refuse every further attempt alike, so there no more are made; but
-        brokers hear of a new leader a little after the controller has recorded it.
+        In a quiescent cluster every further attempt would fail the same way, so retrying stops
+        early, though not before brokers have received new metadata from the controller.
         """
         assert self.config.retries is not None
         deadline = time.monotonic() + self.timing.delivery_s(self.config)
@@ -74,11 +79,11 @@ class Sending:
             if error in (None, _DUPLICATE):
                 return None
             now = time.monotonic()
-            late = now + _BACKOFF_S >= deadline
-            hopeless = settled_at is not None and now > settled_at + _HEARD_WITHIN_S
-            if error in _FINAL or sent > self.config.retries or late or hopeless:
+            out_of_time = now + _RETRY_BACKOFF_S >= deadline
+            unchanging = settled_at is not None and now > settled_at + _METADATA_DELAY_S
+            if error in _FINAL or sent > self.config.retries or out_of_time or unchanging:
                 return error
-            time.sleep(_BACKOFF_S)
+            time.sleep(_RETRY_BACKOFF_S)
 
     def _leader(self) -> int | None:
         if self.via is not None:
@@ -90,14 +95,14 @@ class Sending:
     def _attempt(self, leader: int, producer: Producer | None, deadline: float) -> str | None:
         assert self.config.acks is not None
         acks = _ACKS[self.config.acks]
-        # A client of a broker that is cut off is on the other side of the cut.
+        # `via` is reached even if isolated: its client is on the same side of the partition.
         reached = leader == self.via or leader in self.reachable()
         left_ms = max(1, round((deadline - time.monotonic()) * 1000))
         timeout_ms = min(left_ms, self.timing.request_ms(self.config))
         error: str | None = NETWORK_EXCEPTION
         if reached:
-            place = leader, self.topic, self.partition
-            with contextlib.suppress(UnansweredError):
-                error = self.client.produce(*place, self.values, acks, timeout_ms, producer)
-        # acks=0 has no answer: the producer believes what it sent.
+            target = leader, self.topic, self.partition
+            with contextlib.suppress(NoResponseError):
+                error = self.client.produce(*target, self.values, acks, timeout_ms, producer)
+        # acks=0 has no response: the producer assumes success.
         return None if acks == 0 else error

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.__main__ import main
 from advisor.cli import play
-from advisor.kafka_lab.nodes.distribution import jars_of
+from advisor.kafka_lab.nodes.distribution import jars_for
 from advisor.protocol.exploration.shortest_loss import FAULTS
 
 SCENARIO = """\
@@ -77,7 +77,7 @@ def test_real_brokers_need_java(scenario, capsys, monkeypatch, path, home, missi
     monkeypatch.delenv("JAVA_HOME", raising=False)
     if home is not None:
         monkeypatch.setenv("JAVA_HOME", home)
-    jars_of.cache_clear()
+    jars_for.cache_clear()
     assert main(["play", str(scenario), "--engine", "kafka"]) == 2
     error = capsys.readouterr().err
     assert missing in error

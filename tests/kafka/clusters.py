@@ -17,12 +17,12 @@ def left_out(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def started(wish: ClusterSpec) -> RealCluster:
-    """Start the cluster of a wish; who calls closes it.
+def started(spec: ClusterSpec) -> RealCluster:
+    """Start the cluster of a spec; who calls closes it.
 
     Without Java or Maven the test is left out, and the reason said; under CI that is a failure.
     """
     try:
-        return RealCluster(wish).__enter__()
+        return RealCluster(spec).__enter__()
     except BrokersUnavailableError as error:
         left_out(str(error))

@@ -18,22 +18,22 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from advisor.errors import AdvisorError
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
-from advisor.kafka_lab.player import printed_by, wish_of
+from advisor.kafka_lab.player import outputs_on_brokers, spec_for
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play, played
 from random_scripts import KINDS, Kind, scripts
 
 
-def wish_for(kind: Kind) -> ClusterSpec:
+def spec_of_kind(kind: Kind) -> ClusterSpec:
     """The cluster that the scripts of a kind are run on."""
-    return wish_of(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
+    return spec_for(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
 
 
 def difference(text: str, cluster: RealCluster) -> str:
     """What real brokers print otherwise than the model: a unified diff, empty if nothing."""
     scenario = parse(text)
     model = play(text).transcript
-    real = played(scenario, printed_by(scenario, cluster)).transcript
+    real = played(scenario, outputs_on_brokers(scenario, cluster)).transcript
     lines = difflib.unified_diff(
         model.splitlines(), real.splitlines(), "model", "brokers", lineterm="", n=200
     )
@@ -44,7 +44,7 @@ def campaign(kind: Kind, count: int, number: int) -> int:
     """Run so many scripts, print what differs; how many did."""
     differed, done, began = 0, 0, time.monotonic()
     with contextlib.ExitStack() as stack:
-        clusters = [stack.enter_context(RealCluster(wish_for(kind)))]
+        clusters = [stack.enter_context(RealCluster(spec_of_kind(kind)))]
 
         @seed(number)
         @settings(
@@ -54,14 +54,14 @@ def campaign(kind: Kind, count: int, number: int) -> int:
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        @given(scripts(kind, clusters[0].network.breakable))
+        @given(scripts(kind, clusters[0].network.can_partition))
         def compare(text: str) -> None:
             nonlocal differed, done
             try:
                 found = difference(text, clusters[-1])
             except AdvisorError as error:
                 found = f"{error}\n{text}"
-                clusters.append(stack.enter_context(RealCluster(wish_for(kind))))
+                clusters.append(stack.enter_context(RealCluster(spec_of_kind(kind))))
                 clusters[-2].close()
             done += 1
             differed += bool(found)

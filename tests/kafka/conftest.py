@@ -1,4 +1,4 @@
-"""Real brokers for tests: a cluster a wish, started when first asked for and kept."""
+"""Real brokers for tests: a cluster a spec, started when first asked for and kept."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,17 +19,17 @@ def _clusters() -> Iterator[dict[str, RealCluster]]:
 
 @pytest.fixture(scope="session")
 def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[ClusterSpec], RealCluster]:
-    """Give the running cluster of a wish; whoever breaks it mends it again.
+    """Give the running cluster of a spec; whoever breaks it mends it again.
 
     Only the cluster asked for last is kept running: two cores carry no more.
     """
 
-    def cluster_of(wish: ClusterSpec) -> RealCluster:
-        key = repr(wish)
+    def cluster_of(spec: ClusterSpec) -> RealCluster:
+        key = repr(spec)
         if key not in _clusters:
             for name in list(_clusters):
                 _clusters.pop(name).close()
-            _clusters[key] = started(wish)
+            _clusters[key] = started(spec)
         cluster = _clusters[key]
         for broker in cluster.brokers:
             if not cluster.running(broker):

@@ -103,7 +103,7 @@ class Shell:
 
     def _addresses(self) -> dict[str, str]:
         found = {"BS": self.cluster.bootstrap}
-        if self.cluster.wish.mode == "zookeeper":
+        if self.cluster.spec.mode == "zookeeper":
             found["ZK"] = self.cluster.zookeeper_address
         return found
 

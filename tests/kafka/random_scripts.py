@@ -80,7 +80,7 @@ class _Board:
             found += ["catch-up"] * 3
         found += ["flush"]
         if not self.kind.kraft or set(self.kind.holders) - self.down - self.isolated:
-            # Somebody must be there to hand the wish to the controller.
+            # Somebody must be there to hand the spec to the controller.
             found += ["elect preferred", "elect unclean", "alter"]
         return found + (["kill-controller"] if self.kind.kraft else [])
 

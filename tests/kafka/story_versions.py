@@ -6,7 +6,7 @@ import re
 
 from advisor.errors import AdvisorError
 from advisor.kafka_lab.nodes.distribution import RELEASES
-from advisor.kafka_lab.player import wish_of
+from advisor.kafka_lab.player import spec_for
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play
 
@@ -38,7 +38,7 @@ def version_for(text: str, own_only: bool = False) -> str | None:
 def _plays_the_same(text: str, version: str) -> bool:
     told = retold(text, version)
     try:
-        wish_of(parse(told))
+        spec_for(parse(told))
         return retold(play(told).transcript, "any") == retold(play(text).transcript, "any")
     except AdvisorError:
         return False

@@ -55,7 +55,7 @@ def lines_of(described: str) -> list[str]:
     return sorted(ascending.splitlines())
 
 
-def wish(release: str, mode: str, kafka_version: str) -> ClusterSpec:
+def spec(release: str, mode: str, kafka_version: str) -> ClusterSpec:
     """A cluster whose brokers have the emitted server.properties."""
     text = broker_properties(settings(kafka_version, mode))
     lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
@@ -103,7 +103,7 @@ def journey(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Journey:
     release, mode, kafka_version = request.param
-    cluster = real_cluster(wish(release, mode, kafka_version))
+    cluster = real_cluster(spec(release, mode, kafka_version))
     shell = Shell(cluster, tmp_path_factory.mktemp("emitted"))
     create_topics(cluster, PLACED, CONFIGS)
     before = shell.describe_until(all_there)

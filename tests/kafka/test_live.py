@@ -18,7 +18,7 @@ from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 STATIC = {"min.insync.replicas": "2", "auto.create.topics.enable": "true"}
-WISHES = {
+SPECS = {
     "kraft 3.9": ClusterSpec("3.9", racks=RACKS, brokers_configs=STATIC),
     "zookeeper 3.9": ClusterSpec("3.9", mode="zookeeper", racks=RACKS, brokers_configs=STATIC),
     # With KIP-966 min.insync.replicas cannot stand in a broker's own file.
@@ -72,16 +72,16 @@ def read_when(running: RealCluster, noticed: Callable[[Cluster], bool]) -> Clust
         time.sleep(0.5)
 
 
-@pytest.fixture(scope="module", params=WISHES)
-def wish(request: pytest.FixtureRequest) -> ClusterSpec:
+@pytest.fixture(scope="module", params=SPECS)
+def spec(request: pytest.FixtureRequest) -> ClusterSpec:
     """Each kind of cluster in its turn, so that all tests of a kind share one."""
-    return WISHES[request.param]
+    return SPECS[request.param]
 
 
 @pytest.fixture
-def running(wish: ClusterSpec, real_cluster: Clusters) -> RealCluster:
+def running(spec: ClusterSpec, real_cluster: Clusters) -> RealCluster:
     """A cluster of that kind, whole and with two topics."""
-    cluster = real_cluster(wish)
+    cluster = real_cluster(spec)
     create(cluster, "orders", "1:2:3,2:3:1", "min.insync.replicas=3", "retention.ms=86400000")
     create(cluster, "clicks", "2:1", "cleanup.policy=compact,delete")
     read_when(cluster, lambda read: all(whole(topic) for topic in read.topics))
@@ -102,7 +102,7 @@ def test_a_running_cluster_is_what_its_own_tool_says(running: RealCluster) -> No
     assert {topic.name for topic in told} >= {"orders", "clicks"}
     assert without_epochs(read) == told
     assert dict(read.brokers) == RACKS
-    assert read.kafka_version == running.wish.version
+    assert read.kafka_version == running.spec.version
     assert read.notes == ()
 
 
@@ -119,21 +119,21 @@ def test_what_a_describe_output_lacks_is_told(running: RealCluster) -> None:
     read = load_cluster(running.bootstrap)
     seen = read.observed
     assert seen is not None
-    assert seen.mode == running.wish.mode
-    assert seen.eligible_leader_replicas is (running.wish.version == "4.3")
+    assert seen.mode == running.spec.mode
+    assert seen.eligible_leader_replicas is (running.spec.version == "4.3")
     assert (seen.quorum is not None) == (seen.mode == "kraft")
     if seen.quorum is not None:
         assert seen.quorum.leader in seen.quorum.voters
         assert seen.quorum.observers == (1, 2, 3)
         assert seen.features["metadata.version"] >= 21
-    assert seen.versions == dict.fromkeys(RACKS, running.wish.version)
+    assert seen.versions == dict.fromkeys(RACKS, running.spec.version)
     assert all(p.leader_epoch is not None for t in read.topics for p in t.partitions)
-    lag_ms = str(running.wish.clocks.replica_lag_time_max_ms)
+    lag_ms = str(running.spec.clocks.replica_lag_time_max_ms)
     assert seen.broker_values("replica.lag.time.max.ms") == dict.fromkeys(RACKS, lag_ms)
     orders = seen.topic_settings["orders"]
     assert orders["min.insync.replicas"] == Setting("3", "DYNAMIC_TOPIC_CONFIG")
     assert orders["flush.ms"].is_default
-    static = running.wish.version == "3.9"
+    static = running.spec.version == "3.9"
     inherited = seen.topic_settings["clicks"]["min.insync.replicas"]
     source = "STATIC_BROKER_CONFIG" if static else "DYNAMIC_DEFAULT_BROKER_CONFIG"
     assert inherited == Setting("2" if static else "1", source)
@@ -176,7 +176,7 @@ def test_a_dead_broker_is_named_and_the_rest_is_read(running: RealCluster) -> No
         assert set(read.brokers) == {1, 2, 3}
         assert read.observed is not None
         assert set(read.observed.broker_settings) == {1, 2}
-        if running.wish.mode == "kraft":  # ZooKeeper's controller refuses brokers that are down
+        if running.spec.mode == "kraft":  # ZooKeeper's controller refuses brokers that are down
             assert without_epochs(move(running, [2, 3])) == told_by_the_tool(running)
             move(running, None)
     finally:
@@ -194,7 +194,7 @@ def move(running: RealCluster, replicas: list[int] | None) -> Cluster:
 
 def test_eligible_leader_replicas_are_read(real_cluster: Clusters) -> None:
     """Who was in sync when the ISR fell below its minimum is listed, as the tool lists it."""
-    running = real_cluster(WISHES["kraft 4.3"])
+    running = real_cluster(SPECS["kraft 4.3"])
     create(running, "narrow", "1:2:3", "min.insync.replicas=3")
     read_when(running, lambda read: whole(read.topic("narrow")))
     running.kill(2)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
-from advisor.kafka_lab.player import printed_by, wish_of
+from advisor.kafka_lab.player import outputs_on_brokers, spec_for
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play, played
 from clusters import started
@@ -39,26 +39,26 @@ STORIES_A_CLUSTER = 9
 
 def shares(names: Iterable[str]) -> Iterator[tuple[ClusterSpec, list[str]]]:
     """Yield clusters and the stories that each plays, one after the other."""
-    wishes = {name: wish_of(parse(RUN[name])) for name in names}
-    for key in dict.fromkeys(map(repr, wishes.values())):
-        found = [name for name in wishes if repr(wishes[name]) == key]
+    specs = {name: spec_for(parse(RUN[name])) for name in names}
+    for key in dict.fromkeys(map(repr, specs.values())):
+        found = [name for name in specs if repr(specs[name]) == key]
         for at in range(0, len(found), STORIES_A_CLUSTER):
-            yield wishes[found[at]], found[at : at + STORIES_A_CLUSTER]
+            yield specs[found[at]], found[at : at + STORIES_A_CLUSTER]
 
 
 def told_by_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | BaseException]:
     """Play stories on a cluster of their own; their transcripts, or what came between."""
-    wish, names = share
+    spec, names = share
     found: dict[str, str | BaseException] = {}
     try:
-        cluster = started(wish)
+        cluster = started(spec)
     except BaseException as error:  # That of `pytest.skip` is no Exception.
         return dict.fromkeys(names, error)
     with contextlib.closing(cluster):
         for name in names:
             scenario = parse(RUN[name])
             try:
-                found[name] = played(scenario, printed_by(scenario, cluster)).transcript
+                found[name] = played(scenario, outputs_on_brokers(scenario, cluster)).transcript
             except Exception as error:
                 found[name] = error
     return found

@@ -4,9 +4,9 @@ import pytest
 
 from advisor.errors import AdvisorError, InputError
 from advisor.kafka_lab.nodes.node_properties import Clocks
-from advisor.kafka_lab.observation.flushed_offsets import Flushed, common
-from advisor.kafka_lab.player import wish_of
-from advisor.kafka_lab.time_scaling import timing_of
+from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets, common_prefix_length
+from advisor.kafka_lab.player import spec_for
+from advisor.kafka_lab.time_scaling import timing_for
 from advisor.protocol.log.replica_log import Log, Run
 from advisor.protocol.scenario import options
 from advisor.protocol.scenario.language import parse
@@ -17,7 +17,7 @@ CLUSTER = "cluster brokers=3 kafka=3.9 mode=kraft\ntopic t replicas=1,2,3\n"
 def timing(text):
     scenario = parse(CLUSTER + text)
     model = options.cluster_of(scenario.commands[0])
-    return timing_of(scenario, model.settings), model.settings.config
+    return timing_for(scenario, model.settings), model.settings.config
 
 
 def test_clocks_are_short_unless_a_scenario_compares_them():
@@ -38,17 +38,17 @@ def test_timeouts_shrink_with_the_lag_time():
 def test_a_default_patience_outlasts_every_clock():
     """A producer that was given no timeout does not give up before sessions and lags end."""
     found, config = timing("produce t-0 1 acks=all")
-    assert found.delivery_s(config) > 2 * found.clocks.notices_within_ms / 1000
+    assert found.delivery_s(config) > 2 * found.clocks.longest_timer_ms / 1000
 
 
 def test_waiting_ends_where_nothing_can_happen_any_more():
     """An hour is no more than all clocks; five minutes after an alteration, a sweep more."""
     plain, _ = timing("wait 1h")
-    assert plain.sweep_ms is None
+    assert plain.unclean_interval_ms is None
     assert plain.wait_s(3_600_000) == plain.wait_s(7_200_000)
     sweeping, _ = timing("alter t unclean_leader_election_enable=true\nwait 5m")
-    assert sweeping.sweep_ms is not None
-    assert sweeping.wait_s(300_000) > sweeping.sweep_ms / 1000 > sweeping.wait_s(299_999)
+    assert sweeping.unclean_interval_ms is not None
+    assert sweeping.wait_s(300_000) > sweeping.unclean_interval_ms / 1000 > sweeping.wait_s(299_999)
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_waiting_ends_where_nothing_can_happen_any_more():
 def test_what_only_the_model_can_do_is_refused_before_anything_starts(text, what):
     """The error says what real brokers cannot do, and where it stands."""
     with pytest.raises(AdvisorError, match=what):
-        wish_of(parse(text))
+        spec_for(parse(text))
 
 
 def test_a_wish_has_what_the_scenario_asks_for():
     """Version, controller, racks, ELR and settings of the first command."""
     text = "cluster brokers=1,4 racks=a,b kafka=4.0 eligible_leader_replicas=true"
-    wish = wish_of(parse(f"{text} min_insync_replicas=2"))
-    assert (wish.version, wish.mode, wish.racks) == ("4.0", "kraft", {1: "a", 4: "b"})
-    assert wish.eligible_leader_replicas is True
-    assert wish.brokers_configs == {"min.insync.replicas": "2"}
-    assert wish_of(parse(text), "3.9").eligible_leader_replicas is None
+    spec = spec_for(parse(f"{text} min_insync_replicas=2"))
+    assert (spec.version, spec.mode, spec.racks) == ("4.0", "kraft", {1: "a", 4: "b"})
+    assert spec.eligible_leader_replicas is True
+    assert spec.brokers_configs == {"min.insync.replicas": "2"}
+    assert spec_for(parse(text), "3.9").eligible_leader_replicas is None
     with pytest.raises(InputError):
-        wish_of(parse("cluster"))
+        spec_for(parse("cluster"))
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_a_wish_has_what_the_scenario_asks_for():
 )
 def test_logs_agree_up_to_the_first_record_that_differs(one, two, records):
     """Value and epoch count, not how records are grouped."""
-    assert common(one, two) == common(two, one) == records
+    assert common_prefix_length(one, two) == common_prefix_length(two, one) == records
 
 
 def test_what_was_cut_off_and_written_again_is_not_flushed():
     """A flush of ten, a truncation to four, six others: a power failure leaves four."""
     name = (1, "t", 0)
-    flushed = Flushed()
+    flushed = FlushedOffsets()
     flushed.note(1, {name: Log(runs=(Run(0, 0, 10),), leo=10)})
     flushed.clamp({name: Log(runs=(Run(0, 0, 10), Run(0, 10, 5)), leo=15)})
     assert flushed.records(name) == 10

@@ -1,7 +1,7 @@
-"""The records of a KRaft controller's log that speak of partitions and of brokers' fences.
+"""Decode KRaft metadata records about partitions and broker fencing.
 
-Their fields and tags are those of ``metadata/src/main/resources/common/metadata/*.json`` in
-Kafka's sources, 3.3 to 4.3; all are of flexible versions. Records of other kinds are passed over.
+Fields and tags are those of ``metadata/src/main/resources/common/metadata/*.json`` in Kafka 3.3 to
+4.3, all flexible versions. Other records are skipped.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _NO_LEADER_CHANGE = -2
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic was made."""
+    """A topic was created (TopicRecord)."""
 
     name: str
     topic_id: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRemoved:
-    """A topic was deleted."""
+class TopicRemoval:
+    """A topic was deleted (RemoveTopicRecord)."""
 
     topic_id: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
-    """A partition was made, or is told in full."""
+class PartitionRecord:
+    """The full state of a partition (PartitionRecord)."""
 
     topic_id: bytes
     partition: int
@@ -43,8 +43,8 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
-    """A partition's registration was changed; None leaves a field as it is."""
+class PartitionChange:
+    """A change of a partition (PartitionChangeRecord); None leaves a field unchanged."""
 
     topic_id: bytes
     partition: int
@@ -58,38 +58,38 @@ class Changed:
     last_known_elr: tuple[int, ...] | None
 
     def applied(self, before: Registration) -> Registration:
-        """The registration after it (``PartitionRegistration.merge``)."""
-        named = ("isr", "leader", "replicas", "removing", "adding", "recovering", "elr")
-        given = {name: getattr(self, name) for name in (*named, "last_known_elr")}
+        """Return the changed registration (``PartitionRegistration.merge``)."""
+        fields = ("isr", "leader", "replicas", "removing", "adding", "recovering", "elr")
+        changes = {name: getattr(self, name) for name in (*fields, "last_known_elr")}
         return replace(
             before,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in changes.items() if value is not None},
             leader_epoch=before.leader_epoch + (self.leader is not None),
             partition_epoch=before.partition_epoch + 1,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ElrCleared:
-    """All eligible leader replicas of a topic are forgotten; of every topic if it has no name."""
+class ElrClear:
+    """The ELR of a topic was cleared (ClearElrRecord); of all topics if the name is empty."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
-    """A broker is fenced, or serves again; ``gone`` if it is no longer registered."""
+class BrokerFencing:
+    """A broker was fenced or unfenced; ``gone`` if it was unregistered."""
 
     broker: int
     fenced: bool
     gone: bool = False
 
 
-Record = Topic | TopicRemoved | Created | Changed | ElrCleared | Fence
+Record = Topic | TopicRemoval | PartitionRecord | PartitionChange | ElrClear | BrokerFencing
 
 
 def decode(data: bytes) -> Record | None:
-    """One record of the log; None for a kind that is not of interest here."""
+    """Decode one record; None for other kinds."""
     source = _Reader(data)
     source.unsigned()  # The frame's version, always 1.
     kind, version = source.unsigned(), source.unsigned()
@@ -116,13 +116,13 @@ class _Reader:
             shift += 7
 
     def number(self, kind: str) -> int:
-        """A number of fixed size, by its letter in ``struct``."""
+        """A fixed-size number, by its ``struct`` format."""
         (value,) = struct.unpack_from(">" + kind, self._data, self._at)
         self._at += struct.calcsize(">" + kind)
         return int(value)
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """The next ``size`` bytes."""
         self._at += size
         return self._data[self._at - size : self._at]
 
@@ -153,11 +153,11 @@ def _topic(source: _Reader, _version: int) -> Topic:
     return Topic(source.text(), source.take(16))
 
 
-def _topic_removed(source: _Reader, _version: int) -> TopicRemoved:
-    return TopicRemoved(source.take(16))
+def _topic_removed(source: _Reader, _version: int) -> TopicRemoval:
+    return TopicRemoval(source.take(16))
 
 
-def _partition(source: _Reader, version: int) -> Created:
+def _partition(source: _Reader, version: int) -> PartitionRecord:
     number, topic_id = source.number("i"), source.take(16)
     replicas, isr, removing, adding = (source.ids() or () for _ in range(4))
     leader, leader_epoch, partition_epoch = (source.number("i") for _ in range(3))
@@ -177,15 +177,15 @@ def _partition(source: _Reader, version: int) -> Created:
         adding=adding,
         removing=removing,
     )
-    return Created(topic_id, number, registration)
+    return PartitionRecord(topic_id, number, registration)
 
 
-def _partition_change(source: _Reader, _version: int) -> Changed:
+def _partition_change(source: _Reader, _version: int) -> PartitionChange:
     number, topic_id = source.number("i"), source.take(16)
     tags = source.tags()
     leader = tags[1].number("i") if 1 in tags else _NO_LEADER_CHANGE
     recovery = tags[5].number("b") if 5 in tags else -1
-    return Changed(
+    return PartitionChange(
         topic_id,
         number,
         isr=_ids(tags, 0),
@@ -199,11 +199,11 @@ def _partition_change(source: _Reader, _version: int) -> Changed:
     )
 
 
-def _clear_elr(source: _Reader, _version: int) -> ElrCleared:
-    return ElrCleared(source.text())
+def _clear_elr(source: _Reader, _version: int) -> ElrClear:
+    return ElrClear(source.text())
 
 
-def _register(source: _Reader, version: int) -> Fence:
+def _register(source: _Reader, version: int) -> BrokerFencing:
     broker = source.number("i")
     if version >= 2:
         source.take(1)  # Whether it comes from ZooKeeper.
@@ -217,27 +217,27 @@ def _register(source: _Reader, version: int) -> Fence:
         source.take(2 + 2)
         source.tags()
     source.text()  # Its rack.
-    return Fence(broker, source.number("b") == 1)
+    return BrokerFencing(broker, source.number("b") == 1)
 
 
-def _unregister(source: _Reader, _version: int) -> Fence:
-    return Fence(source.number("i"), fenced=True, gone=True)
+def _unregister(source: _Reader, _version: int) -> BrokerFencing:
+    return BrokerFencing(source.number("i"), fenced=True, gone=True)
 
 
-def _fence(source: _Reader, _version: int) -> Fence:
-    return Fence(source.number("i"), fenced=True)
+def _fence(source: _Reader, _version: int) -> BrokerFencing:
+    return BrokerFencing(source.number("i"), fenced=True)
 
 
-def _unfence(source: _Reader, _version: int) -> Fence:
-    return Fence(source.number("i"), fenced=False)
+def _unfence(source: _Reader, _version: int) -> BrokerFencing:
+    return BrokerFencing(source.number("i"), fenced=False)
 
 
-def _broker_change(source: _Reader, _version: int) -> Fence | None:
+def _broker_change(source: _Reader, _version: int) -> BrokerFencing | None:
     broker = source.number("i")
     source.take(8)  # Its epoch.
     tags = source.tags()
     change = tags[0].number("b") if 0 in tags else 0
-    return Fence(broker, fenced=change > 0) if change else None
+    return BrokerFencing(broker, fenced=change > 0) if change else None
 
 
 _READERS: dict[int, Callable[[_Reader, int], Record | None]] = {

@@ -1,4 +1,4 @@
-"""The records in a Kafka log's segment files, as they lie on disk."""
+"""Read record batches from the segment files of a Kafka log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from advisor.errors import MissingExtraError
 
-_LENGTH_AT, _HEADER = 8, 12  # A batch: its first offset, its length, and so many bytes.
+_LENGTH_AT, _HEADER = 8, 12  # baseOffset (8 bytes), batchLength (4 bytes), then batchLength bytes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,17 @@ class Batch:
     Attributes
     ----------
     at_byte, size_bytes : int
-        Its place in the segment file.
+        Position and size in the segment file.
     base_offset, last_offset : int
+        Offsets of the first and last record.
     leader_epoch : int
+        Epoch of the leader that appended it.
     timestamp_ms : int
-        The latest of its records.
+        Latest timestamp of the records.
     control : bool
-        Whether it holds markers instead of records.
+        Whether it is a control batch (transaction markers).
     values : tuple of bytes
-        Of its records; empty for a control batch.
+        Values of the records; empty for a control batch.
     """
 
     at_byte: int
@@ -41,17 +43,17 @@ class Batch:
 
 
 def segments(folder: Path) -> list[Path]:
-    """The segment files of a replica's folder, the oldest first."""
+    """Return the segment files of a replica's directory, oldest first."""
     return sorted(folder.glob("*.log"))
 
 
 def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
-    """The whole batches of a segment file; one that is still being written is left out.
+    """Yield the complete batches of a segment file; a partly written one is skipped.
 
     Raises
     ------
     MissingExtraError
-        Without kafka-python, which knows the format.
+        If kafka-python is not installed.
     """
     try:
         from kafka.record.default_records import DefaultRecordBatch
@@ -64,7 +66,7 @@ def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
     while at + _HEADER <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
         size = _HEADER + length
-        # A segment of a live broker may end in zeros, which it has reserved.
+        # A segment of a running broker may end in preallocated zeros.
         if length <= 0 or at + size > len(data):
             return
         found = DefaultRecordBatch(data[at : at + size])

@@ -1,4 +1,4 @@
-"""The class path of a Kafka version, brought by Maven once and remembered."""
+"""Class path of a Kafka release, resolved by Maven and cached."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pathlib import Path
 from advisor.catalog import kafka_pom
 from advisor.errors import AdvisorError
 
-# What a scenario's `kafka=3.9` runs on: the last patch release of each line that is still run.
-# 4.4.0 is the newest, but its tools are not published.
+# Latest patch release of each supported line. 4.4.0 is the newest, but its tools are not published.
 RELEASES = {
     "3.4": "3.4.1",
     "3.5": "3.5.2",
@@ -28,27 +27,28 @@ RELEASES = {
     "4.2": "4.2.1",
     "4.3": "4.3.1",
 }
-LEAST_JAVA = 17
-_DOWNLOAD_WITHIN_S = 900
+MIN_JAVA = 17
+_DOWNLOAD_TIMEOUT_S = 900
 
 
 class BrokersUnavailableError(AdvisorError):
-    """Real brokers cannot be run on this machine; the text says what is missing."""
+    """Real brokers cannot run on this machine; the message says what is missing."""
 
 
 @dataclass(frozen=True)
 class Jars:
-    """What it takes to start a Kafka of one release.
+    """Java and class path of a Kafka release.
 
     Attributes
     ----------
     release : str
         Such as ``3.9.2``.
     java : str
-        The ``java`` that starts it.
+        Path of ``java``.
     class_path : str
+        Jars of the release.
     archive : Path
-        Where the classes of a started broker are kept parsed, so that the next starts sooner.
+        Class-data-sharing archive of a broker, which speeds up startup.
     """
 
     release: str
@@ -58,17 +58,17 @@ class Jars:
 
     @property
     def major(self) -> int:
-        """3 or 4."""
+        """Major version: 3 or 4."""
         return int(self.release.split(".")[0])
 
 
 def release_of(version: str) -> str:
-    """The release that stands for a version: ``3.9`` is 3.9.2; a full one stands for itself.
+    """Return the release for a version: 3.9.2 for ``3.9``; a full version is returned as is.
 
     Raises
     ------
     BrokersUnavailableError
-        If no release of that line is run here.
+        If the version is not supported.
     """
     if re.fullmatch(r"\d+\.\d+\.\d+", version) and _line(version) in RELEASES:
         return version
@@ -81,26 +81,26 @@ def release_of(version: str) -> str:
 
 
 @lru_cache
-def jars_of(version: str) -> Jars:
-    """The jars of a version, fetched if they are not here yet.
+def jars_for(version: str) -> Jars:
+    """Return the jars of a version, downloading them if needed.
 
     Raises
     ------
     BrokersUnavailableError
-        Without Java 17, without Maven, or if Maven cannot bring the jars.
+        Without Java 17 or Maven, or if the download fails.
     """
     release = release_of(version)
     java = _java()
     folder = _cache() / release
-    remembered = folder / "class-path.txt"
-    class_path = remembered.read_text() if remembered.is_file() else ""
+    cached = folder / "class-path.txt"
+    class_path = cached.read_text() if cached.is_file() else ""
     if not class_path or not all(Path(jar).is_file() for jar in class_path.split(os.pathsep)):
-        class_path = _fetched(release)
+        class_path = _resolve_class_path(release)
         folder.mkdir(parents=True, exist_ok=True)
-        # Renamed into place: another process may be reading it.
+        # Atomic rename: another process may be reading it.
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as written:
             written.write(class_path)
-        Path(written.name).replace(remembered)
+        Path(written.name).replace(cached)
     return Jars(release, java, class_path, folder / "broker.jsa")
 
 
@@ -118,19 +118,18 @@ def _java() -> str:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not java or not Path(java).is_file():
         raise BrokersUnavailableError(
-            f"no java was found: install Java {LEAST_JAVA} or newer, or set JAVA_HOME"
+            f"no java was found: install Java {MIN_JAVA} or newer, or set JAVA_HOME"
         )
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', told)
-    if found is None or int(found[1]) < LEAST_JAVA:
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', output)
+    if found is None or int(found[1]) < MIN_JAVA:
         raise BrokersUnavailableError(
-            f"{java} is older than {LEAST_JAVA}: install Java {LEAST_JAVA} or newer, or set "
-            "JAVA_HOME"
+            f"{java} is older than {MIN_JAVA}: install Java {MIN_JAVA} or newer, or set JAVA_HOME"
         )
     return java
 
 
-def _fetched(release: str) -> str:
+def _resolve_class_path(release: str) -> str:
     maven = shutil.which("mvn")
     if maven is None:
         raise BrokersUnavailableError(
@@ -148,13 +147,15 @@ def _fetched(release: str) -> str:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=_DOWNLOAD_WITHIN_S,
+                timeout=_DOWNLOAD_TIMEOUT_S,
             )
         except subprocess.TimeoutExpired:
             raise BrokersUnavailableError(
-                f"Maven did not bring Kafka {release} within {_DOWNLOAD_WITHIN_S} s"
+                f"Maven did not bring Kafka {release} within {_DOWNLOAD_TIMEOUT_S} s"
             ) from None
         if done.returncode or not output.is_file():
-            said = next((x for x in done.stdout.splitlines() if "ERROR" in x), "it gave no reason")
-            raise BrokersUnavailableError(f"Maven could not bring Kafka {release}: {said}")
+            reason = next(
+                (x for x in done.stdout.splitlines() if "ERROR" in x), "it gave no reason"
+            )
+            raise BrokersUnavailableError(f"Maven could not bring Kafka {release}: {reason}")
         return output.read_text().strip()

@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, run as their scripts run them."""
+"""Run Kafka's command-line tools, as the scripts in ``bin`` do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars
 
-# What each script of Kafka's `bin` starts.
+# Main class of each script.
 MAIN_CLASSES = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
@@ -21,18 +21,19 @@ MAIN_CLASSES = {
     "kafka-producer-perf-test.sh": "org.apache.kafka.tools.ProducerPerformance",
     "kafka-dump-log.sh": "org.apache.kafka.tools.DumpLogSegments",
 }
-_DONE_WITHIN_S = 120
+_TOOL_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a tool said.
+class ToolResult:
+    """Result of a tool.
 
     Attributes
     ----------
     code : int
-        Its return code.
+        Exit code.
     output, errors : str
+        What it wrote to stdout and stderr.
     """
 
     code: int
@@ -41,7 +42,7 @@ class Answer:
 
 
 def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
-    """The command behind a script of Kafka's ``bin``, to be followed by its arguments.
+    """Return the command behind a script, to be followed by its arguments.
 
     Raises
     ------
@@ -52,34 +53,36 @@ def tool_command(jars: Jars, script: str) -> tuple[str, ...]:
         raise BrokersUnavailableError(f"no class is known for {script}")
     main = MAIN_CLASSES[script]
     if jars.major == 3 and script == "kafka-dump-log.sh":
-        main = "kafka.tools.DumpLogSegments"  # It moved to the tools' own module in 4.0.
+        main = "kafka.tools.DumpLogSegments"  # Moved in 4.0.
     options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    # Most of a tool's life goes into loading classes; a broker's archive has nearly all of them.
+    # Class loading dominates the run time; the broker archive has most of the classes.
     if jars.archive.is_file():
         options += ["-Xshare:auto", f"-XX:SharedArchiveFile={jars.archive}", "-Xlog:disable"]
     return (jars.java, *options, "-cp", jars.class_path, main)
 
 
-def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> Answer:
-    """Run the class behind a script of Kafka's ``bin``.
+def run_tool(jars: Jars, script: str, arguments: Sequence[str]) -> ToolResult:
+    """Run a script of Kafka's ``bin``.
 
     Parameters
     ----------
     jars : Jars
+        Kafka release of the tool.
     script : str
         Such as ``kafka-topics.sh``.
     arguments : sequence of str
+        Command-line arguments.
 
     Raises
     ------
     BrokersUnavailableError
-        If there is no such script, or it does not end.
+        If there is no such script, or it times out.
     """
     parts = [*tool_command(jars, script), *arguments]
     try:
         done = subprocess.run(
-            parts, capture_output=True, text=True, check=False, timeout=_DONE_WITHIN_S
+            parts, capture_output=True, text=True, check=False, timeout=_TOOL_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        raise BrokersUnavailableError(f"{script} did not end within {_DONE_WITHIN_S} s") from None
-    return Answer(done.returncode, done.stdout, done.stderr)
+        raise BrokersUnavailableError(f"{script} did not end within {_TOOL_TIMEOUT_S} s") from None
+    return ToolResult(done.returncode, done.stdout, done.stderr)

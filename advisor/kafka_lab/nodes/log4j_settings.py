@@ -1,4 +1,4 @@
-"""What the nodes of a cluster write about themselves, in the pattern that Kafka ships."""
+"""Logging configuration of the nodes, with Kafka's default pattern."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PATTERN = "[%d] %p %m (%c)%n"
-# Which loggers Kafka's own settings give a file of their own; the rest goes to server.log.
-_FILES = {
+# Loggers with a file of their own in Kafka's defaults; the rest goes to server.log.
+_LOG_FILES = {
     "controller": (("org.apache.kafka.controller", "INFO"), ("kafka.controller", "TRACE")),
     "state-change": (("state.change.logger", "INFO"),),
 }
@@ -15,16 +15,16 @@ _FILES = {
 
 @dataclass(frozen=True)
 class LogSettings:
-    """A settings file of the logging library that a release comes with.
+    """A configuration file of reload4j or log4j 2.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        File name.
     text : str
-        Its content.
+        Content of the file.
     option : str
-        What of the virtual machine's options comes before its path.
+        JVM option to prepend to its path.
     """
 
     name: str
@@ -33,15 +33,15 @@ class LogSettings:
 
 
 def log_settings(major: int, files: Path | None) -> LogSettings:
-    """The settings for a release.
+    """Return the logging configuration for a release.
 
     Parameters
     ----------
     major : int
-        3 logs through reload4j, 4 through log4j 2.
+        3 for reload4j, 4 for log4j 2.
     files : Path or None
-        Where ``server.log``, ``controller.log`` and ``state-change.log`` are written, as by
-        Kafka's own ``config/log4j.properties`` and ``log4j2.yaml``. None: all to the output.
+        Directory for ``server.log``, ``controller.log`` and ``state-change.log``, as in Kafka's
+        ``config/log4j.properties`` and ``log4j2.yaml``. None: everything to stdout.
     """
     lines = _reload4j(files) if major == 3 else _log4j2(files)
     name = "log4j.properties" if major == 3 else "log4j2.properties"
@@ -58,10 +58,10 @@ def _reload4j(files: Path | None) -> list[str]:
     lines = appender("out", "org.apache.log4j.ConsoleAppender")
     if files is None:
         return ["log4j.rootLogger=INFO, out", *lines]
-    for name in ("server", *_FILES):
+    for name in ("server", *_LOG_FILES):
         lines += appender(name, "org.apache.log4j.FileAppender")
         lines.append(f"log4j.appender.{name}.File={files / f'{name}.log'}")
-    for name, loggers in _FILES.items():
+    for name, loggers in _LOG_FILES.items():
         for logger, level in loggers:
             lines.append(f"log4j.logger.{logger}={level}, {name}")
             lines.append(f"log4j.additivity.{logger}=false")
@@ -79,10 +79,10 @@ def _log4j2(files: Path | None) -> list[str]:
     if files is None:
         return lines
     lines.append("rootLogger.appenderRef.server.ref=server")
-    for name in ("server", *_FILES):
+    for name in ("server", *_LOG_FILES):
         lines += [*appender(name, "File"), f"appender.{name}.fileName={files / f'{name}.log'}"]
     number = 0
-    for name, loggers in _FILES.items():
+    for name, loggers in _LOG_FILES.items():
         for logger, level in loggers:
             base = f"logger.l{number}"
             number += 1

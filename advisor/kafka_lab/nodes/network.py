@@ -1,8 +1,8 @@
-"""What the nodes of a cluster are connected by, and how it is broken.
+"""Network of a cluster's nodes, and network faults.
 
-With root and Linux's network namespaces every node is a host of its own: a broker can be cut off
-from the others while its clients still reach it, and its fetching can be stopped while all else
-goes on. Elsewhere all nodes share the loopback address, and nothing can be cut.
+With root and Linux network namespaces every node is a host of its own: a broker can be isolated
+from the other nodes but not from clients, and its fetch requests can be blocked. Otherwise all
+nodes share the loopback address and network faults are not available.
 """
 
 from __future__ import annotations
@@ -20,61 +20,61 @@ BROKER_PORT = 9092
 CLIENT_PORT = 9093
 CONTROLLER_PORT = 9094
 ZOOKEEPER_PORT = 2181
-_SOURCE = 100  # A node's requests come from its own address plus this.
-_MOST_CLUSTERS = 200
+_SOURCE_OFFSET = 100  # Offset from a node's address to the source address of its requests.
+_MAX_CLUSTERS = 200
 
 
 class Network(Protocol):
-    """Addresses of a cluster's nodes, and the faults between them.
+    """Addresses of the nodes, and network faults between them.
 
     Attributes
     ----------
-    breakable : bool
-        Whether connections can be cut.
+    can_partition : bool
+        Whether nodes can be isolated.
     """
 
-    breakable: bool
+    can_partition: bool
 
     def peer(self, node: int, port: int, /) -> tuple[str, int]:
-        """Host and port where the other nodes reach a port of this one."""
+        """Return host and port of a node for the other nodes."""
 
     def client(self, node: int, port: int, /) -> tuple[str, int]:
-        """Host and port where clients reach a port of this one."""
+        """Return host and port of a node for clients."""
 
     def prefix(self, node: int, /) -> Sequence[str]:
-        """What a command of this node is run through."""
+        """Return the command prefix that runs a process in this node's namespace."""
 
     def isolate(self, node: int, /) -> None:
-        """Cut a node off from all others, not from clients."""
+        """Disconnect a node from the other nodes, not from clients."""
 
     def heal(self, node: int, /) -> None:
-        """Connect it again."""
+        """Reconnect a node."""
 
-    def hold_requests(self, node: int, to: Sequence[int], /) -> None:
-        """Stop what this node asks of others; what they ask of it is still answered."""
+    def block_requests(self, node: int, to: Sequence[int], /) -> None:
+        """Block requests of this node to others; it still answers theirs."""
 
-    def release_requests(self, node: int, to: Sequence[int], /) -> None:
-        """Let it ask again."""
+    def unblock_requests(self, node: int, to: Sequence[int], /) -> None:
+        """Unblock requests of this node."""
 
     def close(self) -> None:
-        """Take everything down."""
+        """Remove all network devices."""
 
 
 def network_for(nodes: Sequence[int]) -> Network:
-    """The best network that this machine can give these nodes."""
+    """Return namespaces if this machine permits them, otherwise loopback."""
     able = os.name == "posix" and os.geteuid() == 0 and shutil.which("ip") is not None
     if able:
         try:
             return Namespaces(nodes)
         except OSError:
-            pass  # A container that may not: root in it is not root outside.
+            pass  # No permission, as in an unprivileged container.
     return Loopback()
 
 
 class Loopback:
-    """All nodes on 127.0.0.1, a port each, found free."""
+    """All nodes on 127.0.0.1, each on free ports."""
 
-    breakable = False
+    can_partition = False
 
     def __init__(self) -> None:
         self._ports: dict[tuple[int, int], int] = {}
@@ -95,50 +95,50 @@ class Loopback:
 
     def isolate(self, _node: int, /) -> None:
         """See `Network`."""
-        raise _uncuttable()
+        raise _not_supported()
 
     def heal(self, _node: int, /) -> None:
         """See `Network`."""
-        raise _uncuttable()
+        raise _not_supported()
 
-    def hold_requests(self, _node: int, _to: Sequence[int], /) -> None:
+    def block_requests(self, _node: int, _to: Sequence[int], /) -> None:
         """See `Network`."""
-        raise _uncuttable()
+        raise _not_supported()
 
-    def release_requests(self, _node: int, _to: Sequence[int], /) -> None:
+    def unblock_requests(self, _node: int, _to: Sequence[int], /) -> None:
         """See `Network`."""
-        raise _uncuttable()
+        raise _not_supported()
 
     def close(self) -> None:
         """See `Network`."""
 
 
 class Namespaces:
-    """A host for every node, with two wires: one to the other nodes, one to clients.
+    """A network namespace per node, with two interfaces: to the other nodes and to clients.
 
-    The nodes' switch stands in a namespace of its own; the clients' is a bridge of this host. Each
-    node has two addresses among the nodes: the one it is asked at, and the one it asks from, so
-    that its own questions can be dropped while its answers go through.
+    The bridge between nodes is in a namespace of its own, the one to clients on this host. In the
+    node network each node has two addresses: one to listen on and one as the source of its
+    requests, so that its requests can be dropped while its responses pass.
 
     Parameters
     ----------
     nodes : sequence of int
-        Numbers from 0 to 99.
+        Node ids, 0 to 99.
 
     Raises
     ------
     OSError
-        If the system does not allow it.
+        If the system does not permit it.
     """
 
-    breakable = True
+    can_partition = True
 
     def __init__(self, nodes: Sequence[int]) -> None:
-        if not all(0 <= node < _SOURCE for node in nodes):
-            raise OSError(f"nodes have numbers from 0 to {_SOURCE - 1}")
+        if not all(0 <= node < _SOURCE_OFFSET for node in nodes):
+            raise OSError(f"nodes have numbers from 0 to {_SOURCE_OFFSET - 1}")
         self._nodes = tuple(nodes)
         self._number = _first_free_bridge()
-        self._made: list[tuple[str, ...]] = [("link", "del", self._bridge)]
+        self._created: list[tuple[str, ...]] = [("link", "del", self._bridge)]
         try:
             self._build()
         except OSError:
@@ -160,7 +160,7 @@ class Namespaces:
         return f"10.201.{self._number}.{node + 1}"
 
     def _source_address(self, node: int) -> str:
-        return f"10.201.{self._number}.{node + 1 + _SOURCE}"
+        return f"10.201.{self._number}.{node + 1 + _SOURCE_OFFSET}"
 
     def _client_address(self, node: int) -> str:
         return f"10.202.{self._number}.{node + 1}"
@@ -173,26 +173,26 @@ class Namespaces:
         _ip("-n", self._switch, "link", "set", "peers", "up")
         for node in self._nodes:
             self._namespace(self._name(node))
-            self._wire(node, "peer", self._switch, "peers")
-            self._wire(node, "client", None, self._bridge)
+            self._connect(node, "peer", self._switch, "peers")
+            self._connect(node, "client", None, self._bridge)
         for node in self._nodes:
-            self.release_requests(node, self._nodes)
+            self.unblock_requests(node, self._nodes)
 
     def _namespace(self, name: str) -> None:
         _ip("netns", "add", name)
-        self._made.append(("netns", "del", name))
+        self._created.append(("netns", "del", name))
         _ip("-n", name, "link", "set", "lo", "up")
 
-    def _wire(self, node: int, device: str, switch: str | None, bridge: str) -> None:
-        """A pair of devices: ``device`` in the node, the other end on a bridge."""
+    def _connect(self, node: int, device: str, switch: str | None, bridge: str) -> None:
+        """Create a veth pair: ``device`` in the node, the other end on a bridge."""
         name = self._name(node)
         end = f"ka{device[0]}{self._number}-{node}"
         here = () if switch is None else ("-n", switch)
         peer = ("peer", "name", device, "netns", name)
         _ip(*here, "link", "add", end, "type", "veth", *peer)
         if switch is None:
-            # Without this it goes some time after its node, and its name is taken until then.
-            self._made.append(("link", "del", end))
+            # Delete it explicitly: the kernel removes it, and frees its name, only later.
+            self._created.append(("link", "del", end))
         _ip(*here, "link", "set", end, "master", bridge, "up")
         addresses = [self._client_address(node)]
         if switch is not None:
@@ -221,30 +221,30 @@ class Namespaces:
         """See `Network`."""
         _ip("-n", self._switch, "link", "set", f"kap{self._number}-{node}", "up")
 
-    def hold_requests(self, node: int, to: Sequence[int], /) -> None:
+    def block_requests(self, node: int, to: Sequence[int], /) -> None:
         """See `Network`."""
         for other in to:
             if other != node:
                 address = self._peer_address(other)
                 _ip("-n", self._name(node), "route", "replace", "blackhole", f"{address}/32")
 
-    def release_requests(self, node: int, to: Sequence[int], /) -> None:
+    def unblock_requests(self, node: int, to: Sequence[int], /) -> None:
         """See `Network`."""
         for other in to:
             if other != node:
                 address = f"{self._peer_address(other)}/32"
                 source = ("src", self._source_address(node))
-                # A blackhole is a route of another type: it is not replaced but taken away.
-                _ip_if_there("-n", self._name(node), "route", "del", address)
+                # A blackhole route has another type, so `replace` would not remove it.
+                _try_ip("-n", self._name(node), "route", "del", address)
                 _ip("-n", self._name(node), "route", "add", address, "dev", "peer", *source)
 
     def close(self) -> None:
         """See `Network`."""
-        while self._made:
-            _ip_if_there(*self._made.pop())
+        while self._created:
+            _try_ip(*self._created.pop())
 
 
-def _uncuttable() -> BrokersUnavailableError:
+def _not_supported() -> BrokersUnavailableError:
     return BrokersUnavailableError(
         "cutting connections needs network namespaces: Linux, root and the command ip"
     )
@@ -260,25 +260,25 @@ def _free_port(taken: set[int]) -> int:
 
 
 def _first_free_bridge() -> int:
-    """The number of a cluster that no other on this machine has: its bridge is made at once."""
-    for number in range(_MOST_CLUSTERS):
+    """Reserve a cluster number on this machine by creating its bridge."""
+    for number in range(_MAX_CLUSTERS):
         try:
             _ip("link", "add", f"kac{number}", "type", "bridge")
         except FileExistsError:
             continue
         return number
-    raise OSError(f"{_MOST_CLUSTERS} clusters are on this machine; take their kac bridges down")
+    raise OSError(f"{_MAX_CLUSTERS} clusters are on this machine; take their kac bridges down")
 
 
 def _ip(*words: str) -> None:
-    """Run ``ip``; OSError with what it said."""
+    """Run ``ip``; raise OSError with its message on failure."""
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip() or "no reason given"
-        kind = FileExistsError if "File exists" in said else OSError
-        raise kind(f"ip {' '.join(words)}: {said}")
+        message = done.stderr.strip() or "no reason given"
+        kind = FileExistsError if "File exists" in message else OSError
+        raise kind(f"ip {' '.join(words)}: {message}")
 
 
-def _ip_if_there(*words: str) -> None:
-    """Run ``ip`` to take something away that may be gone already."""
+def _try_ip(*words: str) -> None:
+    """Run ``ip`` and ignore errors, to delete something that may not exist."""
     subprocess.run(["ip", *words], capture_output=True, check=False)

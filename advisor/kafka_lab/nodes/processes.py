@@ -1,4 +1,4 @@
-"""One Java process of a cluster: started, waited for, stopped, killed by its own process id."""
+"""`JavaProcess`: start, wait for, stop and kill one JVM."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from pathlib import Path
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars
 
-_STOPPED_WITHIN_S = 300
-_LOOK_EVERY_S = 0.05
+_STOP_TIMEOUT_S = 300
+_POLL_INTERVAL_S = 0.05
 
-# Small, and quick to start: a broker that lives for a minute gains nothing from the compiler.
+# Optimised for startup: a broker that runs for a minute gains nothing from the C2 compiler.
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 
 
 class JavaProcess:
-    """A process that runs one main class.
+    """A JVM process that runs one main class.
 
     Parameters
     ----------
     jars : Jars
+        Kafka release.
     command : sequence of str
-        Main class and its arguments.
+        Main class and arguments.
     log : Path
-        Where its output is appended.
+        File to append its output to.
     prefix : sequence of str
-        What the command is run through, such as ``ip netns exec``.
+        Command prefix, such as ``ip netns exec``.
     options : sequence of str
-        For the virtual machine.
+        JVM options.
     """
 
     def __init__(
@@ -44,8 +45,8 @@ class JavaProcess:
         options: Sequence[str] = (),
     ) -> None:
         self.log = log
-        self._began_at = log.stat().st_size if log.is_file() else 0
-        parts = [*prefix, *_dies_with_us(), jars.java, *_JVM, *options]
+        self._log_start = log.stat().st_size if log.is_file() else 0
+        parts = [*prefix, *_parent_death_signal(), jars.java, *_JVM, *options]
         parts += ["-cp", jars.class_path, *command]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -58,68 +59,68 @@ class JavaProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
         return self._process.pid
 
     def output(self) -> str:
-        """What it has written since it was started."""
+        """Return its output since it was started."""
         with self.log.open("rb") as log:
-            log.seek(self._began_at)
+            log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
-    def wait_for(self, pattern: str, within_s: float) -> None:
-        """Wait until its output has a match.
+    def wait_for(self, pattern: str, timeout_s: float) -> None:
+        """Wait until its output matches a regular expression.
 
         Raises
         ------
         BrokersUnavailableError
-            If it ends before, or takes longer; with the last lines of its output.
+            If it exits or times out before; the message has the last lines of its output.
         """
-        deadline = time.monotonic() + within_s
+        deadline = time.monotonic() + timeout_s
         while True:
             ended = not self.running
             output = self.output()
             if re.search(pattern, output):
                 return
             if ended or time.monotonic() > deadline:
-                what = "ended" if ended else f"was not ready after {within_s:g} s"
+                what = "ended" if ended else f"was not ready after {timeout_s:g} s"
                 last = "\n".join(output.splitlines()[-15:])
                 raise BrokersUnavailableError(f"a process of the cluster {what}:\n{last}")
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_POLL_INTERVAL_S)
 
-    def wait_until_ended(self, within_s: float) -> int:
-        """Wait for it to end by itself, and kill it if it does not; its return code."""
+    def wait_until_ended(self, timeout_s: float) -> int:
+        """Wait for it to exit, kill it after the timeout, and return its exit code."""
         try:
-            return self._process.wait(within_s)
+            return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
             return self._process.wait()
 
     def kill(self) -> None:
-        """SIGKILL, at once; what it wrote stays in the page cache."""
+        """Send SIGKILL; its writes stay in the page cache."""
         self._process.kill()
         self._process.wait()
 
-    def stop(self, within_s: float = _STOPPED_WITHIN_S) -> None:
-        """SIGTERM, and wait; after a while SIGKILL."""
+    def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
+        """Send SIGTERM and wait; SIGKILL after the timeout."""
         self._process.terminate()
-        self.wait_until_ended(within_s)
+        self.wait_until_ended(timeout_s)
 
     def suspend(self) -> None:
-        """SIGSTOP: it stands still and its connections stay open."""
+        """Send SIGSTOP: it stops running and its connections stay open."""
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self._process.send_signal(signal.SIGCONT)
 
 
-def _dies_with_us() -> tuple[str, ...]:
-    """Where the system offers it, a broker never outlives the process that started it."""
+def _parent_death_signal() -> tuple[str, ...]:
+    """Return a prefix that kills the broker when its parent exits, if available."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL") if setpriv else ()

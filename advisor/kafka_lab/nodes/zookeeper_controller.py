@@ -1,4 +1,4 @@
-"""Which broker is the ZooKeeper controller: asked, and moved to another."""
+"""Move the ZooKeeper controller to a given broker."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 
 _CONTROLLER = "/controller"
-_ANSWER_WITHIN_S = 15.0
-_TRIED_FOR_S = 60.0
-_RACE_OVER_S = 0.3
+_RESPONSE_TIMEOUT_S = 15.0
+_RETRY_FOR_S = 60.0
+_ELECTION_DELAY_S = 0.3
 
 
-def lead(cluster: RealCluster, broker: int) -> None:
-    """Let a broker be the controller: the others resign until it has won the race.
+def move_controller(cluster: RealCluster, broker: int) -> None:
+    """Make a broker the controller, by deleting the znode until it wins the election.
 
     Raises
     ------
     BrokersUnavailableError
-        If it does not win within a minute.
+        If it does not become the controller within a minute.
     """
     try:
         from kazoo.client import KazooClient
     except ImportError:
         raise MissingExtraError("moving the controller", "dev") from None
-    client: Any = KazooClient(hosts=cluster.zookeeper_address, timeout=_ANSWER_WITHIN_S)
-    client.start(timeout=_ANSWER_WITHIN_S)
-    until = time.monotonic() + _TRIED_FOR_S
+    client: Any = KazooClient(hosts=cluster.zookeeper_address, timeout=_RESPONSE_TIMEOUT_S)
+    client.start(timeout=_RESPONSE_TIMEOUT_S)
+    deadline = time.monotonic() + _RETRY_FOR_S
     try:
         while (now := _controller(client)) != broker:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise BrokersUnavailableError(f"broker {broker} did not become the controller")
             if now is not None:
                 _resign(client)
-            time.sleep(_RACE_OVER_S)
+            time.sleep(_ELECTION_DELAY_S)
     finally:
         client.stop()
         client.close()

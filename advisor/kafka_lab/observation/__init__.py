@@ -1,1 +1,6 @@
-"""To be described."""
+"""Reads the state of a running cluster from outside and decides when it is quiescent.
+
+In: a `RealCluster`. Out: a `Snapshot`, converted to a protocol `State`. `controller_state` reads
+partition registrations, `snapshot` combines them with logs and high watermarks, `quiescence` waits
+until nothing is pending, `flushed_offsets` tracks what survives a power failure.
+"""

@@ -1,6 +1,6 @@
-"""What the controller of a real cluster holds true: read from its own log, or from ZooKeeper.
+"""Partition registrations and unfenced brokers, from the KRaft metadata log or ZooKeeper.
 
-Both answer when no broker does, and neither asks a broker's cache, which may be behind.
+Both can be read while no broker is up, and unlike broker metadata they are never stale.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from advisor.errors import MissingExtraError
 from advisor.kafka_lab.formats.metadata_records import (
-    Changed,
-    Created,
-    ElrCleared,
+    ElrClear,
+    PartitionChange,
+    PartitionRecord,
     Record,
     Topic,
-    TopicRemoved,
+    TopicRemoval,
     decode,
 )
 from advisor.kafka_lab.formats.record_batches import batches, segments
@@ -26,48 +26,49 @@ from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.protocol.rules.partition_registration import Registration
 
-PartitionName = tuple[str, int]
+PartitionKey = tuple[str, int]
 _METADATA = "__cluster_metadata-0"
-_ANSWER_WITHIN_S = 15.0
+_RESPONSE_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True)
 class ControllerState:
-    """A reading of the controller.
+    """The controller's state at one moment.
 
     Attributes
     ----------
     registrations : mapping of (topic, partition) to Registration
+        Leader, ISR, ELR and epochs of every partition.
     serving : frozenset of int
-        The brokers that are not fenced; under ZooKeeper, those with a session.
+        Unfenced brokers; under ZooKeeper, those with a session.
     """
 
-    registrations: Mapping[PartitionName, Registration]
+    registrations: Mapping[PartitionKey, Registration]
     serving: frozenset[int]
 
 
-class Controller(Protocol):
-    """Reads a cluster's controller again and again."""
+class ControllerReader(Protocol):
+    """Reads the state of a cluster's controller."""
 
     def read(self) -> ControllerState:
-        """What it holds true now."""
+        """Return the current state."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
-def controller_of(cluster: RealCluster) -> Controller:
-    """The reader for a running cluster."""
-    if cluster.wish.mode == "zookeeper":
-        return _ZooKeeper(cluster.zookeeper_address)
+def open_controller_reader(cluster: RealCluster) -> ControllerReader:
+    """Return a reader for a running cluster."""
+    if cluster.spec.mode == "zookeeper":
+        return _ZooKeeperReader(cluster.zookeeper_address)
     return MetadataLog(cluster.data(CONTROLLER) / _METADATA)
 
 
 class MetadataLog:
-    """The log of a KRaft controller, read from where the last reading ended.
+    """Incremental reader of a KRaft controller's metadata log.
 
-    Of a quorum of one: what it has appended is committed. Snapshots are not read; a controller
-    writes none in its first hour.
+    For a quorum of one, in which everything appended is committed. Snapshots are not read; a
+    controller writes none in its first hour.
 
     Parameters
     ----------
@@ -77,19 +78,19 @@ class MetadataLog:
     Attributes
     ----------
     history : list of (int, Record)
-        Every record read so far, with its time in milliseconds since 1970.
+        Every record read so far, with its timestamp in milliseconds since 1970.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._next_byte: dict[Path, int] = {}
         self._names: dict[bytes, str] = {}
-        self._partitions: dict[PartitionName, Registration] = {}
+        self._partitions: dict[PartitionKey, Registration] = {}
         self._serving: set[int] = set()
         self.history: list[tuple[int, Record]] = []
 
     def read(self) -> ControllerState:
-        """See `Controller`."""
+        """See `ControllerReader`."""
         for segment in segments(self._folder):
             for batch in batches(segment, self._next_byte.get(segment, 0)):
                 self._next_byte[segment] = batch.at_byte + batch.size_bytes
@@ -101,26 +102,26 @@ class MetadataLog:
         return ControllerState(dict(self._partitions), frozenset(self._serving))
 
     def close(self) -> None:
-        """See `Controller`."""
+        """See `ControllerReader`."""
 
     def name_of(self, topic_id: bytes) -> str:
-        """The name of a topic that was made in what has been read."""
+        """Return the name of a topic by its id."""
         return self._names[topic_id]
 
     def _apply(self, record: Record) -> None:
         if isinstance(record, Topic):
             self._names[record.topic_id] = record.name
-        elif isinstance(record, TopicRemoved):
+        elif isinstance(record, TopicRemoval):
             gone = self._names[record.topic_id]
             for key in [key for key in self._partitions if key[0] == gone]:
                 del self._partitions[key]
-        elif isinstance(record, Created):
+        elif isinstance(record, PartitionRecord):
             key = self._names[record.topic_id], record.partition
             self._partitions[key] = record.registration
-        elif isinstance(record, Changed):
+        elif isinstance(record, PartitionChange):
             key = self._names[record.topic_id], record.partition
             self._partitions[key] = record.applied(self._partitions[key])
-        elif isinstance(record, ElrCleared):
+        elif isinstance(record, ElrClear):
             self._clear_elr(record.name)
         elif record.fenced:
             self._serving.discard(record.broker)
@@ -128,7 +129,7 @@ class MetadataLog:
             self._serving.add(record.broker)
 
     def _clear_elr(self, name: str) -> None:
-        """``ReplicationControlManager.removeTopicElrs``: only of partitions that have any."""
+        """Apply ``ReplicationControlManager.removeTopicElrs``: partitions with an ELR only."""
         for key, found in self._partitions.items():
             if name in ("", key[0]) and (found.elr or found.last_known_elr):
                 epoch = found.partition_epoch + 1
@@ -137,30 +138,30 @@ class MetadataLog:
                 )
 
 
-class _ZooKeeper:
-    """The znodes that the ZooKeeper controller writes."""
+class _ZooKeeperReader:
+    """Reads the znodes written by the ZooKeeper controller."""
 
     def __init__(self, address: str) -> None:
         try:
             from kazoo.client import KazooClient
         except ImportError:
             raise MissingExtraError("reading ZooKeeper", "dev") from None
-        self._client: Any = KazooClient(hosts=address, timeout=_ANSWER_WITHIN_S, read_only=True)
-        self._client.start(timeout=_ANSWER_WITHIN_S)
+        self._client: Any = KazooClient(hosts=address, timeout=_RESPONSE_TIMEOUT_S, read_only=True)
+        self._client.start(timeout=_RESPONSE_TIMEOUT_S)
 
     def read(self) -> ControllerState:
-        """See `Controller`."""
+        """See `ControllerReader`."""
         found = {}
         for topic in self._children("/brokers/topics"):
             found.update(self._topic(topic))
         return ControllerState(found, frozenset(int(b) for b in self._children("/brokers/ids")))
 
     def close(self) -> None:
-        """See `Controller`."""
+        """See `ControllerReader`."""
         self._client.stop()
         self._client.close()
 
-    def _topic(self, topic: str) -> dict[PartitionName, Registration]:
+    def _topic(self, topic: str) -> dict[PartitionKey, Registration]:
         assigned, _ = self._read(f"/brokers/topics/{topic}")
         if assigned is None:
             return {}
@@ -190,7 +191,7 @@ class _ZooKeeper:
             return []
 
     def _read(self, path: str) -> tuple[Any, int]:
-        """A znode's JSON, None without one, and how often it was written again."""
+        """Return the JSON of a znode (None if absent) and its version."""
         from kazoo.exceptions import NoNodeError
 
         try:

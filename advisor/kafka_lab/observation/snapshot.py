@@ -1,8 +1,8 @@
-"""A running cluster as a state of the protocol: what is looked at, and what the checks compare.
+"""Convert a running cluster to a protocol state, for scenario output and invariant checks.
 
-The controller's records come from its own log, the copies from the brokers' disks, the high
-watermarks from the leaders. What a broker believes and nobody can see from outside is left out:
-a deposed leader counts as a follower, and followers' high watermarks are not known.
+Registrations come from the controller, logs from the brokers' disks, high watermarks from the
+leaders. A broker's internal view is not visible: a deposed leader counts as a follower, and
+followers' high watermarks are unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.formats.record_batches import batches, segments
-from advisor.kafka_lab.observation.controller_state import ControllerState, PartitionName
+from advisor.kafka_lab.observation.controller_state import ControllerState, PartitionKey
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
@@ -29,32 +29,33 @@ from advisor.protocol.simulation.state import (
     State,
 )
 
-CopyName = tuple[int, str, int]
+ReplicaKey = tuple[int, str, int]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What was read of a cluster at one moment.
+class Snapshot:
+    """A cluster at one moment.
 
     Attributes
     ----------
-    truth : Truth
-        The controller's records.
+    controller : ControllerState
+        Registrations and unfenced brokers.
     logs : mapping of (broker, topic, partition) to Log
-        Of every copy on a disk, of brokers that are down too.
+        Every replica on disk, also of stopped brokers.
     high_watermarks : mapping of (topic, partition) to int or None
-        As the leader on record tells consumers; None if it does not answer as leader.
+        From the registered leader; None if it does not answer as leader.
     running : frozenset of int
+        Brokers with a running process.
     """
 
-    truth: ControllerState
-    logs: Mapping[CopyName, Log]
-    high_watermarks: Mapping[PartitionName, int | None]
+    controller: ControllerState
+    logs: Mapping[ReplicaKey, Log]
+    high_watermarks: Mapping[PartitionKey, int | None]
     running: frozenset[int]
 
 
-def copy_on_disk(folder: Path) -> Log:
-    """A broker's copy of a partition, its records by the numbers that are their values."""
+def read_replica_log(folder: Path) -> Log:
+    """Read a replica log whose record values are the record numbers of the scenario."""
     runs: list[Run] = []
     for segment in segments(folder):
         for batch in batches(segment):
@@ -64,44 +65,45 @@ def copy_on_disk(folder: Path) -> Log:
                     runs[-1] = last._replace(length=last.length + 1)
                 else:
                     runs.append(Run(batch.leader_epoch, number, 1))
-    found = log_directory.read(folder)
+    found = log_directory.read_log(folder)
     epochs = tuple(EpochStart(epoch, start) for epoch, start in found.epochs)
     return Log(runs=tuple(runs), leo=found.leo, epochs=epochs)
 
 
-def state_of(reading: Reading, before: State) -> State:
-    """The state that a reading shows.
+def state_from_snapshot(snapshot: Snapshot, before: State) -> State:
+    """Convert a snapshot to a protocol state.
 
     Parameters
     ----------
-    reading : Reading
+    snapshot : Snapshot
+        What was read from the cluster.
     before : State
-        Its partitions bring the topics' settings, and what was acknowledged and committed: to the
-        latter is added what is below the high watermark now.
+        Previous state, for topic settings and the acknowledged and committed records; records
+        below the current high watermark are added to the latter.
     """
-    serving = reading.truth.serving
+    serving = snapshot.controller.serving
     brokers = tuple(
         broker._replace(
             session=ACTIVE if broker.id in serving else FENCED,
-            running=broker.id in reading.running,
+            running=broker.id in snapshot.running,
         )
         for broker in before.brokers
     )
-    partitions = tuple(_partition(reading, partition) for partition in before.partitions)
+    partitions = tuple(_partition(snapshot, partition) for partition in before.partitions)
     return before._replace(brokers=brokers, partitions=partitions)
 
 
-def _partition(reading: Reading, before: Partition) -> Partition:
+def _partition(snapshot: Snapshot, before: Partition) -> Partition:
     key = before.topic, before.number
-    record = reading.truth.registrations.get(key, before.registration)
-    hw = reading.high_watermarks.get(key)
+    record = snapshot.controller.registrations.get(key, before.registration)
+    hw = snapshot.high_watermarks.get(key)
     replicas = []
     committed = before.committed
-    for (broker, *name), log in sorted(reading.logs.items()):
+    for (broker, *name), log in sorted(snapshot.logs.items()):
         if tuple(name) != key:
             continue
         leads = broker == record.leader != NO_LEADER and hw is not None
-        role = FOLLOWER if broker in reading.running else OFFLINE
+        role = FOLLOWER if broker in snapshot.running else OFFLINE
         if leads and hw is not None:
             committed = logs.merged((*committed, *logs.spans(logs.records(log, 0, hw))))
         replicas.append(
