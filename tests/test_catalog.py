@@ -1,4 +1,4 @@
-"""The catalog finds what ships, in the source tree and in an installed wheel."""
+"""The catalog finds shipped files, in the source tree and in an installed wheel."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_source_tree_keeps_models_and_data_beside_the_package():
 
 
 def test_installed_wheel_keeps_models_and_data_inside_the_package(tmp_path, monkeypatch):
-    """Where `_shipped` exists, as in a wheel, it wins over a directory beside the package."""
+    """`_shipped`, present in a wheel, takes precedence over a directory beside the package."""
     for name in ("models", "data"):
         (tmp_path / name).mkdir()
         (tmp_path / "advisor" / "_shipped" / name).mkdir(parents=True)
@@ -29,7 +29,7 @@ def test_installed_wheel_keeps_models_and_data_inside_the_package(tmp_path, monk
 
 
 def test_model_names_are_the_shipped_cards():
-    """The names are the stems of models/*.toml in order, the promised three among them."""
+    """The names are the sorted stems of models/*.toml, the documented three among them."""
     names = catalog.model_names()
     assert names == tuple(sorted(path.stem for path in (ROOT / "models").glob("*.toml")))
     assert {"three_az_cloud", "two_az", "bare_metal_racks"} <= set(names)
@@ -42,7 +42,7 @@ def test_a_name_leads_to_its_card(name):
 
 
 def test_a_path_leads_to_itself(tmp_path):
-    """A file of one's own is found by its path, whatever it is called."""
+    """A user's own file is found by its path, with any name."""
     for name in ("mine.toml", "card"):
         path = tmp_path / name
         path.touch()
@@ -74,26 +74,26 @@ def test_an_unknown_card_is_refused_with_the_nearest_name(asked, hint):
 
 
 def test_an_unknown_card_that_resembles_none_gets_no_guess():
-    """No far-fetched suggestion; the list is enough."""
+    """Without a similar name the error has no suggestion, only the list."""
     with pytest.raises(ModelError, match="These ship: bare_metal_racks") as caught:
         catalog.model_path("xyzzy")
     assert "Did you mean" not in str(caught.value)
 
 
 def test_a_missing_toml_file_is_refused_by_its_path(tmp_path):
-    """Something that looks like a path is spoken of as a file."""
+    """A name that looks like a path is reported as a missing file."""
     with pytest.raises(ModelError, match=r"no file .*gone\.toml"):
         catalog.model_path(tmp_path / "gone.toml")
 
 
 def test_data_path_finds_files_and_directories():
-    """The table of evidence and the sample clusters are there."""
+    """The table of evidence and the sample clusters are found."""
     assert catalog.data_path("failure_rates.csv").is_file()
     assert catalog.data_path("clusters") == (ROOT / "data" / "clusters").resolve()
 
 
 @pytest.mark.parametrize("relative", ["gone.csv", "../pyproject.toml", "/etc/hosts"])
 def test_data_path_refuses_what_does_not_ship(relative):
-    """Neither a missing name nor a way out of data/ is answered."""
+    """A missing name and a path out of data/ are both refused."""
     with pytest.raises(InputError, match="no data file"):
         catalog.data_path(relative)

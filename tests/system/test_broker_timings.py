@@ -1,4 +1,4 @@
-"""What was measured on real brokers holds together, and with what Kafka's sources promise."""
+"""The timings of real brokers are consistent, and agree with Kafka's sources."""
 
 import csv
 import datetime
@@ -59,7 +59,7 @@ def named(quantity):
 
 
 def twins(quantity, other):
-    """Pairs of rows of one setting, of two quantities."""
+    """Return pairs of rows of two quantities in the same setting."""
     others = {tuple(row[name] for name in SETTING): row for row in named(other)}
     for row in named(quantity):
         twin = others.get(tuple(row[name] for name in SETTING))
@@ -69,7 +69,7 @@ def twins(quantity, other):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['quantity']}-{row['release']}")
 def test_a_row_is_whole(row):
-    """Least, median and greatest in order; repetitions, unit, way, load and day are given."""
+    """Low, value and high are in order, and no column is empty."""
     assert 0 <= row["low"] <= row["value"] <= row["high"]
     assert row["repetitions"] >= 1
     assert row["unit"] == "ms"
@@ -79,13 +79,13 @@ def test_a_row_is_whole(row):
 
 
 def test_no_setting_has_two_rows_of_a_quantity():
-    """A quantity and its setting name one row."""
+    """A quantity and its setting identify one row."""
     keys = [(row["quantity"], *(row[name] for name in SETTING)) for row in ROWS]
     assert len(set(keys)) == len(keys)
 
 
 def test_both_controllers_were_measured_with_one_leader_and_with_ten_thousand():
-    """KRaft of 3.9 and of 4.3 and ZooKeeper, each with the three sizes."""
+    """KRaft 3.9, KRaft 4.3 and ZooKeeper are measured, each with three numbers of partitions."""
     found = {(row["release"], row["mode"]) for row in named("election_serving")}
     assert found == {("3.9.2", "kraft"), ("4.3.1", "kraft"), ("3.9.2", "zookeeper")}
     for release, mode in found:
@@ -103,7 +103,7 @@ def test_both_controllers_were_measured_with_one_leader_and_with_ten_thousand():
     ids=lambda row: f"{row['release']}-{row['mode']}-{row['session_timeout_ms']}",
 )
 def test_a_dead_broker_is_noticed_within_its_session(row):
-    """No sooner than the session less the pause between two signs of life.
+    """Detection takes at least the session timeout less one heartbeat interval.
 
     KRaft: ``broker.heartbeat.interval.ms``, 2 s by default, a sixth of shorter sessions here.
     ZooKeeper's client pings after a third of the session at the latest.
@@ -116,10 +116,10 @@ def test_a_dead_broker_is_noticed_within_its_session(row):
 
 
 @pytest.mark.parametrize("row", named("isr_shrink"))
-def test_a_laggard_leaves_the_isr_after_once_to_one_and_a_half_times_the_limit(row):
-    """The leader looks each half of ``replica.lag.time.max.ms``; a busy machine delays a few."""
+def test_a_lagging_follower_leaves_the_isr_after_1_to_1_5_times_the_limit(row):
+    """The leader checks each half of ``replica.lag.time.max.ms``; a busy host delays some."""
     limit = row["replica_lag_time_max_ms"]
-    # It fetched last before it was held: at most the half second a fetch may wait.
+    # Its last fetch came at most half a second, the longest wait of a fetch, before.
     assert limit - 500 <= row["low"]
     assert row["value"] <= 1.5 * limit
 
@@ -133,7 +133,7 @@ def test_two_readings_of_one_moment_agree():
 
 
 def test_serving_comes_after_the_record():
-    """A leader serves only after the controller has it on record, a replica too."""
+    """Brokers act on an election or ISR change only after the controller recorded it."""
     steps = [
         ("election_recorded", "election_serving"),
         ("handover_recorded", "handover_serving"),
@@ -147,7 +147,7 @@ def test_serving_comes_after_the_record():
 
 
 def test_evidence_that_was_measured_is_what_the_table_says():
-    """A row of evidence that names the table repeats the right row of it, in its own unit."""
+    """Evidence that cites the table repeats the right row of it, converted to its unit."""
     found = {id_: row for id_, row in catalog.evidence().items() if row.source == MEASURED}
     assert set(found) == set(EVIDENCE)
     for id_, (quantity, release, mode, partitions, session_ms, per) in EVIDENCE.items():

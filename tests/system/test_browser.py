@@ -31,7 +31,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# What a developer's machine may lack, the machine that judges a change must have.
+# A developer's machine may lack a browser; continuous integration must have one.
 pytestmark = pytest.mark.skipif(
     FOUND is None and "CI" not in os.environ, reason=f"none of {', '.join(NAMES)} is installed"
 )
@@ -66,14 +66,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report on a shipped card, whose evidence has long addresses."""
+    """Write a report on a shipped card, whose evidence has long addresses."""
     cluster, card = Cluster.uniform(brokers=2, racks=2), load_model("two_az")
     path = tmp_path_factory.mktemp("shipped") / "report.html"
     return write_report(recommend(cluster, card), path, audit(cluster, card))
 
 
 def opened(browser: Browser, report: Path, width: int, scripts: bool = True) -> Page:
-    """Open the report in a page that records what goes wrong and what is asked for."""
+    """Open the report in a page that records errors and requests."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, java_script_enabled=scripts, offline=True
     )
@@ -89,7 +89,7 @@ def opened(browser: Browser, report: Path, width: int, scripts: bool = True) -> 
 
 @pytest.mark.parametrize("width", [400, 1400])
 def test_the_report_fits_every_width(browser: Browser, report: Path, width: int) -> None:
-    """Nothing sticks out, one chart of each kind shows, nothing else is loaded."""
+    """Nothing overflows, one chart of each kind is visible, nothing else is loaded."""
     page = opened(browser, report, width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 2
@@ -99,7 +99,7 @@ def test_the_report_fits_every_width(browser: Browser, report: Path, width: int)
 
 @pytest.mark.parametrize(("medium", "width"), [("screen", 800), ("print", 739)])
 def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width: int) -> None:
-    """On a small screen and on paper (letter, with Chromium's margins) every table is whole."""
+    """On a small screen and on paper (letter, with Chromium's margins) every table is complete."""
     page = opened(browser, shipped, width)
     page.emulate_media(media=medium)
     cut = page.evaluate(
@@ -126,7 +126,7 @@ def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> 
 
 
 def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path) -> None:
-    """The table holds every setting, and lists that would do nothing are not shown."""
+    """The table holds every setting, and selects without effect are not shown."""
     page = opened(browser, report, 1400, scripts=False)
     assert not page.locator("select").first.is_visible()
     assert page.locator("noscript p").is_visible()
@@ -135,7 +135,7 @@ def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path
 
 @pytest.fixture(scope="module")
 def lab(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start JupyterLab on a copy of the notebook's folder; the address with its token."""
+    """Start JupyterLab on a copy of the notebook's folder and return its address with token."""
     place = tmp_path_factory.mktemp("lab")
     shutil.copytree(root / "notebooks", place / "notebooks", ignore=shutil.ignore_patterns(".*"))
     shutil.copytree(root / "data", place / "data")
@@ -183,7 +183,7 @@ def test_a_control_in_jupyterlab_moves_the_curve(browser: Browser, lab: str) -> 
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Above Selected Cell", exact=True).click()
     control = page.get_by_label("min.insync.replicas", exact=True)
-    # The notebook draws only what is near; go where the controls will stand.
+    # JupyterLab renders only cells near the viewport; scroll to the controls.
     page.get_by_role("heading", name="Try it").scroll_into_view_if_needed(timeout=WAIT_MS)
     control.wait_for(timeout=2 * WAIT_MS)
     chart = page.locator("svg#explorer")

@@ -1,4 +1,4 @@
-"""Every number of a shipped card has evidence, and the evidence holds together."""
+"""Every number of a shipped card has evidence, and the evidence is consistent."""
 
 import csv
 import dataclasses
@@ -69,8 +69,8 @@ def test_a_row_that_lacks_a_field_is_refused(tmp_path, column, nothing):
         read_evidence(path)
 
 
-def test_only_an_assumption_needs_no_url(tmp_path):
-    """A judgement was published nowhere else."""
+def test_an_assumption_needs_no_url(tmp_path):
+    """An assumption has no address."""
     row = {**GOOD, "verified": "assumption", "url": ""}
     assert read_evidence(write(tmp_path / "t.csv", row))["x"].url == ""
 
@@ -138,7 +138,7 @@ def test_every_number_of_a_card_has_a_range(name):
 
 @pytest.mark.parametrize("name", CARDS)
 def test_every_card_says_what_it_is_for(name):
-    """Title and use are there, the title unlike the name."""
+    """A card has a title, which differs from its name, and says when to use it."""
     assert CARDS[name].title not in ("", name)
     assert len(CARDS[name].when_to_use) > 50
 
@@ -167,7 +167,7 @@ def test_a_row_is_dated_and_traceable(id_):
 
 @pytest.mark.parametrize("id_", [id_ for id_, row in ROWS.items() if row.verified == "assumption"])
 def test_an_assumption_is_wide(id_):
-    """What nobody measured spans at least a factor of four, as data/README.md promises."""
+    """An assumption spans at least a factor of four, as data/README.md says."""
     assert ROWS[id_].high >= 4 * ROWS[id_].low
 
 

@@ -1,4 +1,4 @@
-"""What ``import advisor`` loads and offers."""
+"""What ``import advisor`` loads, and which names it offers."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    """Importing the package stays quick because it loads none of the large libraries."""
+    """Importing the package loads none of the large libraries."""
     assert not modules_after("import advisor") & set(HEAVY)
 
 
@@ -32,11 +32,11 @@ def test_heavy_modules_would_be_noticed() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_public_name(name: str) -> None:
-    """Every name of the public face is there and is listed."""
+    """Every public name exists and is listed."""
     assert hasattr(advisor, name)
     assert name in advisor.__all__
 
 
 def test_all_names_exist() -> None:
-    """Every name that the package lists can be had."""
+    """Every listed name can be imported."""
     assert all(getattr(advisor, name) is not None for name in advisor.__all__)

@@ -1,4 +1,4 @@
-"""The order of the rooms, and the size of what stands in them."""
+"""The order of the top-level rooms, and the size of modules and functions."""
 
 import ast
 import json
@@ -48,7 +48,7 @@ STILL_TOO_LONG = {
 
 
 def room_of(module: str) -> str:
-    """Return the room of a dotted module; "" for the package's own top and its command line."""
+    """Return the top-level room of a module; "" for the package itself and its command line."""
     parts = module.split(".")
     known = len(parts) > 1 and parts[1] in MAY_IMPORT
     return parts[1] if known else ""
@@ -85,7 +85,7 @@ def lines_of(node: ast.stmt) -> int:
 
 
 def test_rooms_import_only_what_they_may() -> None:
-    """No room imports a higher one, and Spark, plots, widgets and Kafka clients keep to theirs."""
+    """No room imports a higher one; Spark, plots, widgets and Kafka clients have one each."""
     assert len(MODULES) > len(MAY_IMPORT)
     wrong = [
         line
@@ -120,7 +120,7 @@ def test_rooms_import_only_what_they_may() -> None:
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:
-    """Each way of importing what a room may not import is noticed."""
+    """Each way of importing what a room may not import is reported."""
     assert len(violations(source, module)) == 1
 
 
@@ -139,7 +139,7 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
     ],
 )
 def test_a_proper_import_passes(module: str, source: str) -> None:
-    """What a room may import is not complained of."""
+    """Imports that a room may make are not reported."""
     assert violations(source, module) == []
 
 
@@ -164,13 +164,13 @@ def test_modules_and_functions_are_short(path: Path) -> None:
 
 
 def test_the_length_of_a_function_is_counted() -> None:
-    """A function's lines are those from its `def` to its end, but for the docstring's own."""
+    """A function's lines go from its `def` to its end, without the docstring's."""
     source = "def f():\n    '''A.\n    B.'''\n    async def g():\n        pass\n    return g\n"
     assert dict(functions(source)) == {"f": 4, "g": 2}
 
 
 def test_notebooks_define_no_long_function() -> None:
-    """Notebooks are prose and calls: their functions have five lines at most."""
+    """Functions in notebooks have five lines at most."""
     long = [
         f"{path.name}: {name} has {lines} lines"
         for path in NOTEBOOKS
@@ -183,5 +183,5 @@ def test_notebooks_define_no_long_function() -> None:
 
 
 def python_of(cell: str) -> str:
-    """Return a cell's source without IPython's own lines."""
+    """Return a cell's source without IPython commands."""
     return "\n".join(line for line in cell.splitlines() if not line.lstrip().startswith(("%", "!")))

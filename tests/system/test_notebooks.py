@@ -1,4 +1,4 @@
-"""The notebooks as documents: stored with outputs, quiet, thin, and the same for everyone."""
+"""The notebooks as documents: stored with outputs, without warnings, thin, portable."""
 
 import ast
 import html
@@ -25,12 +25,12 @@ def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 
 def test_there_are_notebooks() -> None:
-    """The tests below look at something."""
+    """There are notebooks to test."""
     assert NOTEBOOKS
 
 
 def test_it_is_a_valid_notebook_for_any_python(notebook: nbformat.NotebookNode) -> None:
-    """Valid format, and the kernel that every Jupyter has."""
+    """The format is valid, and the kernel is one that every Jupyter has."""
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
 
@@ -43,7 +43,7 @@ def test_it_was_run_from_top_to_bottom(notebook: nbformat.NotebookNode) -> None:
 
 
 def test_it_is_quiet(notebook: nbformat.NotebookNode) -> None:
-    """No errors, no warnings, and nothing that only one machine knows."""
+    """No errors, no warnings, and no names or paths of one host."""
     for cell in code_cells(notebook):
         for output in cell.outputs:
             assert output.output_type != "error"
@@ -53,7 +53,7 @@ def test_it_is_quiet(notebook: nbformat.NotebookNode) -> None:
 
 
 def test_it_asserts_what_it_claims(notebook: nbformat.NotebookNode) -> None:
-    """A notebook that runs has checked something."""
+    """Each notebook contains assertions."""
     asserts = [
         node
         for cell in code_cells(notebook)
@@ -92,7 +92,7 @@ def test_controls_have_a_picture_for_pages_without_a_kernel(
 ) -> None:
     """After the last widget comes a chart that an exported page shows, too."""
     shown = [output.get("data", {}) for cell in code_cells(notebook) for output in cell.outputs]
-    # Progress bars are widgets, too, but nothing that a reader misses.
+    # Progress bars are widgets too, but a reader does not need them.
     boxes = [WIDGET in data and data["text/plain"].startswith("HBox") for data in shown]
     widgets = [place for place, is_box in enumerate(boxes) if is_box]
     for last in widgets[-1:]:

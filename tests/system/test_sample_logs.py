@@ -1,4 +1,4 @@
-"""The recorded logs are whole, tell nothing of the machine, and their counts hold together."""
+"""The recorded logs are complete, reveal no host details, and their counts are consistent."""
 
 import datetime
 import gzip
@@ -42,7 +42,7 @@ def test_every_run_is_there():
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_node_handed_in_its_logs(run):
-    """Each broker has the server's and the state changes' log; who controls has a controller's."""
+    """Each broker has a server and a state-change log; each controller has a controller log."""
     found = {str(path.relative_to(FOLDER / run)) for path in FILES if path.parts[-3] == run}
     wanted = {
         f"broker-{broker}/{name}.log.gz"
@@ -62,7 +62,7 @@ def test_they_are_small_enough_to_ship():
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_lines_have_kafkas_pattern_and_lie_within_the_run(path):
-    """A file begins with a stamped line, and no stamp is outside the run by over two minutes."""
+    """A file begins with a timestamp, and none is outside the run by over two minutes."""
     counts = RUNS[path.parts[-3]]
     text = read(path)
     assert LINE.match(text), text[:200]
@@ -77,7 +77,7 @@ def test_lines_have_kafkas_pattern_and_lie_within_the_run(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_no_log_tells_of_the_machine(path):
-    """No folder of a user's or of the build's, no host's environment, only private addresses."""
+    """No folder of a user or build, no environment of the host, only private addresses."""
     text = read(path)
     folders = set(re.findall(r"/(?:root|home|work|tmp|usr)/[^\s,\]]*|\.m2\b", text))
     assert folders <= KAFKAS_OWN
@@ -89,7 +89,7 @@ def test_no_log_tells_of_the_machine(path):
 
 @pytest.mark.parametrize(("run", "name"), partitions())
 def test_who_left_and_who_joined_add_up_to_the_last_isr(run, name):
-    """All replicas begin in sync, so the final ISR is what left and joined make of them."""
+    """All replicas begin in sync, so replicas that left and joined give the final ISR."""
     found = RUNS[run]["partition"][name]
     left, joined = found["members_left"], found["members_joined"]
     assert found["replicas"] - left + joined == len(found["final_isr"])
@@ -100,7 +100,7 @@ def test_who_left_and_who_joined_add_up_to_the_last_isr(run, name):
 
 @pytest.mark.parametrize(("run", "name"), partitions())
 def test_leaders_add_up_to_the_last_epoch(run, name):
-    """KRaft counts each leader and loss of one; ZooKeeper its controller's shrinks as well."""
+    """KRaft counts elections and losses of a leader; ZooKeeper also its controller's shrinks."""
     found = RUNS[run]["partition"][name]
     moves = found["elections"] + found["leaderless"]
     assert 0 < found["leaderless"] <= found["elections"]
@@ -113,7 +113,7 @@ def test_leaders_add_up_to_the_last_epoch(run, name):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_brokers_add_up(run):
-    """Every broker serves at the end; it was started once more than it ended, or oftener."""
+    """Every broker serves at the end, so it started more often than it ended."""
     acts = Counter((act["act"], act["node"]) for act in RUNS[run]["acts"])
     for number, found in RUNS[run]["broker"].items():
         node = int(number)
@@ -130,7 +130,7 @@ def test_brokers_add_up(run):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_lagging_follower_leaves_each_isr_once(run):
-    """Broker 2 was held back once: the leaders of its partitions, and no others, shrank the ISR."""
+    """Broker 2 lagged once: only the leaders of its partitions shrank an ISR for lag."""
     by_leader = {name: p["isr_shrinks_by_leader"] for name, p in RUNS[run]["partition"].items()}
     held = [act["node"] for act in RUNS[run]["acts"] if act["act"] == "lag"]
     assert held == [2]
@@ -140,7 +140,7 @@ def test_a_lagging_follower_leaves_each_isr_once(run):
 
 @pytest.mark.parametrize("run", RUNS)
 def test_decisions_are_in_the_span_of_the_acts(run):
-    """Acts are in order, the first after the cluster began, the last before it ended."""
+    """Faults are in order, between the first and the last recorded decision."""
     times = [act["at"] for act in RUNS[run]["acts"]]
     assert times == sorted(times)
     assert RUNS[run]["began"] < times[0]

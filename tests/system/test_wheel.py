@@ -1,4 +1,4 @@
-"""The wheel works by itself, outside the checkout, and with the base dependencies alone."""
+"""The wheel works outside the checkout, and with the base dependencies alone."""
 
 import importlib.metadata
 import os
@@ -51,7 +51,7 @@ def base_requirements() -> list[Requirement]:
 
 
 def closure(requirements: list[Requirement]) -> Iterator[importlib.metadata.Distribution]:
-    """Yield the installed distributions that these requirements draw in, each once."""
+    """Yield the installed distributions that these requirements need, each once."""
     seen: set[str] = set()
     queue = list(requirements)
     while queue:
@@ -113,7 +113,7 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """Install the wheel where the base dependencies are all there is."""
+    """Install the wheel with the base dependencies only."""
     environment = Environment(tmp_path_factory.mktemp("base") / "venv", wheel)
     for found in closure(base_requirements()):
         for name in top_level(found):
@@ -123,7 +123,7 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture
 def describe(tmp_path: Path) -> Path:
-    """Copy a describe output to where the checkout is out of sight."""
+    """Copy a describe output to a folder outside the checkout."""
     return Path(shutil.copy(SAMPLE, tmp_path / "describe.txt"))
 
 
@@ -160,7 +160,7 @@ def test_the_installed_package_is_the_one_imported(
 def test_recommend_runs_outside_the_checkout(
     kind: str, request: pytest.FixtureRequest, describe: Path
 ) -> None:
-    """`advisor recommend` answers about a describe output, with a card that came in the wheel."""
+    """`advisor recommend` reads a describe output and uses a card from the wheel."""
     environment: Environment = request.getfixturevalue(kind)
     command = ["advisor", "recommend", describe, "--model", "three_az_cloud"]
     done = environment.run(*command, cwd=describe.parent)
@@ -174,7 +174,7 @@ def test_recommend_runs_outside_the_checkout(
     "module", ["pyspark", "pandas", "pyarrow", "matplotlib", "ipywidgets", "IPython", "kafka"]
 )
 def test_base_has_no_extras(base: Environment, tmp_path: Path, module: str) -> None:
-    """What only an extra brings cannot be imported in the base environment."""
+    """Packages of extras cannot be imported in the base environment."""
     done = base.run("python", "-c", f"import {module}", cwd=tmp_path)
     assert "ModuleNotFoundError" in done.stderr
 
