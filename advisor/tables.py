@@ -135,8 +135,8 @@ class RowTable:
         >>> load = advisor.Workload(partitions=1)
         >>> advice = advisor.recommend(cluster, model, load)
         >>> frame = advice.table(intervals=False)
-        >>> frame.loc[0, ["replication_factor", "min_insync_replicas", "acks"]].tolist()
-        [3, 2, 'all']
+        >>> sorted(set(frame["replication_factor"]))
+        [1, 2, 3]
         """
         return data_frame(self.rows(intervals), what="a table")
 
@@ -160,7 +160,7 @@ class RowTable:
         Examples
         --------
         >>> import advisor
-        >>> cluster = advisor.Cluster.uniform(brokers=2)
+        >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
         ... )
@@ -215,7 +215,7 @@ class MeasureTable:
         Examples
         --------
         >>> import advisor
-        >>> cluster = advisor.Cluster.uniform(brokers=1)
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
         >>> model = advisor.FailureModel.from_dict(
         ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
         ... )

@@ -1,4 +1,4 @@
-"""What somebody wants of a topic: limits on the small sides, and what it has to survive."""
+"""Goals of a topic: limits on loss probability and unavailability, and what it must survive."""
 
 from __future__ import annotations
 
@@ -23,25 +23,42 @@ SURVIVE_WRITABLE = "survive_writable"
 
 @dataclass(frozen=True, kw_only=True)
 class Goals:
-    """Limits that a configuration has to keep; None: no limit.
+    """Limits that a replication setting should keep.
 
     Parameters
     ----------
-    loss_probability_per_year : float or None
-        Most acceptable probability of losing an acknowledged record within a year, 0 to 1.
-    write_unavailability, read_unavailability : float or None
-        Most acceptable fraction of time in which writes or reads fail, 0 to 1; 1e-4 is 53 minutes
-        a year.
-    records_refused_per_year : float or None
-        Most acceptable number of records that producers give up.
-    survive : {"rack", "broker"} or None
-        One such thing may go at any time, for good, without an acknowledged record lost and with
-        writes going on.
+    loss_probability_per_year : float or None, default 1e-6
+        Highest acceptable probability of at least one loss event in a year, 0 to 1. None: no
+        limit; the same for the other limits.
+    write_unavailability : float or None, default 1e-4
+        Highest acceptable fraction of time in which writes are refused, 0 to 1; 1e-4 is 53 minutes
+        per year.
+    read_unavailability : float or None, default None
+        Highest acceptable fraction of time in which no leader serves reads, 0 to 1.
+    records_refused_per_year : float or None, default None
+        Highest acceptable number of records per year that producers give up.
+    survive : {"rack", "broker"} or None, default None
+        The permanent loss of one rack or broker, at any time, must lose no acknowledged record and
+        must not stop writes.
 
     Raises
     ------
     InputError
-        A number that is none, negative, not finite, or a fraction above 1; an unknown `survive`.
+        If a limit is not a number, negative, infinite or NaN, if a fraction is above 1, or if
+        `survive` is unknown.
+
+    See Also
+    --------
+    advisor.recommend : Find the settings that meet goals at least cost.
+    advisor.audit : Compare every topic of a cluster with goals.
+
+    Examples
+    --------
+    >>> from advisor import Goals
+    >>> Goals(write_unavailability=1e-3, survive="rack").limits
+    {'loss_probability_per_year': 1e-06, 'write_unavailability': 0.001}
+    >>> print(Goals(loss_probability_per_year=None, write_unavailability=1e-4).sentence)
+    Goals: writes are refused for at most 53 minutes a year.
     """
 
     loss_probability_per_year: float | None = 1e-6
@@ -66,29 +83,29 @@ class Goals:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The measures that have a limit."""
+        """Limit of each measure that has one."""
         return {name: limit for name in MEASURES if (limit := getattr(self, name)) is not None}
 
     @property
     def sentence(self) -> str:
-        """What is asked for: "Goals: writes are refused for at most 53 minutes a year."."""
-        said = []
+        """The goals as one sentence."""
+        parts = []
         if self.loss_probability_per_year is not None:
             often = how_often(self.loss_probability_per_year)
-            said.append(f"an acknowledged record is lost at most {often}")
+            parts.append(f"an acknowledged record is lost at most {often}")
         for name, what in (("write", "writes are refused"), ("read", "reads fail")):
             share = getattr(self, f"{name}_unavailability")
             if share is not None:
-                said.append(f"{what} for at most {time_per_year(share)}")
+                parts.append(f"{what} for at most {time_per_year(share)}")
         if self.records_refused_per_year is not None:
             limit = significant(self.records_refused_per_year)
-            said.append(f"at most {limit} records a year are refused")
+            parts.append(f"at most {limit} records a year are refused")
         if self.survive is not None:
-            said.append(f"losing one {self.survive} costs no acknowledged record and no writes")
-        return f"Goals: {listed(said) or 'none'}."
+            parts.append(f"losing one {self.survive} costs no acknowledged record and no writes")
+        return f"Goals: {listed(parts) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Every goal by name."""
+        """Return every goal by name as plain JSON data."""
         return asdict(self)
 
 
@@ -101,10 +118,9 @@ def judge(
     ----------
     goals : Goals
     measures : mapping of str to float
-        At least every measure that has a limit.
+        Value of (at least) every measure that has a limit.
     survival : Survival or None
-        What one event of the kind that `goals.survive` names does; None when nothing is to be
-        survived.
+        Effect of losing what `goals.survive` names; None without such a goal.
     """
     met = {name: measures[name] <= limit for name, limit in goals.limits.items()}
     if survival is not None:
@@ -114,10 +130,9 @@ def judge(
 
 
 def decades_short(goals: Goals, measures: Mapping[str, float]) -> float:
-    """Return how many powers of ten the measures are beyond their limits, added up.
+    """Return by how many decades the measures exceed their limits, summed over the limits.
 
-    A measure beyond a limit of 0 has no distance from it; it counts as 20 decades, more than any
-    measure of a year can be short otherwise.
+    Exceeding a limit of 0 counts as 20 decades, more than any other limit can be exceeded by.
     """
     short = 0.0
     for name, limit in goals.limits.items():

@@ -1,4 +1,4 @@
-"""Which version of Kafka a described cluster runs, as far as the description shows it."""
+"""The Kafka version and the controller of a described cluster, as far as the input shows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,21 @@ _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
 
 
 def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
-    """Return the version to reckon with, and a sentence on what was assumed ("" if nothing was).
+    """Return the Kafka version to assume, and a note about the assumption ("" if none was needed).
 
-    The columns of a describe output bound it: topic ids came in 2.8, the ELR in 3.8 (read in
-    ``kafka/admin/TopicCommand.scala`` and ``org/apache/kafka/tools/TopicCommand.java``).
+    The columns of a describe output bound the version: topic ids came in 2.8, the ELR in 3.8
+    (``kafka/admin/TopicCommand.scala``, ``org/apache/kafka/tools/TopicCommand.java``).
+
+    Parameters
+    ----------
+    cluster : Cluster
+    given : str, optional
+        Version that the user states; it takes precedence.
 
     Raises
     ------
     ConfigError
-        The version given is none.
+        If the stated version is not a version number.
     """
     stated = given or cluster.kafka_version
     if stated is not None:
@@ -46,13 +52,16 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
 
 
 def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
-    """Return who elects in a running cluster, as options of `Config`; nothing where not known.
+    """Return the controller mode and ELR of a live cluster as `Config` options; {} if unknown.
 
-    A cluster that was upgraded has not all that a new one of its version has: KIP-966 may be off.
-    Of a version that does not run there, nothing is known.
+    An upgraded cluster may lack what a new one of its version has, such as KIP-966. Nothing is
+    known about a version that the cluster does not run.
     """
-    seen = cluster.observed
-    if seen is None or version not in seen.versions.values():
+    observed = cluster.observed
+    if observed is None or version not in observed.versions.values():
         return {}
-    found = {"mode": seen.mode, "eligible_leader_replicas": seen.eligible_leader_replicas}
-    return {name: value for name, value in found.items() if value is not None}
+    options = {
+        "mode": observed.mode,
+        "eligible_leader_replicas": observed.eligible_leader_replicas,
+    }
+    return {name: value for name, value in options.items() if value is not None}

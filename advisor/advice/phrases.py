@@ -1,4 +1,4 @@
-"""Parts of sentences: small numbers with two digits, counts, lists, how often something happens."""
+"""Parts of sentences: counts, lists, how often an event occurs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 
 def years_between(probability: float) -> float:
-    """Return the mean years between random events of which a year has one with `probability`."""
+    """Return the mean years between Poisson events, given P(at least one in a year)."""
     if probability >= 1:
         return 0.0
     return math.inf if probability == 0 else -1.0 / math.log1p(-probability)
 
 
 def how_often(probability: float) -> str:
-    """Return "once in 12 years" or "once in 3 days" for a probability per year."""
+    """Return `every` for a probability per year."""
     return every(years_between(probability))
 
 
@@ -43,7 +43,7 @@ def listed(items: Sequence[str]) -> str:
 
 
 def first_of(names: Sequence[str], most: int = 5) -> str:
-    """Return names as a list, the first of them and a number where they are many.
+    """Return names as a list, shortened to the first `most` and the number of the others.
 
     >>> first_of(["a", "b", "c", "d"], 2)
     'a, b and 2 more'
@@ -54,12 +54,12 @@ def first_of(names: Sequence[str], most: int = 5) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return the text with a capital and a full stop."""
+    """Return the text with a capital first letter and a full stop."""
     return f"{capital(text.rstrip('.'))}."
 
 
 def dominant(causes: Mapping[str, float]) -> str:
-    """Return what a measure is mostly made of: "most come from planned restarts"."""
+    """Return the largest cause of a measure: "most come from planned restarts"; "" for none."""
     total = math.fsum(causes.values())
     if total <= 0:
         return ""

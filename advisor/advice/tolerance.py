@@ -1,9 +1,9 @@
-"""What a single event may take with it: the rule RF >= 2f + 1, for the racks at hand.
+"""Rack failures: how many replicas one takes, and the rule RF >= 2f + 1.
 
-If one event can take f replicas of a partition, then no acknowledged record is lost iff
-min ISR > f, writes go on iff min ISR <= RF - f, and both at once need RF >= 2f + 1. With another
-broker down for patching, writes go on iff min ISR <= RF - f - 1: RF >= 2f + 2. With two racks one
-of them always holds half of the replicas, so that no RF gives both.
+If one event can take f replicas of a partition, no acknowledged record is lost iff min ISR > f,
+writes continue iff min ISR <= RF - f, and both together need RF >= 2f + 1. With another broker down
+for patching, writes continue iff min ISR <= RF - f - 1, hence RF >= 2f + 2. With two racks, one of
+them always holds at least half of the replicas, so no RF gives both.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _MOST_ROUNDS = 24
 
 @dataclass(frozen=True)
 class Survival:
-    """What happens when one event takes `share` replicas of a partition.
+    """Effect of losing `share` replicas of a partition at once.
 
     Attributes
     ----------
     share : int
-        Most replicas of one partition that the event can take: f.
+        Largest number of replicas of one partition that the event can take: f.
     without_loss : bool
-        No acknowledged record is lost, whichever replicas go.
+        Whether no acknowledged record is lost, whichever replicas are taken.
     writable : bool
-        Writes go on, if every replica was in sync.
+        Whether writes continue, given that every replica was in sync.
     writable_while_patching : bool
-        Writes go on even when one further broker is down.
+        Whether writes continue with one further broker down.
     """
 
     share: int
@@ -45,7 +45,7 @@ class Survival:
 
 @dataclass(frozen=True)
 class ToleranceRow:
-    """One line of the tolerance table: a replication factor and min ISR, and losing one rack."""
+    """Row of the tolerance table: the effect of losing one rack at one RF and min ISR."""
 
     replication_factor: int
     min_insync_replicas: int
@@ -55,7 +55,7 @@ class ToleranceRow:
 def largest_share(
     brokers: Mapping[int, str | None], replication_factor: int, mode: str = "kraft"
 ) -> int | None:
-    """Return the most replicas of one partition that one rack holds where Kafka places them.
+    """Return the largest number of replicas of one partition in one rack, as Kafka places them.
 
     Parameters
     ----------
@@ -63,18 +63,18 @@ def largest_share(
         Broker id to rack.
     replication_factor : int
     mode : {"kraft", "zookeeper"}
-        Which controller places: a KRaft controller goes round the racks until all replicas are
-        placed, a ZooKeeper-era one only until every rack has one.
+        Controller that places the replicas. A KRaft controller cycles through the racks until all
+        replicas are placed, a ZooKeeper-era one only until every rack has one.
 
     Returns
     -------
     int or None
-        None when the rack of a broker is not known.
+        None if the rack of a broker is unknown.
 
     Raises
     ------
     InputError
-        In Kafka's words, when there are more replicas than brokers.
+        If there are more replicas than brokers; the text is Kafka's.
     """
     if any(rack is None for rack in brokers.values()):
         return None
@@ -85,22 +85,22 @@ def largest_share(
 def _largest_share(
     brokers: tuple[tuple[int, str | None], ...], replication_factor: int, mode: str
 ) -> int:
-    known = dict(brokers)
-    # The older algorithm begins anew after one shift for each broker but one, the newer one goes
-    # round the racks alike from wherever it starts: so many partitions show every case.
-    rounds = min(max(1, len(known) - 1), _MOST_ROUNDS)
+    racks = dict(brokers)
+    # The ZooKeeper-era algorithm repeats after (brokers - 1) shifts; the KRaft one does not depend
+    # on the starting rack. That many rounds cover every case.
+    rounds = min(max(1, len(racks) - 1), _MOST_ROUNDS)
     algorithm: Algorithm = "striped" if mode == "kraft" else "rack_alternated"
-    placed = assign(known, len(known) * rounds, replication_factor, algorithm=algorithm)
-    return max(share_of(replicas, known) for replicas in placed.values())
+    placed = assign(racks, len(racks) * rounds, replication_factor, algorithm=algorithm)
+    return max(share_of(replicas, racks) for replicas in placed.values())
 
 
 def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> int:
-    """Return the least that the fullest rack must hold of so many replicas, placed at best.
+    """Return the replicas in the fullest rack under the best possible placement.
 
     Raises
     ------
     InputError
-        There are more replicas than brokers.
+        If there are more replicas than brokers.
     """
     if replication_factor > len(brokers):
         raise InputError(
@@ -115,16 +115,19 @@ def least_share(brokers: Mapping[int, str | None], replication_factor: int) -> i
 
 
 def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
-    """Return the most of these replicas that one rack holds; a broker without one stands alone."""
-    stands = [broker if brokers[broker] is None else brokers[broker] for broker in replicas]
-    return max(map(stands.count, stands))
+    """Return the largest number of these replicas in one rack.
+
+    A broker without a known rack counts as a rack of its own.
+    """
+    racks = [broker if brokers[broker] is None else brokers[broker] for broker in replicas]
+    return max(map(racks.count, racks))
 
 
 def survival(share: int, config: Config) -> Survival:
-    """Return what one event that takes `share` replicas does under a configuration.
+    """Return the effect of losing `share` replicas under a configuration.
 
-    A record with acks=all is in at least min ISR logs, one with acks=1 or acks=0 perhaps only in
-    the leader's. From the seeds' and KIP-966's accounts of the ISR; the effective min ISR is
+    A record acknowledged with acks=all is in at least min ISR logs (KIP-966), one written with
+    acks=1 or acks=0 possibly only in the leader's. The min ISR that counts is
     `Config.effective_min_insync_replicas`.
     """
     assert config.replication_factor is not None
@@ -141,9 +144,9 @@ def survival(share: int, config: Config) -> Survival:
 def tolerance_table(
     brokers: Mapping[int, str | None], most: int = 5, kafka_version: str = NEWEST_KNOWN
 ) -> tuple[ToleranceRow, ...]:
-    """Return what losing one rack does, for every RF up to `most` and every min ISR, acks=all.
+    """Return the effect of losing one rack for each RF up to `most` and each min ISR, acks=all.
 
-    Empty when the rack of a broker is not known.
+    Empty if the rack of a broker is unknown.
     """
     rows = []
     for factor in range(1, min(most, len(brokers)) + 1):
@@ -164,14 +167,16 @@ def tolerance_table(
 def least_replication_factor(
     brokers: Mapping[int, str | None], mode: str = "kraft", patching: bool = False
 ) -> int | None:
-    """Return the smallest RF that can keep data and writes when one rack goes; None: there is none.
+    """Return the smallest RF that keeps data and writes when one rack is lost; None if none does.
 
     Parameters
     ----------
     brokers : mapping of int to (str or None)
+        Broker id to rack.
     mode : {"kraft", "zookeeper"}
+        Controller that places the replicas.
     patching : bool
-        Another broker is down at the time: RF >= 2f + 2 instead of 2f + 1.
+        Whether another broker is down at the time: RF >= 2f + 2 instead of 2f + 1.
     """
     for factor in range(1, len(brokers) + 1):
         share = largest_share(brokers, factor, mode)
@@ -181,7 +186,7 @@ def least_replication_factor(
 
 
 def rack_rule(brokers: Mapping[int, str | None], mode: str = "kraft") -> str:
-    """Return in one sentence what the racks at hand allow when one of them goes."""
+    """Return in one sentence what these racks allow when one of them is lost."""
     racks = {rack for rack in brokers.values() if rack is not None}
     unknown = sorted(broker for broker, rack in brokers.items() if rack is None)
     if unknown:

@@ -1,4 +1,4 @@
-"""What a description says of a topic, as the settings and the load that are evaluated."""
+"""From a described topic to the `Config` and `Workload` that are evaluated."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.workload import Workload
 
 MILLISECONDS_PER_HOUR = 3_600_000.0
-# Longer than Kafka exists; people write the largest number there is where they mean -1.
-_FOR_EVER_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
+# Some set retention.ms to the largest long where they mean -1.
+_ENDLESS_MS = 100.0 * HOURS_PER_YEAR * MILLISECONDS_PER_HOUR
 _UNLIMITED = "-1"
 
 
 def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> Config:
-    """Return a topic's settings; what the description does not state is Kafka's default."""
+    """Return a topic's settings, with Kafka's defaults where the description states none."""
     stated: dict[str, Any] = {}
     unclean = topic.configs.get("unclean.leader.election.enable")
     if unclean is not None:
@@ -34,7 +34,7 @@ def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> 
 
 
 def load_of(topic: Topic, load: Workload) -> Workload:
-    """Return the load with the topic's own partitions and, if it states one, its retention."""
+    """Return the load with the topic's number of partitions and, if stated, its retention."""
     retention, hours = topic.configs.get("retention.ms", ""), load.retention_hours
     if retention.isdigit() and not _compacted(topic) and not kept_for_ever(topic):
         hours = float(retention) / MILLISECONDS_PER_HOUR
@@ -42,15 +42,15 @@ def load_of(topic: Topic, load: Workload) -> Workload:
 
 
 def kept_for_ever(topic: Topic) -> bool:
-    """Return whether the topic's time limit is none: -1, or more than a hundred years."""
+    """Return whether ``retention.ms`` is -1 or over a hundred years."""
     retention = topic.configs.get("retention.ms", "")
-    # A float, unlike a whole number, is read from any number of digits.
-    endless = retention.isdigit() and float(retention) > _FOR_EVER_MS
+    # int() refuses very long digit strings; float() does not.
+    endless = retention.isdigit() and float(retention) > _ENDLESS_MS
     return not _compacted(topic) and (endless or retention == _UNLIMITED)
 
 
 def amount_of(load: Workload) -> str:
-    """Return how much is written in words: "1,000 records of 1,024 bytes a second"."""
+    """Return the write rate: "1,000 records of 1,024 bytes a second"."""
     rate, size = as_given(load.records_per_second), as_given(load.record_bytes)
     return f"{rate} records of {size} bytes a second"
 
