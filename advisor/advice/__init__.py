@@ -1,6 +1,12 @@
-"""Goals, findings, the search for settings, and the commands that get there."""
+"""Advice: which replication settings to use, what is wrong today, and how to change it.
 
-from advisor.advice.audits.audit import Audit, TopicAudit, audit
+In: a cluster, a failure model, a load, `Goals`. Out: a `Recommendation` (settings, reasons, shell
+commands) or an `Audit` of the topics that exist, both with findings. Open `goals.py`, then
+`recommendations/search.py` or `audits/audit.py`; `migration/` writes the commands and files.
+"""
+
+from advisor.advice.audits.audit import Audit, audit
+from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.findings.catalogue import RULES, Finding, Rule
 from advisor.advice.goals import Goals
 from advisor.advice.recommendations.recommendation import Recommendation

@@ -1,4 +1,4 @@
-"""Every topic of a described cluster, as it is and where it stands, worst first."""
+"""Audit: every topic of a described cluster with its own settings and replicas, worst first."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
-from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for, measures_of
-from advisor.advice.findings.catalogue import BROKEN, Finding, by_weight
+from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.choice import Choice, choose, measures_of
+from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
     check_producer,
@@ -39,83 +40,50 @@ WITHOUT_INTERVALS = (
 )
 
 
-@dataclass(frozen=True)
-class TopicAudit:
-    """One topic and what its settings and its placement do.
-
-    Attributes
-    ----------
-    topic : Topic
-    partitions : tuple of int
-        Those judged here: a topic whose partitions differ in their replicas is judged in parts.
-    choice : Choice
-        Its settings, reliability and goals.
-    findings : tuple of Finding
-    """
-
-    topic: Topic
-    partitions: tuple[int, ...]
-    choice: Choice
-    findings: tuple[Finding, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether it meets every goal and nothing of it is broken now."""
-        return self.choice.meets_all and not self.broken
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """What of it does not work at the moment: "2 of 3 partitions without a leader"."""
-        found = [f for f in self.findings if f.rule.weight == BROKEN]
-        return tuple(f.detail.rstrip(".") for f in found)
-
-    @property
-    def missed(self) -> str:
-        """What it falls short of, in few words: "losses, writes"; "" when it is well."""
-        return ", ".join([*self.broken, *(BRIEF_GOALS[goal] for goal in self.choice.unmet)])
-
-    @property
-    def sentence(self) -> str:
-        """What is to be expected of it, in one sentence."""
-        r = self.choice.reliability
-        text = (
-            f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
-            f"{every(r.mean_years_to_loss)}, writes are refused "
-            f"{time_per_year(r.write_unavailability)}"
-        )
-        if self.broken:
-            text += f"; now {listed(self.broken)}"
-        if self.choice.unmet:
-            text += f"; misses {goals_for(self.choice)}"
-        return f"{text}."
-
-    def row(self, intervals: bool = False) -> dict[str, object]:
-        """Return one line of the table."""
-        line: dict[str, object] = {"topic": self.topic.name, "partitions": len(self.partitions)}
-        line |= self.choice.row(intervals)
-        line["ok"] = self.ok
-        line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
-        return line
-
-
 @dataclass(frozen=True, repr=False)
 class Audit(RowTable):
-    """All topics of a cluster, worst first.
+    r"""Audit of all topics of a cluster, worst first; returned by `advisor.audit`.
 
-    First come those that do not work now, then those that miss a goal, by how far, then the
-    others; among equals what loses most records, then what is longest without writes.
+    Order: topics that do not work at present, then topics that miss a goal, by how far, then the
+    others; ties by records lost, then by time without writes.
 
     Attributes
     ----------
-    cluster, model, goals
-        What was asked.
+    cluster : Cluster
+    model : FailureModel
+    goals : Goals
+        Limits that the topics were compared with.
     topics : tuple of TopicAudit
+        One entry per topic and replication factor, worst first.
     general : tuple of Finding
-        About the cluster and the producers.
+        Findings about the cluster and the producers.
     copysets : Copysets
-        The sets of brokers that hold every replica of some partition.
+        Sets of brokers that hold every replica of some partition.
     notes : tuple of str
-        What was assumed.
+        Assumptions, one sentence each.
+
+    See Also
+    --------
+    advisor.audit : Makes one.
+    advisor.Goals : The limits.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster = advisor.load_cluster(
+    ...     "Topic: orders\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
+    ...     "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    ... )
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> result = advisor.audit(cluster, model)
+    >>> result.ok
+    False
+    >>> print(result.verdict)
+    The only topic falls short of the goals: orders.
+    >>> [finding.code for finding in result.topics[0].findings]
+    ['KRA107', 'KRA101', 'KRA304']
     """
 
     cluster: Cluster
@@ -130,17 +98,17 @@ class Audit(RowTable):
 
     @property
     def ok(self) -> bool:
-        """Whether every topic meets every goal and nothing is broken now."""
+        """Whether every topic meets every goal and nothing is broken at present."""
         return all(topic.ok for topic in self.topics)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything found: what is broken now, then risks, then notes; worst topics first."""
+        """All findings: broken, then risks, then notes; within these, worst topic first."""
         return by_weight([*self.general, *(f for topic in self.topics for f in topic.findings)])
 
     @property
     def verdict(self) -> str:
-        """The answer in one or two sentences: what is broken now before what is to be feared."""
+        """The result in one or two sentences: what is broken, then which topics miss goals."""
         broken = [f"{t.topic.name} ({listed(t.broken)})" for t in self.topics if t.broken]
         broken = list(dict.fromkeys(broken))
         if not broken:
@@ -149,29 +117,36 @@ class Audit(RowTable):
 
     @property
     def _outlook(self) -> str:
-        short = list(dict.fromkeys(t.topic.name for t in self.topics if not t.ok))
+        failing = list(dict.fromkeys(t.topic.name for t in self.topics if not t.ok))
         total = len({t.topic.name for t in self.topics})
         topics = "the only topic" if total == 1 else f"{total:,} topics"
-        if not short:
+        if not failing:
             text = f"{'' if total == 1 else 'all '}{topics} meet{'s' if total == 1 else ''}"
             return f"{text[0].upper()}{text[1:]} the goals."
-        names = first_of(short)
+        names = first_of(failing)
         if total == 1:
             return f"The only topic falls short of the goals: {names}."
-        falls = "falls" if len(short) == 1 else "fall"
-        who = f"All {topics}" if len(short) == total else f"{len(short):,} of {topics}"
-        return f"{who} {falls} short of the goals: {names}."
+        falls = "falls" if len(failing) == 1 else "fall"
+        subject = f"All {topics}" if len(failing) == total else f"{len(failing):,} of {topics}"
+        return f"{subject} {falls} short of the goals: {names}."
 
     @property
     def spread(self) -> str:
-        """On how many sets of brokers the partitions stand, and what that means, in sentences."""
+        """Copysets, scatter width and the probability of a loss by them, in sentences."""
         return spread_words(self.copysets)
 
     def _entries(self) -> tuple[TopicAudit, ...]:
         return self.topics
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
+        """Return the audit as plain JSON data.
+
+        Returns
+        -------
+        dict
+            "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
+            (copysets), "findings" and "notes".
+        """
         return {
             "verdict": self.verdict,
             "ok": self.ok,
@@ -184,7 +159,7 @@ class Audit(RowTable):
         }
 
     def explain(self) -> str:
-        """Return the verdict, every topic's sentence and every finding as text."""
+        """Return the audit as text: verdict, a sentence per topic, findings, goals, notes."""
         lines = [self.verdict, *(topic.sentence for topic in self.topics)]
         lines += [str(finding) for finding in self.findings]
         return "\n".join([*lines, self.spread, self.goals.sentence, *self.notes])
@@ -220,29 +195,55 @@ def audit(
     producer: Mapping[str, Any] | None = None,
     evaluated: Evaluate = evaluate,
 ) -> Audit:
-    """Judge every topic with its own settings, on the brokers that really hold its replicas.
+    r"""Evaluate every topic with its own settings, on the brokers that hold its replicas.
 
     Parameters
     ----------
     cluster : Cluster
-        With topics.
+        Cluster with topics, or what `load_cluster` reads (path, text or "host:9092").
     model : FailureModel
+        Failure and repair rates, or the name or path of a card.
     load : Workload, optional
-        What is written to each topic; its number of partitions is the topic's own. A thousand
-        records a second unless given.
+        Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
+        records per second.
     goals : Goals, optional
-        The defaults of `Goals` unless given; they hold for each topic by itself.
+        Limits for each topic separately. Default: ``Goals()``.
     kafka_version : str, optional
-        Unless given, the cluster's, or the newest that fits its description.
+        Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
+        description.
     producer : mapping of str to object, optional
-        Producer settings as in `Config`; acks="all" and Kafka's defaults unless given.
+        Producer settings as in `Config`. Default: acks="all" and Kafka's defaults.
     evaluated : callable, optional
-        What evaluates; `advisor.evaluate` unless given.
+        Replacement for `advisor.evaluate`, with the same arguments.
+
+    Returns
+    -------
+    Audit
+        Topics worst first, with findings.
 
     Raises
     ------
     AdvisorError
-        Settings that Kafka refuses, or goals that cannot be judged.
+        If Kafka refuses the settings, or if a goal needs racks that are unknown.
+
+    See Also
+    --------
+    recommend : Find settings that meet goals.
+    evaluate : Evaluate one setting.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster = advisor.load_cluster(
+    ...     "Topic: logs\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+    ...     "\tTopic: logs\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    ... )
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> result = advisor.audit(cluster, model, goals=advisor.Goals(write_unavailability=0.01))
+    >>> result.topics[0].missed
+    'losses'
     """
     goals = goals or Goals()
     version, note = version_of(cluster, kafka_version)
@@ -260,25 +261,25 @@ def audit(
             f"Records that retention.ms keeps for ever were taken to be kept {hours} hours: "
             f"{first_of(endless)}."
         )
-    judged = []
+    audits = []
     for topic in cluster.topics:
         findings = tuple(check_topic(topic, cluster, config_of(topic, version, settings)))
         for factor, members in _by_factor(topic).items():
             config = config_of(topic, version, settings).changed(replication_factor=factor)
-            choice = _judged(
+            choice = _evaluated_topic(
                 cluster, members, config, model, load_of(topic, load), goals, evaluated
             )
-            judged.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
-    judged.sort(key=lambda topic: _worst_first(topic, goals))
-    assumed = dict.fromkeys(a for t in judged for a in t.choice.reliability.assumptions)
+            audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    audits.sort(key=lambda topic: _worst_first(topic, goals))
+    assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     return Audit(
         cluster=cluster,
         model=model,
         goals=goals,
-        topics=tuple(judged),
+        topics=tuple(audits),
         general=(
             *check_cluster(cluster),
-            *_replacement(judged),
+            *_replacement(audits),
             *check_producer(Config(kafka_version=version, **settings), model),
         ),
         copysets=copysets(
@@ -288,14 +289,14 @@ def audit(
     )
 
 
-def _replacement(judged: Sequence[TopicAudit]) -> Iterator[Finding]:
-    """Yield what is to be said of replaced brokers: once, of the worst topic that it concerns."""
-    for topic in judged:
+def _replacement(audits: Sequence[TopicAudit]) -> Iterator[Finding]:
+    """Yield the finding about replaced brokers once, for the worst topic that it applies to."""
+    for topic in audits:
         held = {p.index: p.held for p in topic.topic.partitions}
         placement = tuple(held[index] for index in topic.partitions)
-        found = list(check_replacement(topic.choice.reliability, topic.topic.name, placement))
-        if found:
-            yield from found
+        findings = list(check_replacement(topic.choice.reliability, topic.topic.name, placement))
+        if findings:
+            yield from findings
             return
 
 
@@ -306,7 +307,7 @@ def _by_factor(topic: Topic) -> dict[int, list[Partition]]:
     return parts
 
 
-def _judged(
+def _evaluated_topic(
     cluster: Cluster,
     members: list[Partition],
     config: Config,
@@ -316,29 +317,29 @@ def _judged(
     evaluated: Evaluate,
 ) -> Choice:
     held = tuple(p.held for p in members)
-    share = len(members) / load.partitions
+    fraction = len(members) / load.partitions
     part = replace(
-        load, partitions=len(members), records_per_second=load.records_per_second * share
+        load, partitions=len(members), records_per_second=load.records_per_second * fraction
     )
-    r = evaluated(cluster, config, model, part, placement=held)
+    reliability = evaluated(cluster, config, model, part, placement=held)
     racks = dict(cluster.brokers)
-    known = None not in racks.values()
-    largest = max(share_of(replicas, racks) for replicas in set(held)) if known else None
-    return choose(config, r, goals, largest)
+    racks_known = None not in racks.values()
+    rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
+    return choose(config, reliability, goals, rack_share)
 
 
-def _worst_first(judged: TopicAudit, goals: Goals) -> tuple[object, ...]:
-    choice, r = judged.choice, judged.choice.reliability
+def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:
+    choice, r = audited.choice, audited.choice.reliability
     measures = measures_of(r)
     return (
-        not judged.broken,
+        not audited.broken,
         choice.meets_all,
-        # A goal of surviving something is missed or not, and has no distance.
+        # Goals of survival are met or missed, and have no distance.
         -decades_short(goals, measures),
         -len(choice.unmet),
         -r.acked_records_lost_per_year,
         -measures.get("loss_probability_per_year", math.inf),
         -r.write_unavailability,
-        judged.topic.name,
-        judged.partitions,
+        audited.topic.name,
+        audited.partitions,
     )

@@ -1,4 +1,4 @@
-"""What to say of the sets of brokers that hold all copies of something."""
+"""Copysets and scatter width of a placement, as JSON data and in sentences."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ from advisor.formatting import significant
 from advisor.reliability.common_cause.copysets import Chance, Copysets
 
 
-def spread_numbers(found: Copysets) -> dict[str, object]:
-    """Return the copysets, the scatter width and the chances of a loss as plain JSON data.
+def spread_numbers(placement: Copysets) -> dict[str, object]:
+    """Return copysets, scatter width and loss probabilities as plain JSON data.
 
-    ``chance_of_loss`` has, for some numbers of brokers lost at once, the probability that they
-    hold every copy of some partition, and its bounds.
+    ``chance_of_loss`` maps a number of brokers lost at once, at random, to the probability that
+    they hold every replica of some partition, with bounds.
     """
-    widths = found.scatter_width.values()
+    widths = placement.scatter_width.values()
     return {
-        "copysets": len(found.sets),
+        "copysets": len(placement.sets),
         "scatter_width": {
-            "mean": found.mean_scatter_width,
+            "mean": placement.mean_scatter_width,
             "least": min(widths, default=0),
             "most": max(widths, default=0),
         },
-        "chance_of_loss": {str(lost): chance._asdict() for lost, chance in _chances(found).items()},
+        "chance_of_loss": {
+            str(lost): chance._asdict() for lost, chance in _chances(placement).items()
+        },
     }
 
 
-def spread_words(found: Copysets) -> str:
-    """Return the same in two or three sentences."""
-    if not found.sets:
+def spread_words(placement: Copysets) -> str:
+    """Return `spread_numbers` in two or three sentences."""
+    if not placement.sets:
         return "No partition stands anywhere."
-    sets = len(found.sets)
-    shared = significant(found.mean_scatter_width)
+    sets = len(placement.sets)
+    shared = significant(placement.mean_scatter_width)
     text = (
         f"The partitions stand on {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
         "(copysets); a broker shares partitions with "
         f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
     )
     parts = []
-    for lost, chance in _chances(found).items():
+    for lost, chance in _chances(placement).items():
         parts.append(f"{_share(chance)} if {count(lost, 'broker')} {'is' if lost == 1 else 'are'}")
-        # More brokers take no less.
+        # The probability does not decrease with more brokers.
         if chance.low >= 1.0:
             break
     return (
@@ -50,14 +52,14 @@ def spread_words(found: Copysets) -> str:
     )
 
 
-@lru_cache(maxsize=8)  # the text, the page and the data all ask
-def _chances(found: Copysets) -> dict[int, Chance]:
-    """For the fewest brokers that can take a partition with them, and one and two more."""
-    if not found.sets:
+@lru_cache(maxsize=8)  # text, page and JSON need the same values
+def _chances(placement: Copysets) -> dict[int, Chance]:
+    """Return the loss probability for the smallest copyset, and for one and two brokers more."""
+    if not placement.sets:
         return {}
-    fewest = min(map(len, found.sets))
-    numbers = range(fewest, min(fewest + 2, found.brokers) + 1)
-    return {lost: found.chance_of_loss(lost) for lost in numbers}
+    fewest = min(map(len, placement.sets))
+    numbers = range(fewest, min(fewest + 2, placement.brokers) + 1)
+    return {lost: placement.chance_of_loss(lost) for lost in numbers}
 
 
 def _share(chance: Chance) -> str:
@@ -67,7 +69,7 @@ def _share(chance: Chance) -> str:
 
 
 def _percent(probability: float) -> str:
-    """Two digits of the small side, so that only a certainty is written as one."""
+    """Return two digits; "0 %" and "100 %" only for exactly 0 and 1."""
     if probability in (0.0, 1.0):
         return f"{100.0 * probability:.0f} %"
     if probability > 0.99:

@@ -1,7 +1,7 @@
-"""The catalogue of findings: what can be wrong with a topic, a cluster or a producer, and why.
+"""The catalogue of findings: code, weight, text and remedy of each rule.
 
-A code never changes its meaning. KRA1xx: a topic. KRA2xx: topics that Kafka and its frameworks
-make. KRA3xx: the cluster and where replicas stand. KRA4xx: producers.
+A code never changes its meaning. KRA1xx: topics. KRA2xx: topics created by Kafka and its
+frameworks. KRA3xx: the cluster and replica placement. KRA4xx: producers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ class Rule:
     Attributes
     ----------
     code : str
-        Such as "KRA101"; stable.
+        Stable code, such as "KRA101".
     weight : {"broken", "risk", "note"}
-        Something does not work now; something may be lost or refused; good to know.
+        Broken: does not work at present. Risk: records may be lost or writes refused. Note:
+        information.
     title, why, remedy : str
-        What it is, why it matters, what to do.
+        The rule in few words, why it matters, what to do.
     """
 
     code: str
@@ -38,17 +39,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that applies, and to what.
+    """A rule that applies to a topic, to the cluster or to the producers.
 
     Attributes
     ----------
     rule : Rule
     topic : str
-        "" when it is about the whole cluster or the producers.
+        Topic name; "" if the finding is about the cluster or the producers.
     detail : str
-        What was seen, in one sentence.
+        What was observed, in one sentence.
     partitions : tuple of int
-        The partitions concerned; empty: all of them, or none in particular.
+        Partitions affected; empty if the finding is not about single partitions.
     """
 
     rule: Rule
@@ -65,7 +66,7 @@ class Finding:
         return f"{self.code} {self.topic + ': ' if self.topic else ''}{self.detail}"
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain JSON data, the rule's words included."""
+        """Return the finding and the texts of its rule as plain JSON data."""
         return {
             "code": self.code,
             "weight": self.rule.weight,
@@ -328,27 +329,27 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _RULES
 
 
 def finding(code: str, detail: str, topic: str = "", partitions: tuple[int, ...] = ()) -> Finding:
-    """Return a finding of the rule with that code."""
+    """Return a finding of the rule with this code."""
     return Finding(RULES[code], topic, detail, partitions)
 
 
-def by_weight(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return each finding once: what is broken now, then what is a risk, then the notes."""
-    return tuple(sorted(dict.fromkeys(found), key=lambda f: _WEIGHTS.index(f.rule.weight)))
+def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the distinct findings: broken, then risks, then notes."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda f: _WEIGHTS.index(f.rule.weight)))
 
 
-def grouped(found: Sequence[Finding]) -> list[tuple[Finding, str]]:
-    """Return one finding for all that differ in their topic alone, and which topics these are.
+def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
+    """Merge findings that differ only in their topic.
 
     Returns
     -------
     list of (Finding, str)
-        In the order of the first of each; five topics by name, the others as a number, "" where
-        a finding is about no topic.
+        First finding of each group, in order, and the topics of the group: five by name, then the
+        number of the others; "" for a finding about no topic.
     """
     topics: dict[tuple[str, str], list[str]] = {}
     firsts: dict[tuple[str, str], Finding] = {}
-    for one in found:
-        firsts.setdefault((one.code, one.detail), one)
-        topics.setdefault((one.code, one.detail), []).append(one.topic)
+    for each in findings:
+        firsts.setdefault((each.code, each.detail), each)
+        topics.setdefault((each.code, each.detail), []).append(each.topic)
     return [(first, first_of(topics[key])) for key, first in firsts.items()]

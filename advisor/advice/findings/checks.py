@@ -1,4 +1,4 @@
-"""Looks for findings in a described cluster, its topics, and a producer's settings."""
+"""Checks that decide which findings apply to a cluster, its topics and a producer."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ _FRAMEWORKS = re.compile(
     r"|_confluent-.+"
 )
 
-# A smaller share of the losses would hide what the others come from.
-_WORTH_SAYING = 0.01
+# A cause of fewer losses than this share is not reported.
+_LEAST_SHARE_REPORTED = 0.01
 
 
 def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
-    """Yield what is worth saying about a topic.
+    """Yield the findings about a topic.
 
     Parameters
     ----------
     topic : Topic
     cluster : Cluster
-        Where it lives.
+        The cluster of the topic.
     config : Config
-        Its settings, with defaults where the description states none.
+        Settings of the topic, with defaults where the description states none.
     """
-    stated = topic.min_insync_replicas is not None or _told(topic, cluster, "min.insync.replicas")
+    stated = topic.min_insync_replicas is not None or _reported(
+        topic, cluster, "min.insync.replicas"
+    )
     if not stated and config.rules.min_isr_supported:
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
     yield from _copies(topic, config)
@@ -50,14 +52,14 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
         yield finding("KRA302", f"unclean leader election is on ({why}).", topic.name)
 
 
-def _told(topic: Topic, cluster: Cluster, name: str) -> bool:
-    """Whether a running cluster told a setting of the topic, be it a default."""
-    seen = cluster.observed
-    return seen is not None and name in seen.topic_settings.get(topic.name, {})
+def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
+    """Whether a live cluster reported the setting of the topic, default values included."""
+    observed = cluster.observed
+    return observed is not None and name in observed.topic_settings.get(topic.name, {})
 
 
 def check_cluster(cluster: Cluster) -> Iterator[Finding]:
-    """Yield what is worth saying about brokers and racks."""
+    """Yield the findings about brokers and racks."""
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
     if not sizes:
@@ -75,16 +77,17 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
 
 
 def check_producer(
-    config: Config, model: FailureModel, given_up: Mapping[int, float] | None = None
+    config: Config, model: FailureModel, refused: Mapping[int, float] | None = None
 ) -> Iterator[Finding]:
-    """Yield what is worth saying about a producer's settings against a failure model.
+    """Yield the findings about a producer's settings under a failure model.
 
     Parameters
     ----------
     config : Config
     model : FailureModel
-    given_up : mapping of int to float, optional
-        By ``delivery.timeout.ms``, the records a year that the recommended setting gives up.
+    refused : mapping of int to float, optional
+        ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
+        setting.
     """
     if config.acks != "all":
         yield finding("KRA404", f"the producer runs with acks={config.acks}.")
@@ -109,34 +112,34 @@ def check_producer(
     ]
     if longer:
         detail = f"delivery.timeout.ms is {as_given(budget)} s, shorter than {listed(longer)}."
-        yield finding("KRA402", f"{detail}{_of_patience(given_up or {})}")
+        yield finding("KRA402", f"{detail}{_refused_by_timeout(refused or {})}")
 
 
-def _of_patience(given_up: Mapping[int, float]) -> str:
-    """What waiting longer is worth, so that nobody has to guess."""
-    if len(given_up) < 2:
+def _refused_by_timeout(refused: Mapping[int, float]) -> str:
+    """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
+    if len(refused) < 2:
         return ""
-    said = [
-        f"{significant(given_up[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(given_up)
+    parts = [
+        f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    return f" Records given up a year with the recommended setting: {listed(said)}."
+    return f" Records given up a year with the recommended setting: {listed(parts)}."
 
 
 def check_replacement(
     result: Reliability, topic: str = "", placement: tuple[Replicas, ...] | None = None
 ) -> Iterator[Finding]:
-    """Yield that replaced brokers may lead with nothing, if a hundredth of the losses is due to it.
+    """Yield a finding if at least 1 % of the losses come from an empty, replaced broker that leads.
 
     Parameters
     ----------
     result : Reliability
     topic : str
-        What the result is of; "" for all.
+        Topic of the result; "" for all topics.
     placement : tuple of tuple of int, optional
-        Replicas of each partition, if they are not as Kafka would place them.
+        Replicas of each partition. Default: as Kafka places them.
     """
     share = empty_leader_share(result, placement) or 0.0
-    if share >= _WORTH_SAYING:
+    if share >= _LEAST_SHARE_REPORTED:
         whose = f" of {topic}" if topic else ""
         yield finding(
             "KRA312",
@@ -145,7 +148,7 @@ def check_replacement(
 
 
 def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
-    """How many copies there are, and how many an acknowledgement needs."""
+    """Yield findings about replication factor and min ISR."""
     name = topic.name
     factor, min_isr = config.replication_factor, config.min_insync_replicas
     assert factor is not None
@@ -173,7 +176,7 @@ def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
 
 
 def _health(topic: Topic, config: Config) -> Iterator[Finding]:
-    """How the partitions were at the moment of the description."""
+    """Yield findings about leaders, ISR and reassignments when the cluster was described."""
     leaderless = [p.index for p in topic.partitions if p.leader is None]
     behind = [p.index for p in topic.partitions if len(p.isr) < p.replication_factor]
     needed = config.effective_min_insync_replicas
@@ -194,7 +197,7 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
 
 
 def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
-    """Where the replicas stand."""
+    """Yield findings about brokers and racks of the replicas."""
     racks: Mapping[int, str | None] = dict(cluster.brokers)
     factor = topic.replication_factor
     if factor == len(racks) and factor > 1:
@@ -204,7 +207,7 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     if factor > len(cluster.racks):
         detail = f"RF {factor} over {len(cluster.racks)} racks."
         yield finding("KRA306", detail, topic.name)
-    together, shared = [], []
+    one_rack, uneven = [], []
     least: dict[int, int] = {}
     for partition in topic.partitions:
         held = partition.held
@@ -212,13 +215,13 @@ def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
         if len(held) not in least:
             least[len(held)] = least_share(racks, len(held))
         if len(held) > 1 and share == len(held):
-            together.append(partition.index)
+            one_rack.append(partition.index)
         elif share > least[len(held)]:
-            shared.append(partition.index)
-    if together:
-        yield _of_partitions("KRA307", topic, together, "with all replicas in one rack")
-    if shared:
-        yield _of_partitions("KRA308", topic, shared, "with more replicas in a rack than need be")
+            uneven.append(partition.index)
+    if one_rack:
+        yield _of_partitions("KRA307", topic, one_rack, "with all replicas in one rack")
+    if uneven:
+        yield _of_partitions("KRA308", topic, uneven, "with more replicas in a rack than need be")
 
 
 def _of_partitions(code: str, topic: Topic, indexes: list[int], what: str) -> Finding:
