@@ -200,9 +200,9 @@ def audit(
     Parameters
     ----------
     cluster : Cluster
-        Cluster with topics, or what `load_cluster` reads (path, text or "host:9092").
+        Cluster with topics, such as `advisor.load_cluster` returns.
     model : FailureModel
-        Failure and repair rates, or the name or path of a card.
+        Failure and repair rates, with a time in hours or minutes for each repair.
     load : Workload, optional
         Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
         records per second.

@@ -1,8 +1,8 @@
-"""Which replicas to move so that a topic has its replication factor, spread over the racks.
+"""Replica moves that give topics their replication factor, spread over the racks.
 
-As few copies as possible: every replica that may stay stays, the preferred leader first; a
-replica goes only when there are too many or too many in its rack. New ones go to the rack that
-holds fewest of the partition, and there to the broker that holds fewest replicas.
+As few copies as possible: a replica is removed only if there are too many, or too many in its rack;
+the preferred leader stays if it can. New replicas go to the rack with fewest replicas of the
+partition, and in it to the broker with fewest replicas.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from advisor.cluster import Topic
 
 @dataclass(frozen=True)
 class Move:
-    """One partition's replicas, before and after."""
+    """Replicas of one partition before and after."""
 
     topic: str
     partition: int
@@ -27,7 +27,7 @@ class Move:
 
     @property
     def copies(self) -> int:
-        """How many replicas have to be copied to a broker that has none."""
+        """Number of replicas to copy to brokers that have none."""
         return len(set(self.after) - set(self.before))
 
 
@@ -42,18 +42,18 @@ def plan_moves(
     Parameters
     ----------
     topics : sequence of Topic
-        Those to look at; one that `factors` does not name is left alone.
+        Topics to change; those that `factors` does not name stay unchanged.
     brokers : mapping of int to (str or None)
-        Broker id to rack. Where a rack is not known, only the count is mended.
+        Broker id to rack. If a rack is unknown, only the number of replicas changes.
     factors : mapping of str to int
-        Replication factor wanted, by topic; at most the number of brokers.
+        Topic name to target replication factor, at most the number of brokers.
     counted : sequence of Topic, optional
-        Topics whose replicas count as load on the brokers; `topics` unless given.
+        Topics whose replicas count as load on the brokers. Default: `topics`.
 
     Returns
     -------
     tuple of Move
-        Only partitions that change, in the order of the topics.
+        Partitions that change, in the order of the topics.
     """
     load: Counter[int] = Counter(dict.fromkeys(brokers, 0))
     for topic in topics if counted is None else counted:
@@ -79,36 +79,38 @@ def respread(
     replication_factor: int,
     load: Mapping[int, int],
 ) -> tuple[int, ...]:
-    """Return so many replicas, no rack with more than it must have, as few of them new as can be.
+    """Return `replication_factor` replicas spread over the racks, with as few new ones as possible.
 
-    The order of those that stay is kept, so that the preferred leader stays unless its rack
-    alone holds too many.
+    Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
+    many.
     """
-    known = all(rack is not None for rack in brokers.values())
-    most = least_share(brokers, replication_factor) if known else replication_factor
+    racks_known = all(rack is not None for rack in brokers.values())
+    most = least_share(brokers, replication_factor) if racks_known else replication_factor
     held: Counter[str | None] = Counter()
     kept: list[int] = []
     for broker in replicas:
         rack = brokers[broker]
-        if len(kept) < replication_factor and (not known or held[rack] < most):
+        if len(kept) < replication_factor and (not racks_known or held[rack] < most):
             kept.append(broker)
             held[rack] += 1
     while len(kept) < replication_factor:
         free = [broker for broker in brokers if broker not in kept]
-        chosen = min(free, key=lambda b: (held[brokers[b]] if known else 0, load.get(b, 0), b))
+        chosen = min(
+            free, key=lambda b: (held[brokers[b]] if racks_known else 0, load.get(b, 0), b)
+        )
         kept.append(chosen)
         held[brokers[chosen]] += 1
     return tuple(kept)
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:
-    """Return what `kafka-reassign-partitions.sh --reassignment-json-file` reads.
+    """Return the JSON for `kafka-reassign-partitions.sh --reassignment-json-file`.
 
     Parameters
     ----------
     moves : sequence of Move
     back : bool
-        The file that undoes them.
+        Whether to reverse the moves.
     """
     rows = [
         {
@@ -123,7 +125,7 @@ def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:
 
 
 def election_json(moves: Sequence[Move]) -> str:
-    """Return the partitions of the moves as `kafka-leader-election.sh` reads them."""
+    """Return the JSON for `kafka-leader-election.sh`: the partitions of the moves."""
     rows = [json.dumps({"topic": m.topic, "partition": m.partition}) for m in moves]
     lines = ",\n".join(f"  {row}" for row in rows)
     return f'{{"partitions": [\n{lines}\n]}}\n'

@@ -1,11 +1,11 @@
-"""From where the topics are to a recommended configuration: what to run, in which order.
+"""The migration plan: which commands to run, in which order.
 
-What changes only `min.insync.replicas` is done at once; where replicas are added, they are copied
+A change of `min.insync.replicas` alone is made at once; where replicas are added, they are copied
 first. Changing `min.insync.replicas` clears the eligible leader replicas (KIP-966), so every
 change is made while all replicas are in sync.
 
-What changes only the topics asked for is run. The brokers' default would change every topic that
-has no value of its own: it stands in a comment.
+Only the selected topics are changed. The brokers' default would change every topic without a value
+of its own, so the command for it is a comment.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Plan:
     Attributes
     ----------
     preflight, steps, verify, rollback : tuple of str
-        Lines for a shell; comments begin with "#". Where one of them fails the rest is not to be
-        run: the scripts stop by themselves.
+        Shell lines; comments begin with "#". If a line fails, the following ones must not run
+        (the scripts use ``set -e``).
     files : mapping of str to str
-        Content by file name.
+        File name to content.
     moves : tuple of Move
-        The replicas that are moved.
+        Replicas that are moved.
     """
 
     preflight: tuple[str, ...]
@@ -58,13 +58,13 @@ class Plan:
 
     @property
     def lines(self) -> list[str]:
-        """Everything to run, in order, without the way back."""
+        """All lines to run, in order, without the rollback."""
         return [*self.preflight, *self.steps, *self.verify]
 
 
 @dataclass(frozen=True)
 class _Change:
-    """One option of one topic, and what it is now (None: not set on the topic itself)."""
+    """Change of one topic option; `before` is None if the topic has no value of its own."""
 
     topic: Topic
     key: str
@@ -79,20 +79,21 @@ def make_plan(
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
 ) -> Plan:
-    """Return the way from a cluster as described to a configuration for its topics.
+    """Return the plan that brings a described cluster's topics to a configuration.
 
     Parameters
     ----------
     cluster : Cluster
-        Without topics, the plan creates one.
+        If it has no topics, the plan creates one.
     config : Config
+        Target settings.
     load : Workload
-        Partitions of a topic still to be created.
+        Number of partitions of a topic to create; retained bytes to copy.
     bytes_per_second : int
-        Throttle of the copying, per broker.
+        Replication throttle per broker.
     topics : sequence of str, optional
-        Only these; every topic unless given. A topic with more replicas than `config` asks for
-        is left as it is: a plan never throws copies away.
+        Names of the topics to change. Default: all. A topic with more replicas than `config` has
+        stays unchanged: a plan never removes replicas without replacement.
     """
     tools = _tools(cluster, config)
     files = {**producer_files(config), "server.properties": broker_properties(config)}
@@ -123,19 +124,19 @@ def make_plan(
         [(t.name, len(t.partitions)) for t in targets], config, settings
     )
     named = {t.name for t in chosen}
-    fewer = [t.name for t in cluster.topics if t.name not in named and _refuses(t, config)]
+    too_few = [t.name for t in cluster.topics if t.name not in named and _refuses(t, config)]
     return Plan(
         preflight=(*tools.variables, *_preflight(tools, config)),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, load),
-            *_default_for_new(tools, config, fewer),
+            *_default_for_new(tools, config, too_few),
             *_kept(kept, factor),
         ),
         verify=tuple(_verification(tools, targets)),
         rollback=(
             *tools.variables,
-            *_way_back(tools, changes, moves, bytes_per_second),
-            *_default_back(tools, config),
+            *_rollback(tools, changes, moves, bytes_per_second),
+            *_default_rollback(tools, config),
         ),
         files=files,
         moves=moves,
@@ -143,15 +144,15 @@ def make_plan(
 
 
 def _tools(cluster: Cluster, config: Config) -> Tools:
-    """Kafka's tools, with the way in to a cluster that was asked itself."""
-    seen = cluster.observed
-    if seen is None or not seen.bootstrap_servers:
+    """Return Kafka's tools, with the addresses and client settings of a live cluster."""
+    observed = cluster.observed
+    if observed is None or not observed.bootstrap_servers:
         return Tools(config.kafka_version)
-    return Tools(config.kafka_version, seen.bootstrap_servers, seen.command_config)
+    return Tools(config.kafka_version, observed.bootstrap_servers, observed.command_config)
 
 
 def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
-    """Whether a setting is the topic's own; what a describe output shows is taken as such."""
+    """Whether the topic itself sets the key; assumed of all that a describe output shows."""
     own = cluster.observed.is_topic_override(topic.name, key) if cluster.observed else None
     return key in topic.configs if own is None else own
 
@@ -223,10 +224,10 @@ def _steps(
 
 
 def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
-    """How much is copied at the load given or assumed, and how long that takes at least.
+    """Yield how many bytes are copied and the least time that takes, as a comment.
 
-    Kafka's own topics are small beside the others and not in the load. The broker that receives
-    most is the last to be done; new records are copied on top.
+    Internal topics are small and not part of the load. The time is that of the broker that receives
+    most; records written meanwhile come on top.
     """
     copied: Counter[int] = Counter()
     for move in moves:
@@ -252,8 +253,8 @@ def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
         yield tools.alter_topic(topic, wanted)
 
 
-def _default_for_new(tools: Tools, config: Config, fewer: Sequence[str]) -> Iterator[str]:
-    """How the brokers' default is set for topics still to be made, in comments."""
+def _default_for_new(tools: Tools, config: Config, too_few: Sequence[str]) -> Iterator[str]:
+    """Yield comments on how to set the brokers' default for future topics."""
     for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
     if for_new is None:
         return
@@ -262,12 +263,12 @@ def _default_for_new(tools: Tools, config: Config, fewer: Sequence[str]) -> Iter
     yield f"#   {for_new}"
     if config.eligible_leader_replicas:
         yield "# (it also clears the eligible leader replicas of those topics)"
-    if fewer:
-        yield f"# Not yet: these have fewer replicas and would refuse acks=all: {listed(fewer)}."
+    if too_few:
+        yield f"# Not yet: these have fewer replicas and would refuse acks=all: {listed(too_few)}."
 
 
-def _default_back(tools: Tools, config: Config) -> Iterator[str]:
-    # While there are eligible leader replicas, Kafka refuses to remove the default.
+def _default_rollback(tools: Tools, config: Config) -> Iterator[str]:
+    # With ELR enabled, Kafka refuses to remove the default.
     if config.eligible_leader_replicas:
         line = tools.alter_default(MIN_ISR, str(default("min_insync_replicas", "4.1")))
     else:
@@ -277,7 +278,7 @@ def _default_back(tools: Tools, config: Config) -> Iterator[str]:
 
 
 def _refuses(topic: Topic, config: Config) -> bool:
-    """Whether the topic would refuse acks=all if it took the recommended min ISR."""
+    """Whether the topic would refuse acks=all with the recommended min ISR."""
     assert config.min_insync_replicas is not None
     return not config.rules.min_isr_capped and _replicas_needed(topic) < config.min_insync_replicas
 
@@ -297,7 +298,7 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     yield tools.under_replicated()
 
 
-def _way_back(
+def _rollback(
     tools: Tools, changes: Sequence[_Change], moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[str]:
     yield "# The way back, with all replicas in sync:"

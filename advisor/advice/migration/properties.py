@@ -1,4 +1,4 @@
-"""The settings of producers and topics as the files that their owners keep."""
+"""Properties files of producers and brokers, and Strimzi resources of topics."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ def producer_files(config: Config) -> dict[str, str]:
 def java_producer(config: Config) -> str:
     """Return a Java producer's properties.
 
-    `enable.idempotence=true` is written out where it is possible: then a setting that conflicts
-    with it is an error, while a default that conflicts is switched off in silence (KIP-679,
-    KAFKA-13598).
+    `enable.idempotence=true` is explicit where possible: a conflicting setting is then an error,
+    while the default is silently switched off (KIP-679, KAFKA-13598).
     """
     version = parse_version(config.kafka_version)
     lines = [f"acks={config.acks}"]
@@ -47,11 +46,11 @@ def java_producer(config: Config) -> str:
 
 
 def librdkafka_producer(config: Config) -> str:
-    """Return the same for librdkafka and the clients built on it (Python, Go, .NET).
+    """Return the properties for librdkafka and clients built on it (Python, Go, .NET).
 
-    Its own defaults differ: no idempotence, a million requests in flight, 300 s to deliver, and
-    any number of retries whatever the version. Its 0 for delivery.timeout.ms means for ever, and
-    its ranges are narrower (read in its CONFIGURATION.md, 2.16).
+    Its defaults differ from the Java producer's: no idempotence, a million requests in flight,
+    300 s to deliver, unlimited retries. delivery.timeout.ms 0 means no limit, and its ranges are
+    narrower (CONFIGURATION.md of 2.16).
     """
     lines = [f"acks={config.acks}"]
     idempotent = _idempotent(config)
@@ -73,7 +72,7 @@ def librdkafka_producer(config: Config) -> str:
 
 
 def _idempotent(config: Config) -> bool:
-    """Whether idempotence is possible and nobody declined it."""
+    """Whether idempotence is possible and not explicitly disabled."""
     if "enable_idempotence" in config.explicit:
         return bool(config.enable_idempotence)
     possible = config.acks == "all" and config.retries != 0
@@ -81,17 +80,17 @@ def _idempotent(config: Config) -> bool:
 
 
 def _in_flight(config: Config) -> int:
-    """How many requests may be in flight: no more than idempotence allows (one in 0.11)."""
-    asked = config.max_in_flight_requests_per_connection or 5
+    """Return max.in.flight within what idempotence allows (1 in 0.11, then 5)."""
+    configured = config.max_in_flight_requests_per_connection or 5
     if not _idempotent(config):
-        return asked
-    return min(asked, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
+        return configured
+    return min(configured, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
 
 
 def broker_properties(config: Config) -> str:
-    """Return what `server.properties` of every broker should say for topics made in future.
+    """Return the lines of `server.properties` that future topics need, for every broker.
 
-    With eligible leader replicas `min.insync.replicas` of a broker's file is ignored (KIP-966).
+    With eligible leader replicas, Kafka ignores `min.insync.replicas` in this file (KIP-966).
     """
     version = parse_version(config.kafka_version)
     factor, min_isr = config.replication_factor, config.min_insync_replicas
@@ -113,16 +112,17 @@ def strimzi_topics(
 ) -> str:
     """Return Strimzi `KafkaTopic` resources for (name, partitions).
 
-    A name that Kubernetes does not take goes into `spec.topicName`. Strimzi changes `replicas` of
-    an existing topic only through Cruise Control.
+    A name that Kubernetes refuses goes into `spec.topicName`. Strimzi changes `replicas` of an
+    existing topic only through Cruise Control.
 
     Parameters
     ----------
     topics : sequence of (str, int)
+        Name and number of partitions of each topic.
     config : Config
     settings : mapping of str to mapping, optional
-        By topic, what is to be set on it beside `min.insync.replicas`. Strimzi's topic operator
-        takes away whatever a resource does not name (read in its `BatchingTopicController`, 2026).
+        Topic name to its options other than `min.insync.replicas`. Strimzi's topic operator removes
+        options that a resource does not name (`BatchingTopicController`, 2026).
     """
     documents = []
     taken: set[str] = set()
@@ -143,16 +143,16 @@ def strimzi_topics(
 
 
 def _scalar(text: str) -> str | int | bool:
-    """Return a setting as people write it in YAML: a number or a truth value without quotes."""
+    """Return a setting as a YAML scalar: numbers and booleans unquoted."""
     if text in ("true", "false"):
         return text == "true"
     return int(text) if text.isascii() and text.isdigit() else text
 
 
 def _resource_name(topic: str, taken: set[str]) -> str:
-    """Return the topic's name as Kubernetes takes it, unlike those that are taken."""
+    """Return a valid Kubernetes name for the topic that is not in `taken`."""
     plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower())
-    # Between the dots, too, a name begins and ends with a letter or digit.
+    # Each label between dots must begin and end with a letter or digit.
     labels = (label.strip("-") for label in plain.split("."))
     plain = ".".join(label for label in labels if label) or "topic"
     name, number = plain, 1

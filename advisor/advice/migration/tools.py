@@ -1,11 +1,11 @@
-"""The command lines of Kafka's own tools, as each version takes them.
+"""Command lines of Kafka's own tools, by Kafka version.
 
-Which tool took `--bootstrap-server` when was read in the options of each at its tag:
-`kafka-topics.sh` 2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4
-(KIP-460; before it `kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6;
-`--throttle` 0.10.1 (KIP-73), `--cancel` and `--additional` 2.6 (KIP-455). All take
-`--command-config`; `kafka-leader-election.sh` since 4.2 (KIP-1147), and `--admin.config` before.
-`kafka-configs.sh` came with 0.9; before, `kafka-topics.sh --alter --config` did its work.
+First version that takes `--bootstrap-server`, read in the sources at each tag: `kafka-topics.sh`
+2.2 (KIP-377), `kafka-configs.sh` for topics 2.5, `kafka-leader-election.sh` 2.4 (KIP-460; before it
+`kafka-preferred-replica-election.sh`), `kafka-reassign-partitions.sh` 2.6. `--throttle` came in
+0.10.1 (KIP-73), `--cancel` and `--additional` in 2.6 (KIP-455). All take `--command-config`;
+`kafka-leader-election.sh` since 4.2 (KIP-1147), and `--admin.config` before. `kafka-configs.sh`
+came with 0.9; before, `kafka-topics.sh --alter --config` did the same.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Tools:
     kafka_version : str
         Such as "4.1" or "2.1".
     bootstrap_servers : str
-        Where the cluster is, for the variable's default.
+        Default of the shell variable BS.
     command_config : str or None
-        Path of the client properties that the tools need to get in.
+        Path of the client properties for connecting.
     """
 
     kafka_version: str
@@ -48,15 +48,15 @@ class Tools:
         return f"--zookeeper {ZOOKEEPER}"
 
     def _bootstrap(self, option: str = "--command-config") -> str:
-        asked = f"--bootstrap-server {BOOTSTRAP}"
-        return asked if self.command_config is None else f'{asked} {option} "$CLIENT"'
+        server = f"--bootstrap-server {BOOTSTRAP}"
+        return server if self.command_config is None else f'{server} {option} "$CLIENT"'
 
     def _topics(self) -> str:
         return f"kafka-topics.sh {self._connect((2, 2))}"
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The shell variables that the lines use; what the shell has set already is kept."""
+        """Lines that set the shell variables used; values already set in the shell are kept."""
         lines = []
         if self._version >= (1, 1):
             lines.append(f"BS=${{BS:-{self.bootstrap_servers}}}   # your brokers")
@@ -68,12 +68,12 @@ class Tools:
         return tuple(lines)
 
     def describe(self, *topics: str) -> str:
-        """Show topics with the replicas and in-sync replicas of their partitions."""
+        """Show topics with the replicas and the ISR of their partitions."""
         return f"{self._topics()} --describe --topic {_pattern(*topics)}"
 
     def under_replicated(self) -> str:
-        """List partitions with a replica out of sync, and fail if there is any."""
-        # A pipeline that begins with "!" would not stop a script that runs under "set -e".
+        """List partitions with a replica out of sync; fail if there are any."""
+        # "set -e" ignores the status of a pipeline that begins with "!"; a subshell it does not.
         return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
 
     def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
@@ -85,7 +85,7 @@ class Tools:
         return line + "".join(f" --config {key}={value}" for key, value in configs.items())
 
     def alter_topic(self, topic: str, settings: Mapping[str, str]) -> str:
-        """Set options of a topic; no value may hold a comma."""
+        """Set options of a topic; values must not contain commas."""
         pairs = [f"{key}={value}" for key, value in settings.items()]
         if self._version < (0, 9):
             options = " ".join(f"--config {pair}" for pair in pairs)
@@ -96,7 +96,7 @@ class Tools:
         )
 
     def unset_topic(self, topic: str, key: str) -> str:
-        """Remove one option of a topic, so that the brokers' default holds again."""
+        """Remove one option of a topic, so that the brokers' default applies."""
         if self._version < (0, 9):
             return f"{self._topics()} --alter --topic {_pattern(topic)} --delete-config {key}"
         return (
@@ -105,13 +105,13 @@ class Tools:
         )
 
     def alter_default(self, key: str, value: str) -> str | None:
-        """Set the brokers' default while they run (KIP-226, 1.1); None before."""
+        """Set a brokers' default at run time (KIP-226); None before 1.1."""
         if self._version < (1, 1):
             return None
         return f"{self._defaults()} --add-config {key}={value}"
 
     def unset_default(self, key: str) -> str | None:
-        """Remove the default set while they run; None before 1.1."""
+        """Remove a default set at run time; None before 1.1."""
         return None if self._version < (1, 1) else f"{self._defaults()} --delete-config {key}"
 
     def _defaults(self) -> str:
@@ -120,15 +120,17 @@ class Tools:
         )
 
     def reassign(self, file: str, bytes_per_second: int, instead: bool = False) -> str:
-        """Start moving replicas, no faster than so many bytes per second and broker.
+        """Start moving replicas.
 
         Parameters
         ----------
         file : str
+            Name of the reassignment JSON.
         bytes_per_second : int
+            Throttle per broker.
         instead : bool
-            Also where other moves of these partitions still run, which it takes the place of;
-            before 2.6 the tool refuses that.
+            Whether to replace moves of these partitions that still run; before 2.6 the tool
+            refuses that.
         """
         line = f"{self._reassign()} --reassignment-json-file {file} --execute"
         if instead and self._version >= (2, 6):
@@ -138,32 +140,33 @@ class Tools:
         return f"{line} --throttle {bytes_per_second}"
 
     def await_reassignment(self, file: str, moves: int) -> str:
-        """Ask every ten seconds whether the moves are done; the last time removes the throttle.
+        """Check every ten seconds whether the moves are done; the last check removes the throttle.
 
         Parameters
         ----------
         file : str
+            Name of the reassignment JSON.
         moves : int
-            How many partitions the file names. The tool says of each, when it is there, that it
-            "is completed" (3.3), "is complete" (2.6) or "completed successfully" (before).
+            Number of partitions in the file. The tool reports each finished one as "is completed"
+            (3.3), "is complete" (2.6) or "completed successfully" (before).
         """
-        asked = f"{self._reassign()} --reassignment-json-file {file} --verify"
+        verify = f"{self._reassign()} --reassignment-json-file {file} --verify"
         done = "grep -cE ' is complete|completed successfully'"
-        return f'until test "$({asked} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
+        return f'until test "$({verify} | tee /dev/stderr | {done})" = {moves}; do sleep 10; done'
 
     def cancel_reassignment(self, file: str) -> str | None:
-        """Call off moves that are still running; None where the tool cannot.
+        """Cancel moves that are still running; None where the tool cannot.
 
-        In 3.7 to 3.9 it overlooks those that only add replicas, and takes their throttle away
-        (mended by apache/kafka#20003, in 4.0.2 at the latest). Moving back over them helps there;
-        by itself that does not help in 4.3, where they are waited for.
+        In 3.7 to 3.9 it overlooks moves that only add replicas, and removes their throttle (fixed
+        by apache/kafka#20003, in 4.0.2 at the latest). There, a reassignment back replaces them; in
+        4.3 that alone is not enough, since it waits for them.
         """
         if self._version < (2, 6):
             return None
         return f"{self._reassign()} --reassignment-json-file {file} --cancel"
 
     def elect_preferred(self, file: str) -> str:
-        """Give the partitions in a file back to their preferred leaders."""
+        """Elect the preferred leaders of the partitions in a file."""
         if self._version < (2, 4):
             return (
                 f"kafka-preferred-replica-election.sh --zookeeper {ZOOKEEPER} "
@@ -180,5 +183,5 @@ class Tools:
 
 
 def _pattern(*topics: str) -> str:
-    """Return the names for an option that takes a regular expression, quoted for a shell."""
+    """Return topic names as a regular expression, quoted for a shell."""
     return shlex.quote("|".join(topic.replace(".", r"\.") for topic in topics))

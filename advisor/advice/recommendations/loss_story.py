@@ -1,4 +1,4 @@
-"""How a loss would happen: the fewest crashes that lose a record, as a scenario that runs."""
+"""An example of a loss: the fewest crashes that lose a record, as a scenario to replay."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MOST_STATES = 60_000
 
 @dataclass(frozen=True)
 class Story:
-    """What searching the reference for a loss came to.
+    """Result of the search for a loss in the protocol simulation.
 
     Attributes
     ----------
     said : str
-        The answer in a sentence.
+        The result in one sentence.
     scenario : str
-        What happens, for `advisor play`; empty if no loss was found.
+        Scenario text for `advisor play`; "" if no loss was found.
     """
 
     said: str
@@ -29,18 +29,15 @@ class Story:
 
 
 def tell(config: Config) -> Story:
-    """Look for the fewest crashes, power failures and destroyed disks that lose a record.
+    """Search for the fewest crashes, power failures and destroyed disks that lose a record.
+
+    At most three faults, with one record written before the first. The search stops after 60,000
+    states, and its sentence says so.
 
     Parameters
     ----------
     config : Config
-        Each broker of the story holds one replica.
-
-    Returns
-    -------
-    Story
-        Of up to three faults, one record before the first and none between; the search gives up
-        after 60,000 states and says so.
+        Settings of a partition with one replica on each simulated broker.
     """
     for faults in _FAULTS:
         found = shortest_loss(

@@ -1,4 +1,4 @@
-"""Why this setting and not its neighbour: the sentences behind a recommendation."""
+"""The sentences of a recommendation: verdict, missed goals, comparison with other settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from advisor.formatting import significant, time_per_year
 from advisor.reliability.results.reliability import Reliability
 
 _BEYOND_BELIEF_YEARS = 1e6
-_SAID: Mapping[str, Callable[[float], str]] = {
+_IN_WORDS: Mapping[str, Callable[[float], str]] = {
     "loss_probability_per_year": how_often,
     "write_unavailability": time_per_year,
     "read_unavailability": time_per_year,
@@ -22,7 +22,7 @@ _SAID: Mapping[str, Callable[[float], str]] = {
 
 
 def verdict(choice: Choice, where: str) -> str:
-    """Return the sentence to defend in a design review.
+    """Return the verdict on a setting: losses and refused writes, on this cluster.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def verdict(choice: Choice, where: str) -> str:
 
 
 def tolerances(choice: Choice) -> str:
-    """Return the three numbers that belong together."""
+    """Return how many brokers may fail, for data, writes and reads, in one sentence."""
     t = choice.reliability.tolerates
     if t.while_writable < 0:
         writing = "writes never succeed with these settings"
@@ -48,7 +48,7 @@ def tolerances(choice: Choice) -> str:
 
 
 def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
-    """Return which goals are missed by how much; "" when none is."""
+    """Return which goals are missed and by how much; "" if none is."""
     if choice.meets_all:
         return ""
     missed = [f"{GOAL_WORDS[goal]}{_how_far(choice, goals, goal)}" for goal in choice.unmet]
@@ -60,44 +60,44 @@ def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
 
 
 def _how_far(choice: Choice, goals: Goals, goal: str) -> str:
-    """Return a measure and its limit in brackets; "" for a goal that has none."""
+    """Return a measure and its limit in brackets; "" for a goal without a limit."""
     if goal not in goals.limits:
         return ""
     value, limit = float(getattr(choice.reliability, goal)), goals.limits[goal]
-    # What reads alike in words may still differ in its digits.
-    for say in (_SAID[goal], significant):
-        found, wanted = say(value), say(limit) if limit else "none"
-        if found != wanted:
-            return f" ({found}; the goal is {wanted})"
-    return f" ({found}, just beyond the goal)"
+    # Where both read the same in words, show digits.
+    for say in (_IN_WORDS[goal], significant):
+        actual, target = say(value), say(limit) if limit else "none"
+        if actual != target:
+            return f" ({actual}; the goal is {target})"
+    return f" ({actual}, just beyond the goal)"
 
 
 def reasons(
     best: Choice, choices: Sequence[Choice], brokers: Mapping[int, str | None]
 ) -> tuple[str, ...]:
-    """Return why `best`: what its loss is made of, and what its neighbours would do instead.
+    """Return the reasons for `best`: its main cause of loss, and what similar settings would do.
 
     Parameters
     ----------
     best : Choice
     choices : sequence of Choice
-        What it was compared with, best first.
+        The settings compared, best first.
     brokers : mapping of int to (str or None)
-        Racks by broker.
+        Broker id to rack.
     """
-    found = []
+    sentences = []
     most = dominant(best.reliability.causes["loss_events_per_year"])
     if most:
-        found.append(f"Of its losses {most}.")
+        sentences.append(f"Of its losses {most}.")
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
-    found += [sentence for sentence in around if sentence]
-    found += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
+    sentences += [sentence for sentence in around if sentence]
+    sentences += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
         often = every(leader_only.reliability.mean_years_to_loss)
-        found.append(f"With acks=1 an acknowledged record would be lost {often}.")
-    return tuple(found)
+        sentences.append(f"With acks=1 an acknowledged record would be lost {often}.")
+    return tuple(sentences)
 
 
 def _same(best: Choice, choices: Sequence[Choice], **changes: object) -> Choice | None:
@@ -114,7 +114,7 @@ def _other_min_isr(best: Choice, choices: Sequence[Choice]) -> list[Choice]:
 def _against_factor(
     factor: int, best: Choice, choices: Sequence[Choice], brokers: Mapping[int, str | None]
 ) -> str:
-    """Return what another number of replicas would do; "" where there is nothing to say."""
+    """Return what another replication factor would do; "" if there is nothing to say."""
     if not 1 <= factor <= len(brokers):
         return ""
     share = largest_share(brokers, factor, str(best.config.mode))
@@ -139,7 +139,7 @@ def _against_factor(
 
 
 def _no_better(other: Choice, best: Choice) -> str:
-    """Return how another number of replicas misses the same goals."""
+    """Return how another replication factor misses the same goals."""
     c, t, ours = other.config, other.reliability.tolerates, best.reliability.tolerates
     theirs, own = (every(choice.reliability.mean_years_to_loss) for choice in (other, best))
     how = "as often" if theirs == own else f"{theirs} instead of {own}"
@@ -157,9 +157,9 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
     theirs, own = every(r.mean_years_to_loss), every(ours.mean_years_to_loss)
     least = other.config.min_insync_replicas
-    # Beyond a million years nobody should go by the years: what no card knows comes first.
+    # Beyond a million years the number means little: what the card leaves out dominates.
     if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _BEYOND_BELIEF_YEARS:
-        lost = f"With min.insync.replicas {least} losses would {_beyond_belief(r, ours)}"
+        lost = f"With min.insync.replicas {least} losses would {_both_rare(r, ours)}"
     elif theirs == own:
         lost = f"With min.insync.replicas {least} losses are as frequent"
     else:
@@ -171,8 +171,8 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
     return f"{lost}, and writes would be refused {refused} instead of {now}."
 
 
-def _beyond_belief(theirs: Reliability, ours: Reliability) -> str:
-    """Return how two losses compare that are both rarer than once in a million years."""
+def _both_rare(theirs: Reliability, ours: Reliability) -> str:
+    """Return how two loss rates compare that are both below one in a million years."""
     times = ours.mean_years_to_loss / theirs.mean_years_to_loss
     if not math.isfinite(times) or 0.5 < times < 2.0:
         return "stay rarer than once in a million years"

@@ -1,4 +1,4 @@
-"""What `recommend` returns: the best settings, everything they were compared with, and the way."""
+"""`Recommendation`: the best setting, the settings compared, the reasons, the commands."""
 
 from __future__ import annotations
 
@@ -32,16 +32,34 @@ class Recommendation(RowTable):
 
     Attributes
     ----------
-    cluster, model, load, goals
-        What was asked.
+    cluster : Cluster
+    model : FailureModel
+    load : Workload
+    goals : Goals
     choices : tuple of Choice
-        Everything that was compared, best first.
+        All settings compared, best first.
     current : Choice or None
-        What runs today.
+        The present settings, if known.
     topics : tuple of str
-        The topics that the commands bring there.
+        Names of the topics that the commands change.
     notes : tuple of str
-        What was assumed or left out, one sentence each.
+        Assumptions and omissions, one sentence each.
+
+    See Also
+    --------
+    advisor.recommend : Makes one.
+    advisor.Goals : The limits.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+    >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+    >>> len(advice.choices)
+    4
     """
 
     cluster: Cluster
@@ -57,12 +75,33 @@ class Recommendation(RowTable):
 
     @property
     def best(self) -> Choice:
-        """The recommended choice."""
+        """The recommended setting.
+
+        Returns
+        -------
+        Choice
+            With ``config``, ``reliability``, ``meets`` (goal to bool), ``meets_all``, ``name``.
+
+        See Also
+        --------
+        table : All settings compared.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> advice.best.config.replication_factor
+        1
+        """
         return self.choices[0]
 
     @property
     def verdict(self) -> str:
-        """The answer in one or two sentences."""
+        """The result in one or two sentences."""
         missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
         text = reasons.verdict(self.best, self.where)
         return f"{text} {missing}" if missing else text
@@ -76,44 +115,44 @@ class Recommendation(RowTable):
 
     @property
     def tolerances(self) -> str:
-        """How many brokers may be lost: the three numbers, in one sentence."""
+        """How many brokers may fail, for data, writes and reads, in one sentence."""
         return reasons.tolerances(self.best)
 
     @property
     def rack_rule(self) -> str:
-        """What the racks at hand allow when one of them goes."""
+        """What these racks allow when one of them is lost, in one sentence."""
         return rack_rule(self.cluster.brokers, str(self.best.config.mode))
 
     @property
     def why(self) -> tuple[str, ...]:
-        """What dominates, and what the neighbours of the recommended setting would do."""
+        """The main cause of loss, and what similar settings would do, one sentence each."""
         return reasons.reasons(self.best, self.choices, self.cluster.brokers)
 
     @cached_property
     def stories(self) -> tuple[tuple[Config, Story], ...]:
-        """How the recommended settings, and today's, would lose a record; some seconds each."""
+        """An example of a loss for the recommended and the present settings; seconds each."""
         configs = [self.best.config, *([self.current.config] if self.current else [])]
         return tuple((config, tell(config)) for config in dict.fromkeys(configs))
 
     @cached_property
     def plan(self) -> Plan:
-        """How to get there and back."""
+        """The migration to the recommended setting, and its rollback."""
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         return make_plan(self.cluster, self.best.config, self.load, throttle, self.topics)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is worth saying about the cluster and the recommended or current producer."""
+        """Findings about the cluster, replaced brokers and the present or recommended producer."""
         producer = self.current or self.best
         return (
             *check_cluster(self.cluster),
             *check_replacement(self.best.reliability),
-            *check_producer(producer.config, self.model, self._given_up),
+            *check_producer(producer.config, self.model, self._refused_by_timeout),
         )
 
     @property
-    def _given_up(self) -> dict[int, float]:
-        """Records given up a year with the best setting, by how long the producer waits."""
+    def _refused_by_timeout(self) -> dict[int, float]:
+        """Refused records per year with the best setting, by ``delivery.timeout.ms``."""
         return {
             choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
             for choice in self.choices
@@ -121,14 +160,65 @@ class Recommendation(RowTable):
         }
 
     def commands(self) -> list[str]:
-        """Return the lines for a shell that make the change, comments included.
+        """Return the shell lines that make the change, comments included.
 
-        The way back is `plan.rollback`; files that the lines name are in `files()`.
+        Returns
+        -------
+        list of str
+            Checks, changes and verification, in order. The files that they name are in `files`;
+            the rollback is ``plan.rollback``.
+
+        See Also
+        --------
+        files : The files that the lines need.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> load = advisor.Workload(partitions=1)
+        >>> advice = advisor.recommend(cluster, model, load, kafka_version="4.1")
+        >>> print(advice.commands()[0])
+        BS=${BS:-localhost:9092}   # your brokers
+        >>> advice.commands()[-1]
+        'kafka-topics.sh --bootstrap-server $BS --describe --topic my-topic'
         """
         return self.plan.lines
 
     def files(self) -> dict[str, str]:
-        """Return the files to go with the commands, content by name."""
+        """Return the files that belong to the commands.
+
+        Returns
+        -------
+        dict of str to str
+            File name to content: the commands and the rollback as scripts, reassignment and
+            election JSON if replicas move, properties for brokers and producers, Strimzi
+            resources.
+
+        See Also
+        --------
+        commands : The shell lines.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> for name in sorted(advice.files()):
+        ...     print(name)
+        commands.sh
+        kafka-topics.yaml
+        librdkafka.properties
+        producer.properties
+        rollback.sh
+        server.properties
+        """
         return {
             **self.plan.files,
             "commands.sh": _script(self.plan.lines),
@@ -136,14 +226,36 @@ class Recommendation(RowTable):
         }
 
     def tolerance_table(self) -> tuple[ToleranceRow, ...]:
-        """Return what losing a rack does for each RF and min ISR; empty if racks are unknown."""
+        """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown."""
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
 
     def _entries(self) -> tuple[Choice, ...]:
         return self.choices
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
+        """Return the recommendation as plain JSON data.
+
+        Returns
+        -------
+        dict
+            Verdict, the best and the present setting with intervals, reasons, goals, load, notes,
+            findings, commands, files, and all settings compared ("choices", without intervals).
+
+        See Also
+        --------
+        to_frame : The settings compared as a pandas DataFrame.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> advice.to_dict()["best"]["name"]
+        'RF 1, min.insync.replicas 1, acks=all'
+        """
         return {
             "verdict": self.verdict,
             "meets_all_goals": self.best.meets_all,
@@ -164,27 +276,88 @@ class Recommendation(RowTable):
         }
 
     def report(self, path: str | os.PathLike[str]) -> Any:
-        """Write everything as one HTML file that needs nothing from outside.
+        """Write the recommendation as one self-contained HTML file.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            File to write. An existing file is replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
 
         Raises
         ------
+        InputError
+            If the file cannot be written.
         MissingExtraError
-            The libraries that draw are not installed.
+            If matplotlib, jinja2 or ipywidgets (extra "notebook") is not installed.
+
+        See Also
+        --------
+        advisor.present.write_report : The same, with an audit or a sampled result in the page.
+
+        Examples
+        --------
+        >>> import advisor, pathlib, tempfile
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = advice.report(pathlib.Path(folder, "report.html")).read_text()
+        >>> "<svg" in page
+        True
         """
         return plotting.draw("report", self, path)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw durability against availability, with the current and recommended settings.
+        """Draw durability against write availability of all settings compared.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes for the Pareto chart. Default: a new figure, which also has the curves over
+            replication factor and min ISR.
+
+        Returns
+        -------
+        matplotlib.axes.Axes or list of them
+            The axes drawn on.
 
         Raises
         ------
         MissingExtraError
-            The libraries that draw are not installed.
+            If matplotlib (extra "notebook") is not installed.
         """
         return plotting.draw("recommendation", self, ax)
 
     def explain(self) -> str:
-        """Return the whole reasoning as text."""
+        """Return verdict, tolerated failures, reasons and assumptions as text.
+
+        Returns
+        -------
+        str
+            One sentence per line.
+
+        See Also
+        --------
+        report : The same and more as an HTML page.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> advice.explain().splitlines()[2]
+        'The rack of no broker is known, so nothing can be said about losing one.'
+        """
         parts = [self.verdict, self.tolerances, self.rack_rule, *self.why, *self.notes]
         if self.current is not None and self.current.config != self.best.config:
             parts.insert(1, f"Today: {reasons.verdict(self.current, self.where)}")
@@ -223,12 +396,12 @@ def _tolerates(choice: Choice) -> Mapping[str, int]:
 
 
 def _short_row(choice: Choice) -> dict[str, object]:
-    patience = choice.config.delivery_timeout_ms
+    timeout_ms = choice.config.delivery_timeout_ms
     return {
         "RF": choice.config.replication_factor,
         "min ISR": choice.config.min_insync_replicas,
         "acks": choice.config.acks,
-        "delivery timeout, s": "none" if patience is None else as_given(patience / 1000.0),
+        "delivery timeout, s": "none" if timeout_ms is None else as_given(timeout_ms / 1000.0),
         **{name: significant(value) for name, value in measures_of(choice.reliability).items()},
         "goals": "met" if choice.meets_all else f"{len(choice.unmet)} missed",
     }

@@ -1,4 +1,4 @@
-"""The search for the cheapest configuration that meets the goals."""
+"""`recommend`: the search for the cheapest setting that meets the goals."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 USUAL_REPLICAS, MOST_REPLICAS = 3, 5
-"""Always compared up to the first; up to the second only while nothing meets every goal."""
-PATIENT_MS = (600_000, 1_800_000)
-"""Delivery timeouts tried beside the default: ten minutes and half an hour."""
+"""Replication factors always compared, and compared only while no setting meets every goal."""
+LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
+"""Delivery timeouts compared with the default: ten minutes and half an hour."""
 
 Evaluate = Callable[[Cluster, Config, FailureModel, Workload], Reliability]
 
@@ -41,31 +41,59 @@ def recommend(
 ) -> Recommendation:
     """Find the replication settings that meet the goals at least cost.
 
-    Up to three replicas, every min ISR with acks "all", and acks 1, are evaluated exactly; four
-    and five only while nothing meets every goal, for their chains take long to build. Fewest
-    replicas win, then what keeps furthest from every limit. If nothing meets all goals, the best
-    compromise is returned and says what it gives up.
+    For up to three replicas, every min ISR with acks="all", and acks=1, is evaluated exactly; four
+    and five replicas only while no setting meets every goal, because their Markov chains take long
+    to build. Among settings that meet all goals, fewest replicas win, then the largest margin. If
+    no setting meets all goals, the result is the best compromise, and its verdict says so.
 
     Parameters
     ----------
     cluster : Cluster
+        Brokers, racks and, if described, topics.
     model : FailureModel
+        Failure and repair rates.
     load : Workload, optional
-        Of all topics concerned together; unless given, a thousand records a second over as many
-        partitions as the described topics have.
+        Traffic of all topics in question together. Default: 1,000 records per second over the
+        partitions of the described topics.
     goals : Goals, optional
-        The defaults of `Goals` unless given.
+        Limits to meet. Default: ``Goals()``.
     current : Config, optional
-        What runs today, for comparison; unless given, the settings that most partitions have.
+        Present settings, for comparison. Default: the settings that most partitions have.
     kafka_version : str, optional
-        Unless given, the cluster's, or the newest that fits its description.
+        Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
+        description.
     topics : sequence of str, optional
-        The topics to bring there; all of them unless given.
+        Names of the topics that the commands change. Default: all.
+
+    Returns
+    -------
+    Recommendation
+        The best setting, the settings compared, the reasons and the commands.
 
     Raises
     ------
     AdvisorError
-        A topic that is not there, goals that cannot be judged, or settings that Kafka refuses.
+        If a topic does not exist, if a goal needs racks that are unknown, or if Kafka refuses the
+        settings.
+
+    See Also
+    --------
+    audit : Compare the topics that exist with goals.
+    evaluate : Evaluate one setting.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> goals = advisor.Goals(loss_probability_per_year=1e-3, survive="rack")
+    >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1), goals)
+    >>> advice.best.name
+    'RF 3, min.insync.replicas 2, acks=all'
+    >>> advice.best.meets_all
+    True
     """
     return search(evaluate, cluster, model, load, goals, current, kafka_version, topics)
 
@@ -80,7 +108,7 @@ def search(
     kafka_version: str | None = None,
     topics: Sequence[str] | None = None,
 ) -> Recommendation:
-    """Do what `recommend` does with any function that evaluates."""
+    """Do what `recommend` does, with `evaluated` in place of `evaluate`; tests inject one."""
     goals = goals or Goals()
     chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
     version, note = version_of(cluster, kafka_version)
@@ -92,16 +120,16 @@ def search(
 
     controller = controller_of(cluster, version)
 
-    def tried(config: Config) -> Choice:
+    def choice_of(config: Config) -> Choice:
         config = config.changed(**controller)
         share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
         return choose(config, evaluated(cluster, config, model, load), goals, share)
 
-    choices, left_out = _all_choices(version, len(cluster.brokers), goals, tried)
-    notes += left_out
+    choices, omitted = _all_choices(version, len(cluster.brokers), goals, choice_of)
+    notes += omitted
     best_first = tuple(ranked(choices, goals))
-    today = tried(current) if current is not None else None
-    # The recommended setting's own come first; some hold for others only, such as acks=1.
+    today = choice_of(current) if current is not None else None
+    # Assumptions of the recommended setting first; some apply only to others, such as acks=1.
     shown = best_first if today is None else (*best_first, today)
     assumed = dict.fromkeys(text for each in shown for text in each.reliability.assumptions)
     return Recommendation(
@@ -117,7 +145,7 @@ def search(
 
 
 def _all_choices(
-    version: str, brokers: int, goals: Goals, tried: Callable[[Config], Choice]
+    version: str, brokers: int, goals: Goals, evaluated: Callable[[Config], Choice]
 ) -> tuple[list[Choice], list[str]]:
     choices: list[Choice] = []
     notes: list[str] = []
@@ -125,23 +153,23 @@ def _all_choices(
         if factor > USUAL_REPLICAS and any(choice.meets_all for choice in choices):
             break
         try:
-            choices += [tried(config) for config in candidates(version, factor)]
+            choices += [evaluated(config) for config in candidates(version, factor)]
         except NotComputedError as error:
-            # The exact model has its limits; say so, and answer for what it can compute.
+            # Beyond the limits of the exact model: say so, and go on with the others.
             notes.append(f"RF {factor} was left out: {error}.")
     if not choices:
         raise NotComputedError(notes[0])
     best = ranked(choices, goals)[0]
-    choices += [tried(config) for config in _patient(best.config)]
+    choices += [evaluated(config) for config in _with_longer_delivery_timeout(best.config)]
     return choices, notes
 
 
 def candidates(kafka_version: str, replication_factor: int) -> Iterator[Config]:
-    """Yield the settings to compare, everything else at Kafka's defaults for the version.
+    """Yield the settings to compare; all others are Kafka's defaults for the version.
 
-    Unclean election is off wherever it can be (0.8.2), and the producer retries where its default
-    is not to (before 2.1). Beyond three replicas a min ISR of 1 or of
-    all of them, and acks=1, are left out: fewer replicas do the same or better.
+    Unclean election is off where the version allows it (0.8.2), and the producer retries where the
+    default is not to (before 2.1). Beyond three replicas, min ISR 1, min ISR equal to RF, and
+    acks=1 are omitted: fewer replicas do as well or better.
     """
     version = parse_version(kafka_version)
     base = Config(
@@ -159,17 +187,17 @@ def candidates(kafka_version: str, replication_factor: int) -> Iterator[Config]:
         yield base.changed(min_insync_replicas=min_isr, acks=acks)
 
 
-def _patient(config: Config) -> Iterator[Config]:
-    """Yield the same settings with a producer that waits longer (KIP-91, 2.1)."""
-    usual = config.delivery_timeout_ms
+def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
+    """Yield the same settings with longer delivery timeouts (KIP-91, since 2.1)."""
+    usual, longer = config.delivery_timeout_ms, LONG_DELIVERY_TIMEOUTS_MS
     if usual is not None:
-        yield from (config.changed(delivery_timeout_ms=ms) for ms in PATIENT_MS if ms > usual)
+        yield from (config.changed(delivery_timeout_ms=ms) for ms in longer if ms > usual)
 
 
 def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
-    """Return the load where none was given, over the users' partitions, and a sentence on it."""
-    ours = [topic for topic in topics if not topic.internal]
-    partitions = sum(len(topic.partitions) for topic in ours) or 1
+    """Return the default load over the partitions of non-internal topics, and a note on it."""
+    user_topics = [topic for topic in topics if not topic.internal]
+    partitions = sum(len(topic.partitions) for topic in user_topics) or 1
     load = replace(Workload(), partitions=partitions)
     return load, (
         f"No load was given: {amount_of(load)} over {partitions:,} "
@@ -178,9 +206,9 @@ def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
 
 
 def usual_config(topics: Sequence[Topic], kafka_version: str) -> Config | None:
-    """Return the settings that most partitions have, with acks=all; None without topics.
+    """Return the settings of most partitions, with acks=all; None without topics.
 
-    Kafka's own topics are left aside.
+    Internal topics do not count.
     """
     settings: Counter[tuple[int, int | None]] = Counter()
     for topic in topics:
