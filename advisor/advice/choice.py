@@ -80,6 +80,20 @@ class Choice:
         line |= {f"meets_{goal}": met for goal, met in self.meets.items()}
         return line | {"meets_all": self.meets_all}
 
+    def to_dict(self) -> dict[str, object]:
+        """Return setting, measures with 95 % intervals, and goals as plain JSON data."""
+        measures = {}
+        for name, value in measures_of(self.reliability).items():
+            low, high = self.reliability.interval(name)
+            measures[name] = {"value": value, "low": low, "high": high}
+        return {
+            "name": self.name,
+            "config": self.config.to_dict(),
+            "measures": measures,
+            "meets": dict(self.meets),
+            "meets_all": self.meets_all,
+        }
+
 
 def measures_of(reliability: Reliability) -> dict[str, float]:
     """Return the measures that goals can limit, without those that could not be computed."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -259,9 +258,9 @@ class Recommendation(RowTable):
         return {
             "verdict": self.verdict,
             "meets_all_goals": self.best.meets_all,
-            "best": _choice_dict(self.best),
-            "current": None if self.current is None else _choice_dict(self.current),
-            "tolerates": _tolerates(self.best),
+            "best": self.best.to_dict(),
+            "current": None if self.current is None else self.current.to_dict(),
+            "tolerates": asdict(self.best.reliability.tolerates),
             "rack_rule": self.rack_rule,
             "why": list(self.why),
             "goals": self.goals.to_dict(),
@@ -370,29 +369,6 @@ class Recommendation(RowTable):
         rows = [_short_row(choice) for choice in self.choices]
         head = html_verdict(self.verdict, self.tolerances)
         return f"{head}{html_list(self.why)}{html_table(rows)}"
-
-
-def _choice_dict(choice: Choice) -> dict[str, Any]:
-    measures = {}
-    for name, value in measures_of(choice.reliability).items():
-        low, high = choice.reliability.interval(name)
-        measures[name] = {"value": value, "low": low, "high": high}
-    return {
-        "name": choice.name,
-        "config": choice.config.to_dict(),
-        "measures": measures,
-        "meets": dict(choice.meets),
-        "meets_all": choice.meets_all,
-    }
-
-
-def _tolerates(choice: Choice) -> Mapping[str, int]:
-    t = choice.reliability.tolerates
-    return {
-        "without_loss": t.without_loss,
-        "while_writable": t.while_writable,
-        "while_readable": t.while_readable,
-    }
 
 
 def _short_row(choice: Choice) -> dict[str, object]:
