@@ -127,22 +127,3 @@ def percent(share: float) -> str:
     if share < 0.005:
         return "under 1 %"
     return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"
-
-
-MECHANISM_WORDS = {
-    "broker.crash": "broker processes crashing",
-    "broker.power": "hosts losing power or panicking",
-    "broker.destroyed": "disks or instances destroyed",
-    "broker.lag": "followers falling behind",
-    "broker.restart": "planned restarts",
-    "rack.network": "racks unreachable",
-    "rack.power": "racks losing power",
-    "rack.destroyed": "racks destroyed",
-    "cluster.power": "the whole site losing power",
-    "configuration": "the configuration itself",
-}
-
-
-def mechanism(name: str) -> str:
-    """What a card's mechanism is called in a sentence."""
-    return MECHANISM_WORDS.get(name, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.formatting import capital, mechanism, percent, years
+from advisor.formatting import capital, percent, years
+from advisor.reliability.failures import mechanisms
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -65,5 +66,5 @@ def dominant(causes: Mapping[str, float]) -> str:
         return ""
     name, amount = max(causes.items(), key=lambda item: item[1])
     if amount > 0.5 * total:
-        return f"most come from {mechanism(name)}"
-    return f"the largest part, {percent(amount / total)}, comes from {mechanism(name)}"
+        return f"most come from {mechanisms.words(name)}"
+    return f"the largest part, {percent(amount / total)}, comes from {mechanisms.words(name)}"

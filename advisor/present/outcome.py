@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor import formatting as words_of
 from advisor.present.labels import (
     availability,
     interval,
@@ -15,6 +14,7 @@ from advisor.present.labels import (
     time_per_year,
 )
 from advisor.present.points import Estimated, Point
+from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
 
@@ -189,6 +189,6 @@ def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple
     if whole <= 0:
         return ()
     ordered = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    named = [(words_of.mechanism(name), part / whole) for name, part in ordered if part > 0]
+    named = [(mechanisms.words(name), part / whole) for name, part in ordered if part > 0]
     rest = sum(share for _, share in named[most:])
     return (*named[:most], *([("all others", rest)] if rest > 0 else []))

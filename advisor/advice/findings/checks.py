@@ -14,6 +14,7 @@ from advisor.formatting import as_given, percent, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.results.reliability import Reliability
 
@@ -106,9 +107,9 @@ def check_producer(
             f"{as_given(detection)} s.",
         )
     longer = [
-        f"{name} ({as_given(minutes)} minutes)"
-        for name in ("broker.crash", "broker.restart", "rack.network", "rack.power")
-        if (minutes := model.get(f"{name}.minutes", 0.0)) * 60.0 > budget
+        f"{entry.name} ({as_given(minutes)} minutes)"
+        for entry in table().entries
+        if entry.outlasted and (minutes := model.get(entry.duration[0], 0.0)) * 60.0 > budget
     ]
     if longer:
         detail = f"delivery.timeout.ms is {as_given(budget)} s, shorter than {listed(longer)}."

@@ -22,6 +22,7 @@ from advisor.reliability.chain.state_selection import (
 )
 from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
@@ -29,8 +30,6 @@ from advisor.reliability.statespace import state_graph as moves
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, served_by
 from advisor.reliability.statespace.state_index import met_in_order
-
-_CONFIGURATION = "configuration"
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class Structure:
         stops = (
             self.writable[self.source] & ~self.writable[self.target] & ~self.did(Effect.TRUNCATED)
         )
-        waited = [hung_hours * (name == "broker.lag") for name in self.rate_names]
+        waited = [hung_hours * transition(name).hangs for name in self.rate_names]
         left = np.maximum(flush_hours - np.array(waited), 0.0)
         return np.where(stops, left[self.rate], 0.0)
 
@@ -223,11 +222,10 @@ def _early_cuts(
 
 def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
     """Who keeps replicas away, in equal shares for each replica and spell."""
-    causes = {
-        mechanism: waits[:, own] for own, mechanism in fault_processes.OUTAGE_MECHANISM.items()
-    }
-    causes["broker.destroyed"] = causes["broker.destroyed"] + waits[:, moves.COPY_WAIT]
+    known = table()
+    causes = {mechanism.name: waits[:, own] for own, mechanism in known.outages.items()}
+    causes[known.replacement.name] = causes[known.replacement.name] + waits[:, known.conditions]
     count = waits.sum(axis=1)
     shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}
-    shares[_CONFIGURATION] = (count == 0).astype(np.float64)
+    shares[CONFIGURATION] = (count == 0).astype(np.float64)
     return {name: share for name, share in shares.items() if share.any()}

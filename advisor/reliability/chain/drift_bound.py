@@ -21,7 +21,6 @@ That is a judgement, not a theorem; tests hold it against whole chains.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,27 +29,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import (
+    COPY,
+    BrokerEvent,
+    Scope,
+    repair_of,
+    table,
+    transition,
+)
 from advisor.reliability.partition.election_risk import most_copies
 from advisor.reliability.solver.regenerative import RegenerativeCycles
-from advisor.reliability.statespace.state_graph import WAITS, IntArray
+from advisor.reliability.statespace.state_graph import IntArray
 from advisor.reliability.statespace.state_index import codes_of_rows
 
 Vector = NDArray[np.float64]
 
-_CONDITION = {
-    mechanism: condition for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items()
-}
 # Outages whose lengths differ by no more than this factor count as one kind.
 _ALIKE = 2.5
-_LIKE_NO_OTHER = (fault_processes.GONE, fault_processes.LAGGING, fault_processes.RESTARTING)
+_LIKE_NO_OTHER = (BrokerEvent.DESTROY, BrokerEvent.LAG)
 # A left-out state is worth no more than this many times the dearest kept state of its group.
 _MARGIN = 4.0
 # What shrinks no further in a round is left at that; it is a bound as it is.
 _SETTLED = 0.99
 # Stands for what has no bound: no chance is so small that it hides it, and none makes NaN of it.
 _ENDLESS = 1e200
-_CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,13 @@ class Drift:
 
     Attributes
     ----------
-    hours : array, shape (WAITS,)
+    hours : array, shape (waits,)
         What a broker's spell of each kind adds to the mean time until all is well; infinite if
         failures bring in more than repairs take off.
     copy_hours : float
         What each time of a copy ahead adds.
     replicas : int
-    ends : array, shape (WAITS,)
+    ends : array, shape (waits,)
         How many ends each kind has ahead.
     events_per_hour : float
         Failures, with the ends that they bring, at most.
@@ -82,7 +84,7 @@ class Drift:
 
         Parameters
         ----------
-        waits : array of int, shape (states, WAITS)
+        waits : array of int, shape (states, waits)
         copies : array, shape (states,)
             :func:`advisor.reliability.partition.election_risk.pending_copies_bound`.
         """
@@ -114,14 +116,14 @@ def drift(
         No more than this is allowed for what failures bring in. Anything less than infinity is a
         guess, for the choice of states alone.
     """
-    hours, ends, replicas = np.zeros(WAITS), np.zeros(WAITS), len(racks)
-    for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items():
-        if f"repair {mechanism}" in rates:
-            hours[condition], ends[condition] = 1.0 / rates[f"repair {mechanism}"], 1.0
-    copy = 1.0 / rates["copy"] if "copy" in rates else 0.0
+    hours, ends, replicas = np.zeros(table().waits), np.zeros(table().waits), len(racks)
+    for condition, mechanism in table().outages.items():
+        if repair_of(mechanism) in rates:
+            hours[condition], ends[condition] = 1.0 / rates[repair_of(mechanism)], 1.0
+    copy = 1.0 / rates[COPY] if COPY in rates else 0.0
     brought = events = 0.0
     for name, rate in rates.items():
-        if name == "copy" or name.startswith("repair "):
+        if transition(name).ends:
             continue
         sites, struck = reach(name, racks)
         conditions = _brought_by(name)
@@ -143,36 +145,38 @@ def drift(
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
     """How many sites a failure of this name can strike, and how many replicas at each at most.
 
-    Of ``cluster.power`` only the names for all replicas standing have sites: with fewer standing
-    the site fails no more often.
+    Where a probability picks brokers only the names for all replicas have sites: with fewer
+    standing the cluster fails no more often.
     """
-    power = _CLUSTER_POWER.fullmatch(name)
-    if power:
-        lost, standing = int(power[1]), int(power[2])
-        return (math.comb(standing, lost) if standing == len(racks) else 0), len(racks)
-    if name.startswith("rack."):
+    failure = transition(name)
+    if failure.mechanism.scope is Scope.RACK:
         sizes = Counter(racks).values()
         return len(sizes), max(sizes)
-    return len(racks), 1
+    if failure.mechanism.scope is Scope.BROKER:
+        return len(racks), 1
+    if failure.chosen < 0:
+        return 1, len(racks)
+    ways = math.comb(failure.among, failure.chosen) if failure.among == len(racks) else 0
+    return ways, len(racks)
 
 
 def strikes_on_leader(name: str, sites: float) -> float:
     """At how many of the sites a failure of this name strikes a leader and may end its term."""
-    if name == "broker.lag":
+    mechanism = transition(name).mechanism
+    if mechanism.effect is BrokerEvent.LAG:
         return 0.0
-    return sites if name.startswith("cluster.power") else 1.0
+    return sites if mechanism.scope is Scope.CLUSTER else 1.0
 
 
 def destroys(name: str) -> bool:
     """Whether a failure of this name destroys a log."""
-    lost_for_good = name.startswith("cluster.power ") and not name.startswith("cluster.power 0 ")
-    return name.endswith(".destroyed") or lost_for_good
+    return transition(name).destroys
 
 
 def _brought_by(name: str) -> tuple[int, ...]:
-    if name.startswith("cluster.power"):
-        return fault_processes.DARK_ALL, fault_processes.GONE
-    return (_CONDITION.get(name, fault_processes.GONE),)
+    known, mechanism = table(), transition(name).mechanism
+    own = known.condition_of(mechanism)
+    return (own, known[mechanism.turns_into].condition) if mechanism.turns_into else (own,)
 
 
 def alike(rates: Mapping[str, float]) -> IntArray:
@@ -180,13 +184,15 @@ def alike(rates: Mapping[str, float]) -> IntArray:
 
     Returns
     -------
-    array of int, shape (WAITS,)
+    array of int, shape (waits,)
     """
-    first = np.arange(WAITS)
+    first = np.arange(table().waits)
     lengths = sorted(
-        (1.0 / rates[f"repair {mechanism}"], condition)
-        for condition, mechanism in fault_processes.OUTAGE_MECHANISM.items()
-        if condition not in _LIKE_NO_OTHER and f"repair {mechanism}" in rates
+        (1.0 / rates[repair_of(mechanism)], condition)
+        for condition, mechanism in table().outages.items()
+        if mechanism.effect not in _LIKE_NO_OTHER
+        and not mechanism.exclusive
+        and repair_of(mechanism) in rates
     )
     shortest, kind = 0.0, 0
     for length, condition in lengths:
@@ -208,11 +214,11 @@ def groups(symmetry_class: IntArray, outage_profile: IntArray, first: IntArray) 
     looks : array of int, shape (states,)
     spells : array of int, shape (states, replicas)
         See :meth:`advisor.reliability.statespace.state_graph.Graph.outage_profile`.
-    first : array of int, shape (WAITS,)
+    first : array of int, shape (waits,)
         See :func:`alike`.
     """
-    role, own = np.divmod(outage_profile, WAITS)
-    merged = np.sort(role * WAITS + first[own], axis=1)
+    role, own = np.divmod(outage_profile, len(first))
+    merged = np.sort(role * len(first) + first[own], axis=1)
     return np.unique(codes_of_rows([symmetry_class, *merged.T]), return_inverse=True)[1].ravel()
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
+from advisor.reliability.failures.mechanisms import transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -116,13 +117,14 @@ def loss_rates(
     """
     destructions = outages_of_power = falls = 0.0
     for name, rate in rates.items():
-        if name == "copy" or name.startswith("repair "):
+        failure = transition(name)
+        if failure.ends:
             continue
         sites, struck = drift_bound.reach(name, racks)
         falls += rate * drift_bound.strikes_on_leader(name, sites)
-        if drift_bound.destroys(name):
+        if failure.destroys:
             destructions += rate * sites
-        elif ".power" in name and setup.page_cache and struck >= setup.policy.min_isr:
+        elif failure.cuts_power and setup.page_cache and struck >= setup.policy.min_isr:
             outages_of_power += rate * sites
     return LossRates(destructions, outages_of_power, falls, drift.longest_hours)
 
@@ -137,7 +139,7 @@ def strikes_per_hour(
     return math.fsum(
         rate * drift_bound.reach(name, racks)[0]
         for name, rate in rates.items()
-        if name != "copy" and not name.startswith("repair ") and (".power" in name or not power)
+        if not (failure := transition(name)).ends and (failure.cuts_power or not power)
     )
 
 
@@ -187,7 +189,7 @@ class Limits:
 
         Parameters
         ----------
-        waits : array of int, shape (states, WAITS)
+        waits : array of int, shape (states, waits)
         perils : array, shape (states, 2)
             See :class:`advisor.reliability.statespace.state_graph.Graph`.
         """

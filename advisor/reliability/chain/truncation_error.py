@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, strikes_per_hour, times
+from advisor.reliability.failures.mechanisms import transition
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Generator, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
@@ -113,7 +114,7 @@ def third_failures(
     """
     table = np.array([rates[name] for name in chain.rate_names])
     cuts = float(chain.cuts.per_hour(table, chain.states).max())
-    powers = [".power" in n and not n.startswith("repair") for n in chain.rate_names]
+    powers = [transition(name).cuts_power for name in chain.rate_names]
     is_power = np.array(powers, dtype=bool)[chain.rate]
     beyond = chain.did(Effect.TRUNCATED)
     moves = (chain.source != chain.target) | beyond

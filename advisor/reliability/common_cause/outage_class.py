@@ -7,15 +7,21 @@ at the same time and loses in the same event. If their brokers are out, every se
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import (
+    WELL,
+    BrokerEvent,
+    Scope,
+    table,
+    transition,
+)
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_index import codes_of_rows
@@ -57,28 +63,16 @@ BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
 CLUSTER = -1
 """Site number of an event that strikes the whole cluster."""
 
-# Outages of a whole rack. Destroyed brokers, and those that lost power with the whole site,
-# come back one by one.
-_OF_A_RACK = (fault_processes.ISOLATED, fault_processes.RACK_DARK)
-_CONDITIONS = range(len(fault_processes.OUTAGE_MECHANISM) + 1)
-_BEGAN_TOGETHER = (fault_processes.GONE, fault_processes.DARK_ALL)
-
-BEGIN_TOGETHER = ("rack.destroyed", "cluster.power")
-"""Mechanisms whose outages begin together and end broker by broker."""
-
-# Rates at which an outage ends.
-_ENDS = re.compile(r"repair |copy$")
-# Decided for each set independently: the end of its copy, and who survives a site failure.
-_BY_CHANCE = re.compile(r"copy$|cluster\.power [^0]")
-
 
 def scope_of(name: str) -> str:
     """Scope of a mechanism or rate name: what it strikes at once, or what a repair brings back."""
-    mechanism = name.removeprefix("repair ")
-    scope = mechanism.split(".")[0]
-    if mechanism != name:
-        return RACK_REPAIR if scope == "rack" else BROKER_REPAIR
-    return scope if scope in ("broker", "rack") else "cluster"
+    known = transition(name)
+    if known.copies:
+        return Scope.CLUSTER.value
+    scope = known.mechanism.scope
+    if known.ends:
+        return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
+    return scope.value
 
 
 def outage_classes(own: IntArray, racks: IntArray, began_together: bool) -> OutageClasses:
@@ -91,11 +85,15 @@ def outage_classes(own: IntArray, racks: IntArray, began_together: bool) -> Outa
     began_together : bool
         Treat outages that begin together and end broker by broker as outages of a rack.
     """
-    shared = (*_OF_A_RACK, *_BEGAN_TOGETHER) if began_together else _OF_A_RACK
-    rack_out = np.array([condition in shared for condition in _CONDITIONS])
+    known = table()
+    # Destroyed brokers, and those that lost power with the whole site, come back one by one.
+    shared = {condition for condition, entry in known.outages.items() if entry.together}
+    if began_together:
+        shared.update(known.begun_together)
+    rack_out = np.array([condition in shared for condition in range(known.conditions)])
     broker_out = ~rack_out
-    broker_out[fault_processes.WELL] = False
-    lags = own == fault_processes.LAGGING
+    broker_out[WELL] = False
+    lags = np.isin(own, known.conditions_with(BrokerEvent.LAG))
     # One number per rack; 0 for a rack without replicas.
     base = own.shape[1] + 1
     codes = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
@@ -168,8 +166,10 @@ def shared_loss_rates(
     distinct, number = classes
     states, names = len(number), chain.rate_names
     causes = [transition_rates.causes_of(name, model) for name in names]
-    ends = np.array([bool(_ENDS.match(name)) for name in names], dtype=bool)
-    by_chance = np.array([bool(_BY_CHANCE.match(name)) for name in names], dtype=bool)
+    known = [transition(name) for name in names]
+    ends = np.array([each.ends for each in known], dtype=bool)
+    # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
+    by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 

@@ -1,7 +1,8 @@
 """Read a failure-model card: nested tables in, flat and checked quantities out.
 
-A card is TOML (or a Python dict of the same shape). What it may hold is `KEYS`; anything else is
-refused with the nearest word that would do, because a misspelt mechanism would silently not happen.
+A card is TOML (or a Python dict of the same shape). What it may hold follows from the
+table of mechanisms (`sections`); anything else is refused, with the nearest key that exists,
+because a misspelt mechanism would silently not happen.
 """
 
 import difflib
@@ -17,36 +18,21 @@ from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given
 from advisor.reliability.failures.event_counts import range_of, rate_at
+from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
 
-MECHANISMS = (
-    "broker.crash",
-    "broker.power",
-    "broker.destroyed",
-    "broker.lag",
-    "broker.restart",
-    "rack.network",
-    "rack.power",
-    "rack.destroyed",
-    "cluster.power",
-)
-"""What can go wrong, in the order in which every result lists it."""
-
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "broker.crash": ("per_year", "minutes", "shape"),
-    "broker.power": ("per_year", "minutes", "shape"),
-    "broker.destroyed": ("per_year", "hours", "shape"),
-    "broker.lag": ("per_year", "minutes", "shape"),
-    "broker.restart": ("per_year", "minutes", "shape"),
-    "rack.network": ("per_year", "minutes", "shape"),
-    "rack.power": ("per_year", "minutes", "shape"),
-    "rack.destroyed": ("per_year",),
-    "cluster.power": ("per_year", "minutes", "not_returning", "shape"),
+_OTHERS: Mapping[str, tuple[str, ...]] = {
     "flush": ("seconds",),
     "detection": ("seconds",),
     "election": ("ms_per_leader",),
     "copy": ("bytes_per_second",),
 }
-"""The sections of a card and the numbers each may hold."""
+
+
+def sections() -> dict[str, tuple[str, ...]]:
+    """The sections of a card, and the numbers each may hold: mechanisms first, in table order."""
+    found = {entry.name: tuple(n.key for n in entry.numbers) for entry in table().entries}
+    return {**found, **_OTHERS}
+
 
 OWN_EVIDENCE = "own:"
 """A card of the reader's own may say `evidence = "own: we counted 7 in 2 years"`."""
@@ -54,7 +40,6 @@ OWN_EVIDENCE = "own:"
 _TEXTS = ("title", "when_to_use")
 # A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
 _MORE_THAN_ZERO = ("minutes", "hours", "bytes_per_second", "shape", "exposure_years")
-_OPTIONAL = ("shape", "not_returning")
 # The standard normal's 97.5 % point: low and high are 2.5 % and 97.5 % points.
 _Z_975 = 1.959963984540054
 _WHY = {
@@ -115,7 +100,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Card:
-    """What a card says: two texts, and its quantities by dotted path in the order of `KEYS`."""
+    """A card's two texts, and its quantities by dotted path in the order of `sections`."""
 
     title: str
     when_to_use: str
@@ -164,7 +149,7 @@ def read_card(path: Path) -> Card:
 
 
 def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
-    """Check nested tables against `KEYS` and flatten them.
+    """Check nested tables against `sections` and flatten them.
 
     Raises
     ------
@@ -173,15 +158,16 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         a rate without its duration or the other way round; no mechanism at all.
     """
     found: dict[str, Quantity] = {}
-    sections = dict(_sections(_table(tables, "the card", origin), origin))
-    for section, table in sections.items():
-        for key, raw in table.items():
+    allowed = sections()
+    given = dict(_sections(_table(tables, "the card", origin), origin))
+    for section, content in given.items():
+        for key, raw in content.items():
             path = f"{section}.{key}"
-            if key not in KEYS[section]:
-                raise origin.error(path, f"is no key of a card; {_nearest(key, KEYS[section])}")
+            if key not in allowed[section]:
+                raise origin.error(path, f"is no key of a card; {_nearest(key, allowed[section])}")
             found[path] = _quantity(raw, path, origin)
-    _check_partners(found, set(sections), origin)
-    ordered = (f"{section}.{key}" for section, keys in KEYS.items() for key in keys)
+    _check_partners(found, set(given), origin)
+    ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
     texts = [tables.get(key, "") for key in _TEXTS]
     for key, text in zip(_TEXTS, texts, strict=True):
         if not isinstance(text, str):
@@ -241,34 +227,46 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
         raise origin.error(path, f"must not be negative, but is {as_given(number)}.")
     if number == 0 and key in _MORE_THAN_ZERO:
         raise origin.error(path, "must be more than 0.")
-    if number > 1 and key == "not_returning":
+    if number > 1 and is_probability(path):
         raise origin.error(
             path, f"is a probability and must not exceed 1, but is {as_given(number)}."
         )
     return number
 
 
+def is_probability(path: str) -> bool:
+    """Whether the number at a dotted path is a probability of its mechanism."""
+    number = _numbers().get(path)
+    return number is not None and number.probability
+
+
+def _numbers() -> dict[str, Number]:
+    """The numbers of all mechanisms by dotted path."""
+    return {f"{entry.name}.{n.key}": n for entry in table().entries for n in entry.numbers}
+
+
 def _sections(
     tables: Mapping[str, object], origin: Origin
 ) -> Iterator[tuple[str, Mapping[str, object]]]:
-    groups = {section.partition(".")[0] for section in KEYS if "." in section}
+    allowed = sections()
+    groups = {section.partition(".")[0] for section in allowed if "." in section}
     for name, content in tables.items():
         if name in _TEXTS:
             continue
-        if name not in groups and name not in KEYS:
+        if name not in groups and name not in allowed:
             raise origin.error(
-                name, f"is no section of a card; {_nearest(name, [*groups, *KEYS, *_TEXTS])}"
+                name, f"is no section of a card; {_nearest(name, [*groups, *allowed, *_TEXTS])}"
             )
         nested = _table(content, name, origin)
-        if name in KEYS:
+        if name in allowed:
             yield name, nested
             continue
-        for child, table in nested.items():
+        for child, inner in nested.items():
             section = f"{name}.{child}"
-            if section not in KEYS:
-                known = [key for key in KEYS if key.startswith(f"{name}.")]
-                raise origin.error(section, f"is no section of a card; {_nearest(section, known)}")
-            yield section, _table(table, section, origin)
+            if section not in allowed:
+                near = [key for key in allowed if key.startswith(f"{name}.")]
+                raise origin.error(section, f"is no section of a card; {_nearest(section, near)}")
+            yield section, _table(inner, section, origin)
 
 
 def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
@@ -345,30 +343,38 @@ def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
     return evidence.strip()
 
 
-def _check_partners(
-    found: Mapping[str, Quantity], sections: Collection[str], origin: Origin
-) -> None:
-    mechanisms = [name for name in MECHANISMS if f"{name}.per_year" in found]
+def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origin: Origin) -> None:
+    known, numbers = table(), _numbers()
+    entries = [entry for entry in known.entries if f"{entry.name}.{PER_YEAR.key}" in found]
     # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
     # so a card may give those hours even where no broker is destroyed alone.
-    borrows = "rack.destroyed" in mechanisms or "cluster.power" in mechanisms
-    for section, keys in KEYS.items():
+    excused = {f"{borrowed}.{PER_YEAR.key}" for entry in entries for borrowed in _borrowed(entry)}
+    for section, keys in sections().items():
         for key in keys:
             path = f"{section}.{key}"
-            excused = key in _OPTIONAL or (borrows and path == "broker.destroyed.per_year")
-            if section in sections and path not in found and not excused:
+            optional = path in excused or (path in numbers and not numbers[path].required)
+            if section in given and path not in found and not optional:
                 raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
-    gone = found.get("cluster.power.not_returning")
-    losing = [name for name in mechanisms if name == "rack.destroyed"]
-    losing += ["cluster.power.not_returning"] if gone is not None and gone.high > 0 else []
-    if losing and "broker.destroyed.hours" not in found:
+    for entry in entries:
+        chance = found.get(entry.share_path)
+        if entry.turns_into and (chance is None or not chance.high > 0):
+            continue
+        for borrowed in _borrowed(entry):
+            path, _ = known[borrowed].duration
+            if path not in found:
+                needing = entry.share_path if entry.turns_into else entry.name
+                raise origin.error(
+                    needing, f"needs {path}: how long until a lost broker is replaced."
+                )
+    if not entries:
         raise origin.error(
-            losing[0], "needs broker.destroyed.hours: how long until a lost broker is replaced."
+            "", f"nothing ever fails in this card; give at least one of {', '.join(known.names)}."
         )
-    if not mechanisms:
-        raise origin.error(
-            "", f"nothing ever fails in this card; give at least one of {', '.join(MECHANISMS)}."
-        )
+
+
+def _borrowed(entry: Mechanism) -> tuple[str, ...]:
+    """Mechanisms whose duration counts for the outages that this one causes."""
+    return tuple(name for name in (entry.ends_as, entry.turns_into) if name)
 
 
 def _nearest(word: str, known: Collection[str]) -> str:

@@ -17,16 +17,17 @@ from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given, significant
 from advisor.reliability.failures.card import (
-    MECHANISMS,
     Card,
     Origin,
     Quantity,
     check_card,
     check_number,
+    is_probability,
     read_card,
 )
+from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 
-__all__ = ["HOURS_PER_YEAR", "MECHANISMS", "FailureModel", "Quantity", "load_model"]
+__all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
 
 HOURS_PER_YEAR = 8760.0
 
@@ -111,28 +112,31 @@ class FailureModel:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The mechanisms that the card gives, in the order of `MECHANISMS`."""
-        return tuple(name for name in MECHANISMS if f"{name}.per_year" in self.quantities)
+        """The mechanisms that the card gives, in the order of the table."""
+        return tuple(n for n in table().names if f"{n}.{PER_YEAR.key}" in self.quantities)
 
     def rate_per_hour(self, mechanism: str) -> float:
         """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out."""
-        return self.get(f"{_known(mechanism)}.per_year", 0.0) / HOURS_PER_YEAR
+        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / HOURS_PER_YEAR
 
     def repair_hours(self, mechanism: str) -> float:
-        """Return the mean hours until what it struck is back, without the copying.
+        """Return the mean hours until a struck broker is back, without the copying.
 
-        "rack.destroyed" takes `broker.destroyed.hours`, as do the brokers that "cluster.power"
-        leaves dead for good (ask for "broker.destroyed" then).
+        A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
+        mechanism whose outages it causes.
         """
-        mechanism = _known(mechanism)
-        if mechanism in ("broker.destroyed", "rack.destroyed"):
-            return self["broker.destroyed.hours"]
-        return self[f"{mechanism}.minutes"] / 60.0
+        path, per_hour = self._outage_of(mechanism).duration
+        return self[path] / per_hour
 
     def shape(self, mechanism: str) -> float:
         """Return the gamma shape of its time to repair; 1.0, exponential, unless given."""
-        mechanism = "broker.destroyed" if mechanism == "rack.destroyed" else _known(mechanism)
-        return self.get(f"{mechanism}.shape", 1.0)
+        return self.get(f"{self._outage_of(mechanism).name}.{SHAPE.key}", 1.0)
+
+    @staticmethod
+    def _outage_of(mechanism: str) -> Mechanism:
+        """The mechanism whose duration ends its outages."""
+        entry = _known(mechanism)
+        return table()[entry.ends_as] if entry.ends_as else entry
 
     def with_values(self, values: Mapping[str, float]) -> "FailureModel":
         """Return a copy in which the given numbers are exact and the others as they were.
@@ -181,7 +185,7 @@ class FailureModel:
 
     def _drawn(self, path: str, deviate: float) -> float:
         number = self.quantities[path].at(deviate)
-        return min(number, 1.0) if path.endswith(".not_returning") else number
+        return min(number, 1.0) if is_probability(path) else number
 
     def __repr__(self) -> str:
         width = max(len(path) for path in self.quantities)
@@ -217,10 +221,11 @@ def load_model(name_or_path: str | Path) -> FailureModel:
     return FailureModel._from_card(read_card(path), path.stem)
 
 
-def _known(mechanism: str) -> str:
-    if mechanism not in MECHANISMS:
-        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(MECHANISMS)}.")
-    return mechanism
+def _known(mechanism: str) -> Mechanism:
+    known = table()
+    if mechanism not in known:
+        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
+    return known[mechanism]
 
 
 def _is_range(quantity: Quantity) -> bool:

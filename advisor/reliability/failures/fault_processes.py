@@ -1,65 +1,39 @@
-"""What befalls brokers and racks, and what a partition on them notices of it.
+"""Failure and repair transitions of the brokers of one replica set and of their racks.
 
-The life of one replica set's machines. A broker is well or suffers one thing at a time; what ends
-first frees it. Only destruction strikes whatever the broker suffers already. A rack's failure
-strikes the brokers of the rack that are well, and they come back together. That a failure finds
-a broker down already, and would have kept it down longer, is neglected: an overlap of two
-spells on one machine, of relative weight rate times duration.
-
-=====================  ====================================================================
-mechanism              meaning here
-=====================  ====================================================================
-broker.crash           down for `minutes`; comes back after an unclean shutdown, log intact
-broker.power           the same, and what was not yet flushed is gone
-broker.destroyed       gone for `hours`, then replaced, empty; copying follows
-broker.lag             a follower is out of the ISR for `minutes`, though up
-broker.restart         controlled shutdown for `minutes`; one broker of the cluster at a time
-rack.network           all brokers of the rack unreachable for `minutes`, logs intact
-rack.power             all down for `minutes`, unflushed records gone
-rack.destroyed         all brokers of the rack destroyed at once, whatever their state
-cluster.power          all brokers lose power at once, each back after `minutes` by itself, or,
-                       with probability `not_returning`, destroyed
-=====================  ====================================================================
+A broker is well or in one condition at a time, and the outage that ends first ends it. Most
+failures strike running brokers only; destruction strikes whatever still holds a log. That a
+failure finds a broker down already, and would have kept it down longer, is neglected: an overlap
+of two outages of one broker, of relative weight rate times duration. What each mechanism does
+stands in :mod:`advisor.reliability.failures.mechanisms`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
-from advisor.reliability.partition import reduced_state as red
-
-(
+from advisor.reliability.failures.mechanisms import (
     WELL,
-    CRASHED,
-    DARK,
-    DARK_ALL,
-    RESTARTING,
-    GONE,
-    LAGGING,
-    ISOLATED,
-    RACK_DARK,
-) = range(9)
+    BrokerEvent,
+    Mechanism,
+    Scope,
+    Strikes,
+    Table,
+    repair_of,
+    striking,
+    table,
+)
 
-# condition -> the mechanism that caused it and whose duration ends it
-OUTAGE_MECHANISM = {
-    CRASHED: "broker.crash",
-    DARK: "broker.power",
-    DARK_ALL: "cluster.power",
-    RESTARTING: "broker.restart",
-    GONE: "broker.destroyed",
-    LAGGING: "broker.lag",
-    ISOLATED: "rack.network",
-    RACK_DARK: "rack.power",
-}
-
-NOT_RETURNING = "cluster.power.not_returning"
+# Plain integers: enumeration members take ten times as long to hash.
+_DESTROY = int(BrokerEvent.DESTROY)
 
 Events = tuple[tuple[int, tuple[int, ...]], ...]
+"""Values of `BrokerEvent`, each with the slots that it applies to, in order."""
 Own = tuple[int, ...]
+"""Per slot: the condition of its broker."""
 
 
 class Machines(NamedTuple):
@@ -68,9 +42,9 @@ class Machines(NamedTuple):
     Attributes
     ----------
     own : tuple of int
-        Per slot: what the broker suffers.
+        Per slot: the condition of its broker.
     racks : tuple of int
-        Per slot: where it stands.
+        Per slot: its rack.
     """
 
     own: Own
@@ -82,16 +56,16 @@ class Machines(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One thing that can happen next to the machines.
+    """One transition of the brokers.
 
     Attributes
     ----------
     rate : str
         Name of the rate, such as "broker.crash" or "repair broker.crash".
     own : tuple of int
-        What each slot's broker suffers afterwards.
+        Condition of each slot's broker afterwards.
     events : tuple of (event, slots)
-        What the partition notices, in order.
+        What happens to brokers, in order: values of `BrokerEvent`.
     """
 
     rate: str
@@ -101,137 +75,217 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where the replicas stand and what can happen there.
+    """Where the replicas are and what can happen there.
 
     Attributes
     ----------
     racks : tuple of int
         Rack number per slot, 0 first.
     mechanisms : frozenset of str
-        Those of the card that can happen, and NOT_RETURNING if that can.
+        Names of those that can happen, and paths of the probabilities that are not 0.
+    table : Table
+        What the names mean.
     """
 
     racks: tuple[int, ...]
     mechanisms: frozenset[str]
+    table: Table = field(default_factory=table, repr=False)
 
 
 def initial_state(setting: Setting) -> Machines:
-    """Nothing has happened."""
+    """Every broker is well."""
     return Machines((WELL,) * len(setting.racks), setting.racks)
 
 
 def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
-    """Everything that can happen next, with the name of its rate."""
-    yield from broker_and_cluster_transitions(machines.own, setting.mechanisms)
+    """All transitions that can happen next."""
+    yield from broker_and_cluster_transitions(machines.own, setting)
     yield from of_racks(machines, setting)
 
 
-def broker_and_cluster_transitions(own: Own, mechanisms: frozenset[str]) -> Iterator[Change]:
-    """What can happen next to single brokers, or to all of them at once."""
+def broker_and_cluster_transitions(own: Own, setting: Setting) -> Iterator[Change]:
+    """Failures and repairs of single brokers, and those of the whole cluster."""
+    process = _process(setting.table, setting.mechanisms)
     for slot in range(len(own)):
-        yield from _broker_strikes(own, mechanisms, slot)
-        yield from _broker_ends(own, slot)
-    if "cluster.power" in mechanisms:
-        yield from _cluster_power(own, NOT_RETURNING in mechanisms)
+        yield from _broker_failures(own, slot, process)
+        yield from _broker_repairs(own, slot, process)
+    slots = tuple(range(len(own)))
+    for failure in process.cluster:
+        yield from _cluster_failures(own, slots, failure)
+    yield from _joint_repairs(own, slots, process.cluster_repairs)
 
 
 def of_racks(machines: Machines, setting: Setting) -> Iterator[Change]:
-    """What can happen next to racks."""
+    """Failures and repairs of racks."""
+    process = _process(setting.table, setting.mechanisms)
     for rack in range(max(setting.racks) + 1):
-        yield from _rack_changes(machines.own, machines.members(rack), setting.mechanisms)
+        members = machines.members(rack)
+        for failure in process.rack:
+            struck = tuple([s for s in members if machines.own[s] in failure.strikes])
+            if struck:
+                yield failure.change(machines.own, struck)
+        yield from _joint_repairs(machines.own, members, process.rack_repairs)
 
 
-def ends(machines: Machines) -> Iterator[Change]:
-    """The spells that can end next, with the names of their rates."""
-    for slot in range(len(machines.own)):
-        yield from _broker_ends(machines.own, slot)
+def ends(machines: Machines, known: Table | None = None) -> Iterator[Change]:
+    """The outages that can end next."""
+    process = _process(known or table(), frozenset())
+    slots = tuple(range(len(machines.own)))
+    for slot in slots:
+        yield from _broker_repairs(machines.own, slot, process)
+    yield from _joint_repairs(machines.own, slots, process.cluster_repairs)
     for rack in range(max(machines.racks) + 1):
-        yield from _rack_ends(machines.own, machines.members(rack))
+        yield from _joint_repairs(machines.own, machines.members(rack), process.rack_repairs)
 
 
-def _suffering(own: Own, slots: tuple[int, ...], condition: int) -> Own:
-    """The same but for some slots."""
+class _Failure(NamedTuple):
+    """A mechanism, compiled.
+
+    Attributes
+    ----------
+    name : str
+    event, condition : int
+        What happens to a struck broker, and the condition that it is left in.
+    strikes : frozenset of int
+        The conditions in which a broker is struck.
+    exclusive : bool
+    by_chance : bool
+        A probability that is not 0 picks brokers.
+    turned : int
+        The condition of those that it picks for another outage; WELL if it picks who is struck,
+        or none.
+    candidates : frozenset of int
+        The conditions in which a broker can be picked.
+    entry : Mechanism
+    """
+
+    name: str
+    event: int
+    condition: int
+    strikes: frozenset[int]
+    exclusive: bool
+    by_chance: bool
+    turned: int
+    candidates: frozenset[int]
+    entry: Mechanism
+
+    def change(self, own: Own, struck: tuple[int, ...]) -> Change:
+        """All of some brokers are struck."""
+        return Change(self.name, _with(own, struck, self.condition), ((self.event, struck),))
+
+
+class _Process(NamedTuple):
+    """The failures of a setting by scope; and, by condition, name and event of repairs."""
+
+    broker: tuple[_Failure, ...]
+    rack: tuple[_Failure, ...]
+    cluster: tuple[_Failure, ...]
+    repairs: dict[int, tuple[str, int]]
+    rack_repairs: dict[int, tuple[str, int]]
+    cluster_repairs: dict[int, tuple[str, int]]
+
+
+@lru_cache(maxsize=256)
+def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
+    def failures(scope: Scope) -> tuple[_Failure, ...]:
+        chosen = [e for e in known.entries if e.name in mechanisms and e.scope is scope]
+        # Destruction last, whatever the order of the results.
+        chosen.sort(key=lambda entry: entry.effect is BrokerEvent.DESTROY)
+        return tuple(_failure(known, entry, mechanisms) for entry in chosen)
+
+    def repairs(joint: Scope | None) -> dict[int, tuple[str, int]]:
+        return {
+            condition: (repair_of(entry), int(entry.effect.end))
+            for condition, entry in known.outages.items()
+            if (entry.scope if entry.together else None) is joint
+        }
+
+    return _Process(
+        failures(Scope.BROKER),
+        failures(Scope.RACK),
+        failures(Scope.CLUSTER),
+        repairs(None),
+        repairs(Scope.RACK),
+        repairs(Scope.CLUSTER),
+    )
+
+
+def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Failure:
+    def conditions(strikes: Strikes) -> frozenset[int]:
+        return frozenset(c for c in range(known.conditions) if known.severity(c) <= strikes)
+
+    other = known[entry.turns_into] if entry.turns_into else None
+    return _Failure(
+        entry.name,
+        int(entry.effect),
+        known.condition_of(entry),
+        conditions(entry.strikes),
+        entry.exclusive,
+        entry.share_path in mechanisms,
+        known.condition_of(other) if other else WELL,
+        conditions(other.strikes if other else entry.strikes),
+        entry,
+    )
+
+
+def _with(own: Own, slots: tuple[int, ...], condition: int) -> Own:
+    """The conditions after some slots' brokers got a new one."""
     after = list(own)
     for slot in slots:
         after[slot] = condition
     return tuple(after)
 
 
-_STRIKES = (
-    ("broker.crash", CRASHED, red.CRASH, (WELL, LAGGING)),
-    ("broker.power", DARK, red.POWER, (WELL, LAGGING)),
-    ("broker.lag", LAGGING, red.LAG, (WELL,)),
-    ("broker.restart", RESTARTING, red.STOP, (WELL,)),
-)
-
-
-def _broker_strikes(own: Own, mechanisms: frozenset[str], slot: int) -> Iterator[Change]:
-    only = (slot,)
-    restarts = RESTARTING in own
-    for mechanism, condition, event, when in _STRIKES:
-        if mechanism not in mechanisms or own[slot] not in when:
+def _broker_failures(own: Own, slot: int, process: _Process) -> Iterator[Change]:
+    for failure in process.broker:
+        if own[slot] not in failure.strikes:
             continue
-        if mechanism == "broker.restart" and restarts:
+        if failure.exclusive and failure.condition in own:
             continue
-        yield Change(mechanism, _suffering(own, only, condition), ((event, only),))
-    if "broker.destroyed" in mechanisms and own[slot] != GONE:
-        yield Change("broker.destroyed", _suffering(own, only, GONE), ((red.DESTROY, only),))
+        yield failure.change(own, (slot,))
 
 
-def _broker_ends(own: Own, slot: int) -> Iterator[Change]:
-    spell = own[slot]
-    if spell in (WELL, ISOLATED, RACK_DARK):
-        return
-    event = {GONE: red.REPLACED, LAGGING: red.CAUGHT_UP}.get(spell, red.BACK)
-    after = _suffering(own, (slot,), WELL)
-    yield Change(f"repair {OUTAGE_MECHANISM[spell]}", after, ((event, (slot,)),))
+def _broker_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
+    repair = process.repairs.get(own[slot])
+    if repair is not None:
+        rate, event = repair
+        yield Change(rate, _with(own, (slot,), WELL), ((event, (slot,)),))
 
 
-def _rack_changes(
-    own: Own, members: tuple[int, ...], mechanisms: frozenset[str]
+def _joint_repairs(
+    own: Own, members: tuple[int, ...], repairs: dict[int, tuple[str, int]]
 ) -> Iterator[Change]:
-    def among(*conditions: int) -> tuple[int, ...]:
-        return tuple([s for s in members if own[s] in conditions])
-
-    running = among(WELL, LAGGING)
-    if "rack.network" in mechanisms and running:
-        after = _suffering(own, running, ISOLATED)
-        yield Change("rack.network", after, ((red.ISOLATE, running),))
-    powered = among(WELL, LAGGING, ISOLATED)
-    if "rack.power" in mechanisms and powered:
-        after = _suffering(own, powered, RACK_DARK)
-        yield Change("rack.power", after, ((red.POWER, powered),))
-    standing = tuple([s for s in members if own[s] != GONE])
-    if "rack.destroyed" in mechanisms and standing:
-        after = _suffering(own, standing, GONE)
-        yield Change("rack.destroyed", after, ((red.DESTROY, standing),))
-    yield from _rack_ends(own, members)
-
-
-def _rack_ends(own: Own, members: tuple[int, ...]) -> Iterator[Change]:
-    for spell in (ISOLATED, RACK_DARK):
-        back = tuple([s for s in members if own[s] == spell])
+    """Ends of outages that all brokers struck together leave together."""
+    for condition, (rate, event) in repairs.items():
+        back = tuple([s for s in members if own[s] == condition])
         if back:
-            after = _suffering(own, back, WELL)
-            yield Change(f"repair {OUTAGE_MECHANISM[spell]}", after, ((red.BACK, back),))
+            yield Change(rate, _with(own, back, WELL), ((event, back),))
 
 
-def _cluster_power(own: Own, some_stay_gone: bool) -> Iterator[Change]:
-    standing = tuple([s for s, spell in enumerate(own) if spell != GONE])
-    running = tuple([s for s in standing if own[s] in (WELL, LAGGING, ISOLATED)])
-    dark = _suffering(own, running, DARK_ALL)
-    for rate, lost, events in _power_cuts(standing, running, some_stay_gone):
-        yield Change(rate, _suffering(dark, lost, GONE), events)
+def _cluster_failures(own: Own, slots: tuple[int, ...], failure: _Failure) -> Iterator[Change]:
+    struck = tuple([slot for slot in slots if own[slot] in failure.strikes])
+    if failure.entry.share is None:
+        if struck:
+            yield failure.change(own, struck)
+        return
+    candidates = tuple([slot for slot in slots if own[slot] in failure.candidates])
+    down = _with(own, struck, failure.condition)
+    for rate, picked in _picks(failure.entry, candidates, failure.by_chance):
+        if failure.turned:
+            events = ((failure.event, struck), (_DESTROY, picked))
+            yield Change(rate, _with(down, picked, failure.turned), events)
+        elif picked:
+            after = _with(own, picked, failure.condition)
+            yield Change(rate, after, ((failure.event, picked),))
 
 
 @lru_cache(maxsize=4096)
-def _power_cuts(
-    standing: tuple[int, ...], running: tuple[int, ...], some_stay_gone: bool
-) -> tuple[tuple[str, tuple[int, ...], Events], ...]:
-    """For all who may not return: the name of the rate, they, and what the partition notices."""
-    dark = (red.POWER, running)
+def _picks(
+    entry: Mechanism, candidates: tuple[int, ...], by_chance: bool
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Name of the rate and picked slots, for every set that the probability may pick."""
     return tuple(
-        (f"cluster.power {count} of {len(standing)}", lost, (dark, (red.DESTROY, lost)))
-        for count in range(len(standing) + 1 if some_stay_gone else 1)
-        for lost in combinations(standing, count)
+        (striking(entry, count, len(candidates)), picked)
+        for count in range(len(candidates) + 1 if by_chance else 1)
+        for picked in combinations(candidates, count)
     )

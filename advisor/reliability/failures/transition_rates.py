@@ -1,8 +1,7 @@
-"""The numbers of a card, by the names that the chain's transitions bear."""
+"""Transition rates by name: failures, repairs, copies; and the times of failovers and stalls."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,10 +11,17 @@ from numpy.typing import NDArray
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import (
+    COPY,
+    Mechanism,
+    Scope,
+    repair_of,
+    striking,
+    table,
+    transition,
+)
 from advisor.reliability.workload import Workload
 
-_NOT_RETURNING = "cluster.power.not_returning"
-_CLUSTER_POWER = re.compile(r"cluster\.power (\d+) of (\d+)")
 # A copy that takes less is over before anything else can happen.
 _INSTANT_HOURS = 1.0 / 3600.0
 # A follower that fetches nothing is waited for so many lag times on average.
@@ -43,23 +49,26 @@ def names(mechanisms: frozenset[str], replicas: int, copying: bool) -> tuple[str
     Parameters
     ----------
     mechanisms : frozenset of str
-        Those that can happen, and "cluster.power.not_returning" if that can.
+        Those that can happen, and the paths of their probabilities that are not 0.
     replicas : int
     copying : bool
         A replaced broker takes time to copy.
     """
-    found = sorted(mechanisms - {_NOT_RETURNING, "cluster.power"})
-    if "cluster.power" in mechanisms:
-        found += [
-            f"cluster.power {lost} of {standing}"
-            for standing in range(replicas + 1)
-            for lost in range(standing + 1 if _NOT_RETURNING in mechanisms else 1)
-        ]
-    ending = mechanisms - {_NOT_RETURNING, "rack.destroyed"}
-    if mechanisms & {_NOT_RETURNING, "rack.destroyed"}:
-        ending |= {"broker.destroyed"}
-    found += [f"repair {mechanism}" for mechanism in sorted(ending)]
-    return (*found, *(["copy"] if copying else []))
+    known = table()
+    entries = [entry for entry in known.entries if entry.name in mechanisms]
+    found = sorted(entry.name for entry in entries if entry.share is None)
+    found += [
+        striking(entry, chosen, among)
+        for entry in entries
+        if entry.share is not None
+        for among in range(replicas + 1)
+        for chosen in range(among + 1 if entry.share_path in mechanisms else 1)
+    ]
+    ending = {entry.ends_as or entry.name for entry in entries}
+    ending |= {entry.turns_into for entry in entries if entry.share_path in mechanisms}
+    ending.discard("")
+    found += [repair_of(known[name]) for name in sorted(ending)]
+    return (*found, *([COPY] if copying else []))
 
 
 def rate_per_hour(
@@ -70,49 +79,53 @@ def rate_per_hour(
     Parameters
     ----------
     name : str
-        A mechanism, "repair" and a mechanism, "copy", or "cluster.power K of M": K of M standing
-        brokers do not come back.
+        As :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
+    config : Config
+    model : FailureModel
+    load : Workload
+    brokers : int
+        Of the whole cluster.
 
     Raises
     ------
     NotComputedError
         If the card gives the repair a shape other than exponential.
     """
-    if name == "copy":
+    found = transition(name)
+    mechanism = found.mechanism.name
+    if found.copies:
         return 1.0 / copy_hours(config, model, load, brokers)
-    if name.startswith("repair "):
-        mechanism = name.removeprefix("repair ")
+    if found.ends:
         if model.shape(mechanism) != 1.0:
             raise NotComputedError(
                 f"{mechanism}.shape={model.shape(mechanism):g}: evaluate() solves exponential "
                 "repairs; simulate() samples any shape"
             )
         return 1.0 / model.repair_hours(mechanism)
-    power = _CLUSTER_POWER.fullmatch(name)
-    if power:
-        lost, standing = int(power[1]), int(power[2])
-        chance = model.get(_NOT_RETURNING, 0.0)
-        share = chance**lost * (1.0 - chance) ** (standing - lost)
-        return model.rate_per_hour("cluster.power") * share
-    if name == "broker.restart":
+    if found.chosen >= 0:
+        chance = model.get(found.mechanism.share_path, 0.0)
+        share = chance**found.chosen * (1.0 - chance) ** (found.among - found.chosen)
+        return model.rate_per_hour(mechanism) * share
+    if found.mechanism.exclusive:
         assert config.replication_factor is not None
-        return offered_restarts(model, brokers, config.replication_factor)
-    return model.rate_per_hour(name)
+        return offered_rate(found.mechanism, model, brokers, config.replication_factor)
+    return model.rate_per_hour(mechanism)
 
 
-def offered_restarts(model: FailureModel, brokers: int, together: int) -> float:
-    """Rate per hour and broker at which a planned restart is tried, so that the card's come off.
+def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
+    """Rate per hour and broker at which exclusive outages are tried, for the card's rate.
 
     Planned restarts follow a calendar: one broker at a time, each broker as often as the card
-    says. Here they come at random, and those that find another under way pass by. Of ``together``
-    brokers with a load of a each (rate times duration) one is restarting for a share n a of the
-    time, so that tries at ``rate / (1 - n a)`` make up for it. A replica set by itself, at its
-    own rate, then sees exactly what it would see in the whole cluster. What is neglected: a
+    says. Here they come at random, and an attempt during another restart is dropped. Of
+    ``together`` brokers with a load of a each (rate times duration) one is restarting for a share
+    n a of the time, so that attempts at ``rate / (1 - n a)`` make up for it. A replica set alone,
+    at its own rate, then sees exactly what it would see in the whole cluster. What is neglected: a
     calendar's even spread, which leaves every share of time as it is, and restarts put off
     because their broker is down for something else (a share of its unavailability).
 
     Parameters
     ----------
+    entry : Mechanism
     model : FailureModel
     brokers : int
         Of the whole cluster. What does not fit into nine tenths of a year, one broker after the
@@ -120,25 +133,18 @@ def offered_restarts(model: FailureModel, brokers: int, together: int) -> float:
     together : int
         Those among which restarts are drawn: a replica set's, or all.
     """
-    hours = model.repair_hours("broker.restart")
-    load = min(model.rate_per_hour("broker.restart") * hours, _FULLEST / max(brokers, together))
+    hours = model.repair_hours(entry.name)
+    load = min(model.rate_per_hour(entry.name) * hours, _FULLEST / max(brokers, together))
     return load / hours / (1.0 - together * load)
-
-
-def mechanism_of(name: str) -> str:
-    """The mechanism that a transition belongs to; a copy belongs to the destroyed broker."""
-    if name == "copy":
-        return "broker.destroyed"
-    return name.removeprefix("repair ").split(" ")[0]
 
 
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     """How a destroyed broker came to be destroyed, by the rates of the ways there."""
-    rates = {
-        "broker.destroyed": model.rate_per_hour("broker.destroyed"),
-        "rack.destroyed": model.rate_per_hour("rack.destroyed"),
-        "cluster.power": model.rate_per_hour("cluster.power") * model.get(_NOT_RETURNING, 0.0),
-    }
+    known = table()
+    rates = {known.replacement.name: model.rate_per_hour(known.replacement.name)}
+    for entry in known.leading_to(known.replacement):
+        chance = model.get(entry.share_path, 0.0) if entry.turns_into else 1.0
+        rates[entry.name] = model.rate_per_hour(entry.name) * chance
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
 
@@ -146,11 +152,12 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
 def causes_of(name: str, model: FailureModel) -> dict[str, float]:
     """The mechanisms behind a transition, with their shares.
 
-    The end of a disk's replacement, and of its copy, belong to what destroyed the disk.
+    The end of a broker's replacement, and of its copy, belong to what destroyed the disk.
     """
-    if name in ("copy", "repair broker.destroyed"):
+    found = transition(name)
+    if found.ends and found.mechanism is table().replacement:
         return shares_of_destruction(model)
-    return {mechanism_of(name): 1.0}
+    return {found.mechanism.name: 1.0}
 
 
 class Failovers(NamedTuple):
@@ -170,7 +177,11 @@ class Failovers(NamedTuple):
 
     def by_name(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Those of failures and of controlled moves, shape (names of rates, 2)."""
-        failing = [self.rack if name.startswith("rack.") else self.broker for name in names]
+        known = [transition(name) for name in names]
+        failing = [
+            self.rack if each.mechanism.scope is Scope.RACK and not each.ends else self.broker
+            for each in known
+        ]
         return np.stack([failing, np.full(len(names), self.move)], axis=1)
 
 
@@ -214,9 +225,8 @@ __all__ = [
     "causes_of",
     "copy_hours",
     "failovers",
-    "mechanism_of",
     "names",
-    "offered_restarts",
+    "offered_rate",
     "rate_per_hour",
     "shares_of_destruction",
     "stall_hours",

@@ -19,6 +19,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
@@ -157,7 +158,7 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
     writable = structure.writable
     lags = lagging(structure)
     quick = np.array(
-        [transition_rates.mechanism_of(n) == "broker.restart" for n in structure.rate_names]
+        [transition(name).mechanism.effect is BrokerEvent.STOP for name in structure.rate_names]
     )
     fewer = structure.in_sync[then] < structure.in_sync[now]
     other = structure.did(Effect.LEADER_CHANGE | Effect.TRUNCATED)
@@ -168,7 +169,7 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
 
 def lagging(structure: Structure) -> NDArray[np.bool_]:
     """Transitions by which somebody begins to lag, shape (transitions,)."""
-    names = np.array([name == "broker.lag" for name in structure.rate_names], dtype=bool)
+    names = np.array([transition(name).hangs for name in structure.rate_names], dtype=bool)
     found: NDArray[np.bool_] = names[structure.rate]
     return found
 
@@ -213,7 +214,8 @@ def most_refused_hours(
     """
     if math.isinf(patience.outage_hours):
         return 0.0
-    hung = waits.hung_hours if "broker.lag" in named else 0.0
+    lags = any(entry.name in named for entry in table().with_effect(BrokerEvent.LAG))
+    hung = waits.hung_hours if lags else 0.0
     return max(hung, waits.beyond_dead(patience.waiting_hours))
 
 

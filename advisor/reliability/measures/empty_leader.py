@@ -17,6 +17,7 @@ import numpy as np
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Replicas, place
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import table, transition
 from advisor.reliability.measures import replica_set
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
@@ -62,8 +63,9 @@ def losses_by_start(
     found = replica_set.solved(pattern, *asked, brokers_per_rack=brokers_per_rack)
     structure = found.chain
     events = found.flux * found.events * HOURS_PER_YEAR
-    ends = np.array([name.startswith("repair ") for name in structure.rate_names], dtype=np.bool_)
-    empty = structure.blame.get("broker.destroyed", np.zeros(structure.states)) > 0
+    known = [transition(name) for name in structure.rate_names]
+    ends = np.array([each.ends and not each.copies for each in known], dtype=np.bool_)
+    empty = structure.blame.get(table().replacement.name, np.zeros(structure.states)) > 0
     starts = ends[structure.rate] & empty[structure.source]
     return LossesByStart(math.fsum(events[starts]), math.fsum(events[~starts]))
 

@@ -12,6 +12,7 @@ from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.state_selection import NominalRates
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import table, transition
 from advisor.reliability.measures.solved_chain import SetMeasures, Solution
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver import generator
@@ -48,8 +49,8 @@ def setup_for(config: Config, model: FailureModel, load: Workload, brokers: int)
 def setting_for(pattern: tuple[int, ...], model: FailureModel) -> fault_processes.Setting:
     """The machines' side of the chain."""
     mechanisms = frozenset(m for m in model.mechanisms if model.rate_per_hour(m) > 0)
-    if model.get(fault_processes.NOT_RETURNING, 0.0) > 0:
-        mechanisms |= {fault_processes.NOT_RETURNING}
+    shares = (entry.share_path for entry in table().entries if entry.share)
+    mechanisms |= {path for path in shares if model.get(path, 0.0) > 0}
     return fault_processes.Setting(pattern, mechanisms)
 
 
@@ -79,10 +80,7 @@ def guide_for(
 ) -> NominalRates:
     """What the choice of states goes by: failures rounded up, ends of outages down."""
     found = rates_for(setup, setting, config, model, load, brokers)
-    rounded = {
-        name: _power_of_two(rate, name != "copy" and not name.startswith("repair "))
-        for name, rate in found.items()
-    }
+    rounded = {name: _power_of_two(rate, not transition(name).ends) for name, rate in found.items()}
     slowest = max(transition_rates.failovers(model, load, brokers, brokers_per_rack))
     return NominalRates(tuple(rounded.items()), _power_of_two(slowest, False))
 

@@ -16,13 +16,13 @@ from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
 from advisor.reliability.common_cause.first_loss import SetLosses
 from advisor.reliability.common_cause.outage_class import (
-    BEGIN_TOGETHER,
     Losses,
     OutageClasses,
     shared_loss_rates,
 )
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
@@ -102,7 +102,7 @@ class Solution:
         self.rates, self.precision = rates_per_hour, precision
         self.table = np.array([rates_per_hour[name] for name in structure.rate_names])
         self.rate: Vector = self.table[structure.rate] * structure.weight
-        self.mechanism = [transition_rates.mechanism_of(name) for name in structure.rate_names]
+        self.mechanism = [transition(name).mechanism.name for name in structure.rate_names]
         self.longest_hours = max(failovers)
         self.outage_hours = failovers.by_name(structure.rate_names)
         per_second = load.records_per_hour_per_partition / 3600.0
@@ -259,7 +259,7 @@ class Solution:
         tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
         apart, at_once = self.chain.outage_classes
         found = SetLosses(first, events, self._together(apart), tails)
-        began = any(self.model.rate_per_hour(name) > 0 for name in BEGIN_TOGETHER)
+        began = any(self.model.rate_per_hour(name) > 0 for name in table().begin_together)
         return found, replace(found, shared=self._together(at_once)) if began else found
 
     def _together(self, weak: OutageClasses) -> Losses:
@@ -302,7 +302,7 @@ class Solution:
         for mechanism, amount in zip(self.chain.blame, each, strict=True):
             if amount <= 0:
                 continue
-            if mechanism == "broker.destroyed":
+            if mechanism == table().replacement.name:
                 for name, part in transition_rates.shares_of_destruction(self.model).items():
                     causes[name] += amount * part
             else:
@@ -323,7 +323,8 @@ class Solution:
     def _stalled(self, waits: ack_stalls.IsrStalls) -> Causes:
         """Time in which acks=all waits for followers that have not left the ISR yet."""
         dead, hung = waits.dead_hours, waits.hung_hours
-        hours = np.array([hung if name == "broker.lag" else dead for name in self.mechanism])
+        lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
+        hours = np.array([hung if name in lags else dead for name in self.mechanism])
         return self._by_mechanism(self._stalls_per_hour * hours)
 
     @cached_property

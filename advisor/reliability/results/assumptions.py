@@ -12,10 +12,9 @@ from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.transition_rates import offered_restarts
+from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
+from advisor.reliability.failures.transition_rates import offered_rate
 
-_CUT_OFF, _POWER, _RESTART = "rack.network", "cluster.power", "broker.restart"
-_REPLACED = "broker.destroyed"
 # Less than this is the rounding of a sum.
 _ALL = 1.0 - 1e-9
 
@@ -37,16 +36,30 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     """
     return (
         *_racks_of_their_own(cluster, model),
-        *_leaders_that_go_on(cluster, config, model),
-        *_early_replacements(config, model),
-        *_restarts_left_out(cluster, model),
+        *(
+            text
+            for entry in table().with_effect(BrokerEvent.ISOLATE)
+            for text in _leaders_that_go_on(cluster, config, model, entry)
+        ),
+        *(
+            text
+            for entry in table().entries
+            if entry.turns_into
+            for text in _early_replacements(config, model, entry)
+        ),
+        *(
+            text
+            for entry in table().entries
+            if entry.exclusive
+            for text in _restarts_left_out(cluster, model, entry)
+        ),
     )
 
 
 def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
     """Brokers whose rack is not known."""
     unknown = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
-    uses_racks = any(name.startswith("rack.") for name in model.mechanisms)
+    uses_racks = any(table()[name].scope is Scope.RACK for name in model.mechanisms)
     if not unknown or not uses_racks:
         return ()
     if len(unknown) == len(cluster.brokers):
@@ -59,14 +72,14 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
     return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
 
 
-def _restarts_left_out(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
+def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
     """Planned restarts that find no place in the year, one broker after the other."""
-    rate = model.rate_per_hour(_RESTART)
+    rate = model.rate_per_hour(entry.name)
     if rate <= 0:
         return ()
-    brokers, hours = len(cluster.brokers), model.repair_hours(_RESTART)
+    brokers, hours = len(cluster.brokers), model.repair_hours(entry.name)
     # Of a broker that is asked for by itself: its load over what that leaves of the time.
-    tried = offered_restarts(model, brokers, 1) * hours
+    tried = offered_rate(entry, model, brokers, 1) * hours
     counted = tried / (1.0 + tried) / (rate * hours)
     if counted >= _ALL:
         return ()
@@ -74,21 +87,23 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel) -> tuple[str, ...]
     return (
         f"the planned restarts of {brokers} brokers, one at a time, would take {year} hours of a "
         f"year of {HOURS_PER_YEAR:,.0f}. Only {kept} % of them are counted, so what "
-        f"{_RESTART} causes reads too low: correct the card, or divide that part by "
+        f"{entry.name} causes reads too low: correct the card, or divide that part by "
         f"{significant(counted)}",
     )
 
 
-def _leaders_that_go_on(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
+def _leaders_that_go_on(
+    cluster: Brokers, config: Config, model: FailureModel, entry: Mechanism
+) -> tuple[str, ...]:
     """What a leader takes from clients on its side while its rack is cut off."""
     assert config.replication_factor is not None
     known = [rack for rack in cluster.brokers.values() if rack is not None]
     racks = len(set(known)) + len(cluster.brokers) - len(known)
     # Elsewhere nobody takes over meanwhile, and nothing is dropped.
     replaced = racks > 1 and config.replication_factor > 1
-    if config.acks == "all" or not replaced or model.rate_per_hour(_CUT_OFF) <= 0:
+    if config.acks == "all" or not replaced or model.rate_per_hour(entry.name) <= 0:
         return ()
-    lasts = significant(60.0 * model.repair_hours(_CUT_OFF))
+    lasts = significant(60.0 * model.repair_hours(entry.name))
     gone = "records are dropped" if config.acks == 0 else "acknowledged records are lost"
     return (
         f"a leader takes no records with acks={config.acks} once its rack is cut off. Real ones "
@@ -98,19 +113,19 @@ def _leaders_that_go_on(cluster: Brokers, config: Config, model: FailureModel) -
     )
 
 
-def _early_replacements(config: Config, model: FailureModel) -> tuple[str, ...]:
+def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
     """New brokers that are there before those that merely lost power."""
     assert config.replication_factor is not None
-    gone = model.rate_per_hour(_POWER) * model.get(f"{_POWER}.not_returning", 0.0)
+    gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
     # A card may give any other shape to a sample.
-    alike = model.shape(_REPLACED) == 1.0
+    alike = model.shape(entry.turns_into) == 1.0
     if gone <= 0 or not alike or config.replication_factor == 1:
         return ()
-    hours, minutes = model.repair_hours(_REPLACED), 60.0 * model.repair_hours(_POWER)
+    hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)
     return (
         f"replacing a broker takes an exponential time, {significant(hours)} hours on average. Of "
         "those that a power cut of the site took for good, some are then replaced, empty, before "
         f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
         "Where replacing hardly ever goes that fast, fewer records are lost than shown; give "
-        f"{_REPLACED}.shape, such as 4, and ask simulate()",
+        f"{entry.turns_into}.shape, such as 4, and ask simulate()",
     )

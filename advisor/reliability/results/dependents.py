@@ -17,6 +17,7 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
 from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
@@ -139,10 +140,11 @@ def _stopped(*parts: _Part) -> Stopped:
 
 def _part(name: str, result: Reliability, measure: str) -> _Part:
     racks = set(result.cluster.brokers.values())
-    strike_all = ("cluster.", "rack.") if len(racks) == 1 and None not in racks else ("cluster.",)
+    one_rack = len(racks) == 1 and None not in racks
+    scopes = {Scope.CLUSTER, Scope.RACK} if one_rack else {Scope.CLUSTER}
     causes = result.causes[measure]
     with_all = math.fsum(
-        amount for mechanism, amount in causes.items() if mechanism.startswith(strike_all)
+        causes.get(entry.name, 0.0) for entry in table().entries if entry.scope in scopes
     )
     share: float = getattr(result, measure)
     return _Part(name, share, min(with_all, share))

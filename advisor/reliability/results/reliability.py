@@ -12,7 +12,7 @@ from advisor import formatting, plotting
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import AnyLoss
-from advisor.reliability.failures import uncertainty
+from advisor.reliability.failures import mechanisms, uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.cost import Cost
@@ -284,7 +284,7 @@ class Reliability:
         share = causes[first] / self.write_unavailability
         about = formatting.time_per_year(self.write_unavailability)
         within = formatting.interval(formatting.time_per_year(low), formatting.time_per_year(high))
-        most = f"{formatting.percent(share)} of it from {formatting.mechanism(first)}"
+        most = f"{formatting.percent(share)} of it from {mechanisms.words(first)}"
         return f"writes stop {about}{within}, {most}"
 
     def _error_words(self) -> str:
@@ -327,7 +327,7 @@ class Reliability:
                 f"{', because of:' * bool(parts)}"
             )
             lines += [
-                f"  {100 * part / whole:5.1f} %  {formatting.mechanism(name)} ({name})"
+                f"  {100 * part / whole:5.1f} %  {mechanisms.words(name)} ({name})"
                 for name, part in parts
                 if part > 0.0005 * whole
             ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor import formatting, plotting
 from advisor.errors import InputError, NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.assumptions import assumptions
@@ -188,7 +189,7 @@ class Sampled(MeasureTable):
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines += [
-                f"  {100 * part / whole:5.1f} %  {formatting.mechanism(cause)} ({cause})"
+                f"  {100 * part / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"
                 for cause, part in parts
                 if part > 0.0005 * whole
             ]

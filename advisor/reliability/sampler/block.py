@@ -19,28 +19,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
-from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.failure_model import MECHANISMS
+from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.sampler.memory_layout import (
     BROKER,
-    CAUSES,
     CLOCK,
-    COLUMNS,
     COPY,
     DESK,
     ENTRIES,
+    EXTRA_COLUMNS,
     FINISHED,
     MISSING,
     NO_CAUSE,
     RACK,
+    SCOPES,
     SERVED,
     SET,
     SPELL,
     STRIKE,
     KernelState,
 )
-from advisor.reliability.sampler.plan import Block, Mechanism, Plan
+from advisor.reliability.sampler.plan import Block, Occurrence, Plan
 from advisor.reliability.sampler.transition_tables import tables
+from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 _NEVER_WELL = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
@@ -144,7 +144,8 @@ def _live_years(plan: Plan, board: KernelState, rng: np.random.Generator) -> Non
 def _new_board(plan: Plan) -> KernelState:
     """Everything well, every log as long as its retention, nothing counted."""
     brokers, racks, sets = len(plan.racks), plan.rack_count, len(plan.sets)
-    clocks = brokers + 2 * racks
+    columns = len(plan.table.names) + EXTRA_COLUMNS
+    spells, clocks = _spells(plan)
     gaps = max(plan.replicas - 1, 1)
     members = [[b for b, rack in enumerate(plan.racks) if rack == r] for r in range(racks)]
     copies, copy_of = _copies(plan)
@@ -159,25 +160,24 @@ def _new_board(plan: Plan) -> KernelState:
     board = KernelState(
         desk=np.zeros(1, dtype=DESK),
         strikes=_strikes(plan),
-        spells=_spells(plan),
+        spells=spells,
         racks=_ranges(members, RACK),
         members=np.array([b for group in members for b in group], dtype=np.int64),
         brokers=_ranges(served, BROKER),
         served=np.array([place for group in served for place in group], dtype=SERVED),
         copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
         copy_of=np.array(copy_of, dtype=np.int64),
-        clocks=np.zeros(clocks, dtype=CLOCK),
-        running=np.zeros(clocks, dtype=np.int64),
+        clocks=clocks,
+        running=np.zeros(len(clocks), dtype=np.int64),
         sets=np.zeros(sets, dtype=SET),
         slots=np.array(plan.sets, dtype=np.int64),
         gaps=np.zeros((sets, gaps)),
         moved=np.zeros(gaps),
-        blame=np.zeros((sets, COLUMNS)),
+        blame=np.zeros((sets, columns)),
         touched=np.zeros(sets, dtype=np.int64),
-        book=np.zeros((ENTRIES, COLUMNS)),
+        book=np.zeros((ENTRIES, columns)),
     )
     board.brokers["rack"] = plan.racks
-    board.clocks["place"] = -1
     board.sets["weight"] = plan.partitions
     board.sets["base"] = plan.retained_records
     # A partition that is not writable even when healthy is so by its configuration.
@@ -205,10 +205,9 @@ def _set_desk(plan: Plan, board: KernelState) -> None:
     desk = board.desk[0]
     tail = plan.tail_hours * plan.records_per_hour
     constants = {
-        "restarting": -1,
+        "copied": plan.table.names.index(plan.table.replacement.name),
         "next_strike": -1.0,
         "strikes": board.strikes["per_hour"].sum(),
-        "not_returning": plan.not_returning,
         "copies_per_hour": plan.copies_per_hour,
         "records_per_hour": plan.records_per_hour,
         "retained": plan.retained_records,
@@ -228,22 +227,48 @@ def _set_desk(plan: Plan, board: KernelState) -> None:
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:
-    targets = {"broker": len(plan.racks), "rack": plan.rack_count, "cluster": 1}
-    strikes = np.zeros(CAUSES, dtype=STRIKE)
-    strikes["failover_hours"] = plan.failovers.by_name(MECHANISMS)[:, 0]
-    for row, name in zip(strikes, MECHANISMS, strict=True):
-        count = targets[name.split(".")[0]]
-        row["targets"] = count
-        row["per_hour"] = plan.mechanisms.get(name, Mechanism()).per_hour * count
+    """What each mechanism does, from the table of mechanisms."""
+    known = plan.table
+    strikes = np.zeros(len(known.entries), dtype=STRIKE)
+    for row, entry in zip(strikes, known.entries, strict=True):
+        found = plan.mechanisms.get(entry.name, Occurrence())
+        targets = plan.targets(entry.scope)
+        row["targets"], row["per_hour"] = targets, found.per_hour * targets
+        of_rack = entry.scope is Scope.RACK
+        row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
+        row["scope"] = SCOPES.index(entry.scope)
+        row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
+        row["condition"], row["exclusive"] = known.condition_of(entry), entry.exclusive
+        row["chance"], row["share"] = entry.share is not None, found.share
+        row["turned"] = WELL
+        if entry.turns_into:
+            other = known[entry.turns_into]
+            row["turned"], row["turned_reach"] = known.condition_of(other), other.strikes
+            row["turned_event"] = PARTITION_EVENT[other.effect]
     return strikes
 
 
-def _spells(plan: Plan) -> NDArray[Any]:
-    spells = np.zeros(len(fault_processes.OUTAGE_MECHANISM) + 1, dtype=SPELL)
-    for own, name in fault_processes.OUTAGE_MECHANISM.items():
-        mechanism = plan.mechanisms.get(name, Mechanism())
-        spells[own] = (MECHANISMS.index(name), mechanism.hours, mechanism.shape)
-    return spells
+def _spells(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The outages that brokers can be in, and the clocks of brokers and joint returns."""
+    known, brokers = plan.table, len(plan.racks)
+    spells = np.zeros(known.conditions, dtype=SPELL)
+    spells["first_clock"] = -1
+    joint: list[tuple[int, int]] = []
+    for condition, entry in known.outages.items():
+        found, row = plan.mechanisms.get(entry.name, Occurrence()), spells[condition]
+        row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
+        row["end"] = PARTITION_EVENT[entry.effect.end]
+        row["hours"], row["shape"] = found.hours, found.shape
+        if entry.together:
+            row["first_clock"] = brokers + len(joint)
+            row["stride"] = entry.scope is Scope.RACK
+            racks = range(plan.rack_count) if entry.scope is Scope.RACK else (-1,)
+            joint += [(condition, rack) for rack in racks]
+    clocks = np.zeros(brokers + len(joint), dtype=CLOCK)
+    clocks["place"] = -1
+    for row, (condition, rack) in zip(clocks[brokers:], joint, strict=True):
+        row["condition"], row["rack"] = condition, rack
+    return spells, clocks
 
 
 def _ranges(groups: Sequence[Sequence[object]], dtype: np.dtype[np.void]) -> NDArray[Any]:

@@ -28,13 +28,14 @@ from scipy import stats
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, MECHANISMS, FailureModel
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.reliability import MEASURES, tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.memory_layout import (
-    COLUMNS,
     ENTRIES,
+    EXTRA_COLUMNS,
     LOSS_EVENTS,
     NO_DISK,
     RECORDS_LOST,
@@ -147,7 +148,7 @@ def merge(
     span = [row.hours / HOURS_PER_YEAR for row in ordered]
     each = [hours * sum(plan.partitions) for hours in (row.hours for row in ordered)]
     written = plan.records_per_hour * HOURS_PER_YEAR * sum(plan.partitions)
-    books = np.array([row.causes for row in ordered]).reshape(len(ordered), ENTRIES, COLUMNS)
+    books = np.array([row.causes for row in ordered]).reshape(len(ordered), ENTRIES, -1)
     amounts = [[math.fsum(block[entry]) for block in books] for entry in range(ENTRIES)]
     held = plan.retained_records * sum(plan.partitions)
     whole_set = plan.retained_records * max(plan.partitions)
@@ -170,7 +171,7 @@ def merge(
         records_refused_per_year=rate(Ratio(amounts[REFUSED], span, written), years),
         records_dropped_per_year=dropped if nobody_told else _never(years),
         tolerates=tolerance(config),
-        causes=_causes(books, math.fsum(span), math.fsum(each), model, nobody_told),
+        causes=_causes(books, plan, math.fsum(span), math.fsum(each), model, nobody_told),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -220,12 +221,14 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 def _causes(
     books: NDArray[np.float64],
+    plan: Plan,
     years: float,
     partition_hours: float,
     model: FailureModel,
     nobody_told: bool,
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; who destroyed a disk is told by the rates alone."""
+    names = plan.table.names
     destroyed = transition_rates.shares_of_destruction(model)
     lost, dropped = [RECORDS_LOST], [RECORDS_LOST, REFUSED]
     exposure = {
@@ -239,8 +242,9 @@ def _causes(
     }
     causes = {}
     for name, (entries, whole) in exposure.items():
-        column = [math.fsum(books[:, entries, cause].ravel()) / whole for cause in range(COLUMNS)]
-        parts = dict(zip((*MECHANISMS, "configuration"), column, strict=False))
+        columns = range(len(names) + EXTRA_COLUMNS)
+        column = [math.fsum(books[:, entries, cause].ravel()) / whole for cause in columns]
+        parts = dict(zip((*names, CONFIGURATION), column, strict=False))
         for mechanism, portion in destroyed.items():
             parts[mechanism] += portion * column[NO_DISK]
         causes[name] = MappingProxyType({cause: part for cause, part in parts.items() if part > 0})

@@ -12,39 +12,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.failure_model import MECHANISMS
+from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import CAUSES, KernelState
+from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
 from advisor.reliability.sampler.transition_tables import Table
 
-(
-    _CRASH, _POWER, _DESTROYED, _LAG, _RESTART,
-    _RACK_NETWORK, _RACK_POWER, _RACK_DESTROYED, _CLUSTER_POWER,
-) = (MECHANISMS.index(name) for name in (
-    "broker.crash", "broker.power", "broker.destroyed", "broker.lag", "broker.restart",
-    "rack.network", "rack.power", "rack.destroyed", "cluster.power",
-))  # fmt: skip
-_WELL, _CRASHED, _DARK, _DARK_ALL = (
-    fault_processes.WELL,
-    fault_processes.CRASHED,
-    fault_processes.DARK,
-    fault_processes.DARK_ALL,
-)
-_RESTARTED, _GONE, _LAGGING = (
-    fault_processes.RESTARTING,
-    fault_processes.GONE,
-    fault_processes.LAGGING,
-)
-_ISOLATED, _RACK_DARK = fault_processes.ISOLATED, fault_processes.RACK_DARK
+_WELL = WELL
+_RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 _NOTHING = -1
-_E_CRASH, _E_ISOLATE, _E_STOP, _E_POWER, _E_DESTROY = (
-    red.CRASH, red.ISOLATE, red.STOP, red.POWER, red.DESTROY,
-)  # fmt: skip
-_E_BACK, _E_REPLACED, _E_COPIED, _E_LAG, _E_CAUGHT_UP = (
-    red.BACK, red.REPLACED, red.COPIED, red.LAG, red.CAUGHT_UP,
-)  # fmt: skip
+_E_COPIED = red.COPIED
 
 
 @inlined
@@ -89,7 +66,7 @@ def _strike(rng: Generator, board: KernelState) -> None:
     desk = board.desk[0]
     x = rng.random() * desk.strikes
     cause = 0
-    while cause < CAUSES - 1 and x >= board.strikes[cause].per_hour:
+    while cause < len(board.strikes) - 1 and x >= board.strikes[cause].per_hour:
         x -= board.strikes[cause].per_hour
         cause += 1
     struck = board.strikes[cause]
@@ -100,69 +77,52 @@ def _strike(rng: Generator, board: KernelState) -> None:
         board.strikes[cause].targets - 1,
     )
     desk.cause = cause
-    if cause == _CLUSTER_POWER:
-        _cluster_power(rng, board)
-    elif cause in (_RACK_NETWORK, _RACK_POWER, _RACK_DESTROYED):
+    desk.event = struck.event
+    if struck.scope == _CLUSTER:
+        _strike_cluster(rng, board, cause)
+    elif struck.scope == _RACK:
         _strike_rack(rng, board, cause, target)
-    else:
-        _strike_broker(rng, board, cause, target)
+    elif _severity(board, target) <= struck.reach and (
+        not struck.exclusive or board.spells[struck.condition].brokers == 0
+    ):
+        set_condition(rng, board, target, struck.condition, True)
 
 
 @inlined
-def _strike_broker(rng: Generator, board: KernelState, cause: int, b: int) -> None:
-    desk, own = board.desk[0], board.brokers[b].own
-    running = own in (_WELL, _LAGGING)
-    if cause == _DESTROYED:
-        strikes, event, after = own != _GONE, _E_DESTROY, _GONE
-    elif cause == _CRASH:
-        strikes, event, after = running, _E_CRASH, _CRASHED
-    elif cause == _POWER:
-        strikes, event, after = running, _E_POWER, _DARK
-    elif cause == _LAG:
-        strikes, event, after = own == _WELL, _E_LAG, _LAGGING
-    else:
-        # One restart at a time in the whole cluster.
-        strikes, event, after = own == _WELL and desk.restarting < 0, _E_STOP, _RESTARTED
-    if strikes:
-        desk.event = event
-        set_condition(rng, board, b, after, True)
+def _severity(board: KernelState, b: int) -> int:
+    """How far a broker is out of service, on the scale of `Strikes`."""
+    return int(board.spells[board.brokers[b].own].severity)
 
 
 @called
 def _strike_rack(rng: Generator, board: KernelState, cause: int, rack: int) -> None:
-    desk = board.desk[0]
-    if cause == _RACK_NETWORK:
-        desk.event = _E_ISOLATE
-    else:
-        desk.event = _E_POWER if cause == _RACK_POWER else _E_DESTROY
+    struck = board.strikes[cause]
     for i in range(board.racks[rack].start, board.racks[rack].end):
         b = board.members[i]
-        own = board.brokers[b].own
-        if cause == _RACK_DESTROYED:
-            if own != _GONE:
-                set_condition(rng, board, b, _GONE, True)
-        elif own in (_WELL, _LAGGING) or (cause == _RACK_POWER and own == _ISOLATED):
-            after = _ISOLATED if cause == _RACK_NETWORK else _RACK_DARK
-            set_condition(rng, board, b, after, True)
+        if _severity(board, b) <= struck.reach:
+            set_condition(rng, board, b, struck.condition, True)
 
 
 @called
-def _cluster_power(rng: Generator, board: KernelState) -> None:
-    """Everything that runs goes dark; of everything that stands, some never returns."""
-    desk = board.desk[0]
-    desk.event = _E_POWER
-    desk.afterwards = _E_DESTROY
+def _strike_cluster(rng: Generator, board: KernelState, cause: int) -> None:
+    """Strike all brokers, or each by chance; or strike all and turn some outages into another."""
+    desk, struck = board.desk[0], board.strikes[cause]
+    desk.afterwards = struck.turned_event
     for b in range(len(board.brokers)):
-        if board.brokers[b].own == _GONE:
+        hit = _severity(board, b) <= struck.reach
+        if struck.turned == _WELL:
+            if hit and (not struck.chance or rng.random() < struck.share):
+                set_condition(rng, board, b, struck.condition, True)
             continue
-        running = board.brokers[b].own in (_WELL, _LAGGING, _ISOLATED)
-        if running:
+        if _severity(board, b) > struck.turned_reach:
+            continue
+        if hit:
             _mark(board, b, False)
-        if rng.random() < desk.not_returning:
+        if rng.random() < struck.share:
             _mark(board, b, True)
-            set_condition(rng, board, b, _GONE, False)
-        elif running:
-            set_condition(rng, board, b, _DARK_ALL, False)
+            set_condition(rng, board, b, struck.turned, False)
+        elif hit:
+            set_condition(rng, board, b, struck.condition, False)
 
 
 @inlined
@@ -171,15 +131,11 @@ def set_condition(rng: Generator, board: KernelState, b: int, condition: int, ma
     desk = board.desk[0]
     _leave(board, b)
     board.brokers[b].own = condition
+    board.spells[condition].brokers += 1
     desk.unwell += 1
-    if condition == _RESTARTED:
-        desk.restarting = b
-    clock = b
-    if condition in (_ISOLATED, _RACK_DARK):
-        spell = len(board.brokers) + 2 * board.brokers[b].rack + (condition == _RACK_DARK)
-        board.clocks[spell].held += 1
-        clock = spell
-    # Brokers of a rack struck while it is down already share the clock that runs.
+    clock = _clock(board, b, condition)
+    board.clocks[clock].held += 1
+    # Brokers struck while others of the same joint outage are down share the clock that runs.
     if board.clocks[clock].place < 0:
         board.clocks[clock].due = desk.now + _duration(rng, board, condition)
         board.clocks[clock].place = desk.running
@@ -187,6 +143,15 @@ def set_condition(rng: Generator, board: KernelState, b: int, condition: int, ma
         desk.running += 1
     if mark:
         _mark(board, b, False)
+
+
+@inlined
+def _clock(board: KernelState, b: int, condition: int) -> int:
+    """The clock that ends a broker's outage."""
+    first = board.spells[condition].first_clock
+    if first < 0:
+        return b
+    return int(first + board.spells[condition].stride * board.brokers[b].rack)
 
 
 @inlined
@@ -199,22 +164,17 @@ def _duration(rng: Generator, board: KernelState, condition: int) -> float:
 
 @inlined
 def _leave(board: KernelState, b: int) -> None:
-    """End what a broker suffers; it is well afterwards."""
-    desk = board.desk[0]
+    """End a broker's outage; it is well afterwards."""
     own = board.brokers[b].own
     if own == _WELL:
         return
     board.brokers[b].own = _WELL
-    desk.unwell -= 1
-    if own == _RESTARTED:
-        desk.restarting = -1
-    if own in (_ISOLATED, _RACK_DARK):
-        spell = len(board.brokers) + 2 * board.brokers[b].rack + (own == _RACK_DARK)
-        board.clocks[spell].held -= 1
-        if board.clocks[spell].held == 0:
-            _stop_clock(board, spell)
-    else:
-        _stop_clock(board, b)
+    board.spells[own].brokers -= 1
+    board.desk[0].unwell -= 1
+    clock = _clock(board, b, own)
+    board.clocks[clock].held -= 1
+    if board.clocks[clock].held == 0:
+        _stop_clock(board, clock)
 
 
 @called
@@ -230,23 +190,20 @@ def _stop_clock(board: KernelState, clock: int) -> None:
 @inlined
 def _repair(board: KernelState, clock: int) -> None:
     desk = board.desk[0]
-    brokers = len(board.brokers)
-    if clock < brokers:
-        own = board.brokers[clock].own
-        desk.cause = board.spells[own].cause
-        desk.event = _E_BACK
-        if own == _GONE:
-            desk.event = _E_REPLACED
-        elif own == _LAGGING:
-            desk.event = _E_CAUGHT_UP
+    if clock < len(board.brokers):
+        spell = board.spells[board.brokers[clock].own]
+        desk.cause = spell.cause
+        desk.event = spell.end
         _mark(board, clock, False)
         _leave(board, clock)
         return
-    rack, dark = (clock - brokers) // 2, (clock - brokers) % 2
-    condition = _RACK_DARK if dark else _ISOLATED
+    condition, rack = board.clocks[clock].condition, board.clocks[clock].rack
     desk.cause = board.spells[condition].cause
-    desk.event = _E_BACK
-    for i in range(board.racks[rack].start, board.racks[rack].end):
+    desk.event = board.spells[condition].end
+    first, end = 0, len(board.members)
+    if rack >= 0:
+        first, end = board.racks[rack].start, board.racks[rack].end
+    for i in range(first, end):
         b = board.members[i]
         if board.brokers[b].own == condition:
             _mark(board, b, False)
@@ -258,7 +215,7 @@ def _copy_ends(rng: Generator, table: Table, board: KernelState) -> None:
     """One of all copies is done, each as likely, in all sets that it fills."""
     desk = board.desk[0]
     left = min(int(rng.random() * desk.copying), desk.copying - 1)
-    desk.cause = _DESTROYED
+    desk.cause = desk.copied
     desk.event = _E_COPIED
     for done in range(len(board.copies)):
         if board.copies[done].running == 0:

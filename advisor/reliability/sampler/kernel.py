@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numpy.random import Generator
 
-from advisor.reliability.failures import card, fault_processes
+from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.partition import reduced_state
 from advisor.reliability.sampler import (
@@ -125,10 +125,9 @@ def _way_in(sources: str) -> Callable[..., int]:
 
 def _digest() -> str:
     compiled = (
-        card,
         fault_kernel,
-        fault_processes,
         jit,
+        mechanisms,
         memory_layout,
         partition_kernel,
         reduced_state,

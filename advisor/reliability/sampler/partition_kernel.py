@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.failure_model import MECHANISMS
+from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
-    COLUMNS,
     LOSS_EVENTS,
     NO_CAUSE,
     NO_DISK,
@@ -29,9 +27,8 @@ from advisor.reliability.sampler.memory_layout import (
 )
 from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 
-_WELL, _GONE = fault_processes.WELL, fault_processes.GONE
+_WELL, _REPLACED = WELL, red.REPLACED
 _LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
-_LAGGED = MECHANISMS.index("broker.lag")
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
 
 
@@ -156,7 +153,7 @@ def account(table: Table, board: KernelState, s: int) -> None:
     else:
         given_up = one.down + desk.budget_hours
         beyond = max(desk.now - max(given_up, one.since), 0.0)
-        for cause in range(COLUMNS):
+        for cause in range(board.book.shape[1]):
             share = board.blame[s, cause] * one.weight
             if share > 0.0:
                 board.book[UNWRITABLE, cause] += share * passed
@@ -166,7 +163,7 @@ def account(table: Table, board: KernelState, s: int) -> None:
         if one.waited:
             since = _given_up_before(board, one.since - one.down)
             more = _given_up_before(board, desk.now - one.down) - since
-            board.book[REFUSED, _LAGGED] += one.weight * more * desk.records_per_hour
+            board.book[REFUSED, one.waited - 1] += one.weight * more * desk.records_per_hour
     one.since = desk.now
 
 
@@ -290,7 +287,7 @@ def _count_stall(board: KernelState, s: int) -> None:
     hours = desk.dead_stall_hours
     beyond = max(hours - desk.waiting_budget_hours, 0.0)
     if desk.event == _LAG:
-        board.sets[s].waited = 1
+        board.sets[s].waited = desk.cause + 1
         hours, beyond = desk.hung_stall_hours, _given_up_hung(board, desk.delivery_hours)
     board.book[STALLED, desk.cause] += weight * hours
     board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
@@ -300,11 +297,11 @@ def _count_stall(board: KernelState, s: int) -> None:
 def attribute_outage(table: Table, board: KernelState, s: int) -> None:
     """Share a set's outage equally among the spells and copies that keep replicas away."""
     copies, total = _bits(table.states[board.sets[s].state].absent), 0
-    for cause in range(COLUMNS):
+    for cause in range(board.book.shape[1]):
         board.blame[s, cause] = 0.0
     for slot in range(board.slots.shape[1]):
         own = board.brokers[board.slots[s, slot]].own
-        if own == _GONE:
+        if board.spells[own].end == _REPLACED:
             copies += 1
         elif own != _WELL:
             board.blame[s, board.spells[own].cause] += 1.0
@@ -314,5 +311,5 @@ def attribute_outage(table: Table, board: KernelState, s: int) -> None:
     if total == 0:
         board.blame[s, NO_CAUSE] = 1.0
         return
-    for cause in range(COLUMNS):
+    for cause in range(board.book.shape[1]):
         board.blame[s, cause] /= total

@@ -15,7 +15,8 @@ from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, MECHANISMS, FailureModel
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import Scope, Table, table
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
 
@@ -27,8 +28,8 @@ _FEWEST_BLOCKS = 32
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """How often something strikes one broker, rack or cluster, and how long it lasts.
+class Occurrence:
+    """How often a mechanism strikes one broker, rack or cluster, and how long it lasts.
 
     Attributes
     ----------
@@ -37,11 +38,14 @@ class Mechanism:
         Mean duration; 0 where another mechanism's duration counts.
     shape : float
         Of the gamma distribution of the duration; 1 is the exponential.
+    share : float
+        The mechanism's probability, if it has one.
     """
 
     per_hour: float = 0.0
     hours: float = 0.0
     shape: float = 1.0
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,10 @@ class Plan:
         The distinct ordered replica sets; broker numbers, preferred leader first.
     partitions : tuple of int
         How many partitions stand on each set.
-    mechanisms : dict of str to Mechanism
+    mechanisms : dict of str to Occurrence
         By name, such as "broker.crash"; one that is left out does not happen.
-    not_returning : float
-        Probability that a broker does not return from "cluster.power".
+    table : Table
+        What each mechanism does.
     copies_per_hour : float
         1 / mean time to copy the log of a replaced replica.
     records_per_hour : float
@@ -88,8 +92,8 @@ class Plan:
     racks: tuple[int, ...]
     sets: tuple[tuple[int, ...], ...]
     partitions: tuple[int, ...]
-    mechanisms: dict[str, Mechanism]
-    not_returning: float = 0.0
+    mechanisms: dict[str, Occurrence]
+    table: Table = field(default_factory=table)
     copies_per_hour: float = 0.0
     records_per_hour: float = 0.0
     retained_records: float = 0.0
@@ -115,11 +119,14 @@ class Plan:
     @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
-        counts = {"broker": len(self.racks), "rack": self.rack_count, "cluster": 1}
         return HOURS_PER_YEAR * math.fsum(
-            mechanism.per_hour * counts[name.split(".")[0]]
-            for name, mechanism in self.mechanisms.items()
+            found.per_hour * self.targets(self.table[name].scope)
+            for name, found in self.mechanisms.items()
         )
+
+    def targets(self, scope: Scope) -> int:
+        """How many brokers, racks or clusters there are."""
+        return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
     def fingerprint(self) -> str:
         """Sixteen hex digits that two plans share only if they are the same."""
@@ -174,7 +181,6 @@ def plan_for(
         sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
         partitions=tuple(count for _, count in where.sets),
         mechanisms=_mechanisms(model, where.brokers),
-        not_returning=model.get("cluster.power.not_returning", 0.0),
         copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
         records_per_hour=load.records_per_hour_per_partition,
         retained_records=load.retained_records_per_partition,
@@ -189,20 +195,18 @@ def plan_for(
     )
 
 
-def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Mechanism]:
+def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
     found = {}
-    for name in MECHANISMS:
+    for entry in table().entries:
+        name, rate = entry.name, model.rate_per_hour(entry.name)
+        if entry.exclusive and rate > 0.0:
+            rate = transition_rates.offered_rate(entry, model, brokers, brokers)
         # The brokers of a destroyed rack take broker.destroyed's hours, even if none is alone.
-        lasts = "hours" if name == "broker.destroyed" else "minutes"
-        if f"{name}.{lasts}" in model.quantities:
-            found[name] = Mechanism(
-                model.rate_per_hour(name), model.repair_hours(name), model.shape(name)
-            )
-        elif f"{name}.per_year" in model.quantities:
-            found[name] = Mechanism(model.rate_per_hour(name))
-    if "broker.restart" in found:
-        tried = transition_rates.offered_restarts(model, brokers, brokers)
-        found["broker.restart"] = replace(found["broker.restart"], per_hour=tried)
+        if entry.duration[0] in model.quantities:
+            share = model.get(entry.share_path, 0.0)
+            found[name] = Occurrence(rate, model.repair_hours(name), model.shape(name), share)
+        elif name in model.mechanisms:
+            found[name] = Occurrence(rate)
     return found
 
 

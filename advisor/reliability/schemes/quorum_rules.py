@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Strikes, table
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.log_levels import (
     GAP_CLOSED,
@@ -35,8 +36,7 @@ from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS,
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
 
-RUNNING = (fault_processes.WELL, fault_processes.LAGGING)
-_FALLS = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY)
+_FALLS = (BrokerEvent.CRASH, BrokerEvent.ISOLATE, BrokerEvent.POWER, BrokerEvent.DESTROY)
 
 Levels = tuple[int, ...]
 """Per slot how much of the acknowledged history its log holds: 0 all of it, 1 less, ..., EMPTY."""
@@ -46,6 +46,11 @@ Outage = tuple[Levels, Levels, fault_processes.Machines]
 
 GapMap = tuple[int, ...]
 """For each gap between levels its new number, GAP_LOST or GAP_CLOSED, as in `histories`."""
+
+
+def is_running(condition: int) -> bool:
+    """Whether a broker in a condition runs and is reachable."""
+    return table().severity(condition) <= Strikes.RUNNING
 
 
 class Quorums(NamedTuple):
@@ -124,7 +129,7 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool)
         An empty replica needs time to copy.
     """
     held = list(levels)
-    running = [slot for slot, condition in enumerate(own) if condition in RUNNING]
+    running = [slot for slot, condition in enumerate(own) if is_running(condition)]
     nothing_left = min(held) == red.EMPTY
     if nothing_left:
         # Nothing is left to wait for: whoever is there begins a new log.
@@ -144,7 +149,7 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool)
         if not copying:
             for slot in running:
                 held[slot] = best if held[slot] == red.EMPTY else held[slot]
-        well = [slot for slot in running if own[slot] == fault_processes.WELL]
+        well = [slot for slot in running if own[slot] == WELL]
         ready = frozenset(slot for slot in well if held[slot] != red.EMPTY)
         members = ready or frozenset([min(voters, key=lambda slot: held[slot])])
         for slot in members:
@@ -218,15 +223,15 @@ def follow(
     for event, slots in change.events:
         if event in _FALLS:
             struck |= before.members & set(slots)
-        if event == red.STOP:
+        if event == BrokerEvent.STOP:
             stopped |= before.members & set(slots)
-        if event == red.DESTROY:
+        if event == BrokerEvent.DESTROY:
             held = tuple(red.EMPTY if s in slots else level for s, level in enumerate(levels))
             lost |= min(levels) < min(held)
             total |= min(levels) < min(held) == red.EMPTY
             levels, step = ranked(held, levels, None)
             onto = _along(onto, step)
-        if event == red.POWER and page_cache and (before.writable or early):
+        if event == BrokerEvent.POWER and page_cache and (before.writable or early):
             # What was written last is in their page caches.
             holders = before.members if before.writable else newest(levels)
             spared = holders - set(slots)

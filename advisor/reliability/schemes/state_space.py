@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import COPY, BrokerEvent
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.log_levels import GAP_CLOSED, gaps_between
 from advisor.reliability.schemes.quorum_rules import (
-    RUNNING,
     Levels,
     Outage,
     Quorums,
@@ -25,6 +25,7 @@ from advisor.reliability.schemes.quorum_rules import (
     View,
     early_end,
     follow,
+    is_running,
     settle,
 )
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
@@ -148,7 +149,7 @@ def _early_cuts(
     if view.writable:
         return
     for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
-        if any(event == red.POWER for event, _ in change.events):
+        if any(event == BrokerEvent.POWER for event, _ in change.events):
             end = early_end(scheme, view, change, setting.racks, copying, outages)
             if end != NO_LOSS:
                 yield change.rate, end
@@ -216,7 +217,7 @@ def _moves(
     """Yield rate name, weight, step and machines of everything that can happen next."""
     for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
         weight = 1.0
-        if change.rate == "broker.lag":
+        if change.events[0][0] == BrokerEvent.LAG:
             (slot,) = change.events[0][1]
             size = len(before.members)
             # A leader does not lag behind itself, and every member is as likely to lead.
@@ -225,12 +226,12 @@ def _moves(
             step = follow(scheme, before, change, copying, page_cache)
             yield change.rate, weight, step, change.own
     most = min(before.levels)
-    sources = [s for s, c in enumerate(own) if c in RUNNING and before.levels[s] == most]
+    sources = [s for s, c in enumerate(own) if is_running(c) and before.levels[s] == most]
     for slot, level in enumerate(before.levels):
-        if level == red.EMPTY and own[slot] in RUNNING and sources and most != red.EMPTY:
+        if level == red.EMPTY and is_running(own[slot]) and sources and most != red.EMPTY:
             held = tuple(most if s == slot else value for s, value in enumerate(before.levels))
             view = settle(scheme, own, held, copying)
-            yield "copy", 1.0, Step(view, gap_map=view.gap_map), own
+            yield COPY, 1.0, Step(view, gap_map=view.gap_map), own
 
 
 def _alike(racks: tuple[int, ...], own: tuple[int, ...], levels: Levels) -> Key:

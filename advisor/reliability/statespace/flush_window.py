@@ -29,7 +29,11 @@ from advisor.reliability.statespace.recovery_order import (
     End,
     Outages,
 )
-from advisor.reliability.statespace.successors import Events, PartitionTransitions
+from advisor.reliability.statespace.successors import (
+    PARTITION_EVENT,
+    Events,
+    PartitionTransitions,
+)
 
 _EARLY = {red.POWER: red.EARLY_POWER}
 # What ends the outage of a replica, by its condition.
@@ -171,7 +175,7 @@ class EarlyCuts:
         late, soon, own, racks = key
         for change in fault_processes.ends(fault_processes.Machines(own, racks)):
             ((event, slots),) = change.events
-            after = self._after(late, soon, event, slots)
+            after = self._after(late, soon, PARTITION_EVENT[event], slots)
             if isinstance(after, tuple):
                 whoever = self._whoever_returns(*after)
                 if whoever is None:

@@ -30,14 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.reliability.failures.fault_processes import (
-    OUTAGE_MECHANISM,
-    WELL,
-    Setting,
-    initial_state,
-)
+from advisor.reliability.failures.fault_processes import Setting, initial_state
+from advisor.reliability.failures.mechanisms import WELL, BrokerEvent
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.reduced_state import EMPTY, PartitionState
+from advisor.reliability.partition.reduced_state import EMPTY, NOT_FETCHING, PartitionState
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values
@@ -50,7 +46,8 @@ _HEALTHY = 0
 # stands, if followers stand in racks that are not alike; and what one election tells of the order
 # of the last two that the next one goes by.
 _LAGGING_LEADER, _NEXT_LEADER, _WHO_CAME_FIRST = 1e-8, 1e-4, 1e-4
-_CONDITIONS, _LEVELS = len(OUTAGE_MECHANISM) + 1, EMPTY + 1
+# Of a partition's slots, which have fewer conditions than brokers.
+_CONDITIONS, _LEVELS = NOT_FETCHING + 1, EMPTY + 1
 
 
 class Symmetry:
@@ -77,7 +74,7 @@ class Symmetry:
         self._alone = max(setting.racks) + 1
         self._renamings = _renamings(sizes, self._alone)
         self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
-        self._digits = _digits(setting)
+        self._digits, self._conditions = _digits(setting), setting.table.conditions
         self._places = place_values(self._digits, replicas)
         self._form_of: dict[tuple[int, ...], int] = {}
         self._forms = np.zeros(0, dtype=np.int64)
@@ -127,7 +124,7 @@ class Symmetry:
     def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """What each slot's broker suffers and where it stands, shape (states, replicas)."""
         slots = code[:, None] // self._places % self._digits
-        racks, own = np.divmod(slots.astype(np.int64), _CONDITIONS)
+        racks, own = np.divmod(slots.astype(np.int64), self._conditions)
         alone = racks == self._alone
         racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
         return own, racks
@@ -179,7 +176,7 @@ class Symmetry:
                 self._roles[number] = [ranks[mine] for mine in known]
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
-        return racks * _CONDITIONS + own
+        return racks * self._conditions + own
 
     def _named(self, racks: IntArray, new: IntArray) -> IntArray:
         return new[racks]
@@ -223,7 +220,7 @@ def codes_of_machines(setting: Setting) -> int:
 
 def _digits(setting: Setting) -> int:
     """What a broker suffers, and where it stands or that it stands alone, in one digit."""
-    return (max(setting.racks) + 2) * _CONDITIONS
+    return (max(setting.racks) + 2) * setting.table.conditions
 
 
 def lumping_error(setup: ChainConstants, setting: Setting) -> float:
@@ -239,7 +236,8 @@ def lumping_error(setup: ChainConstants, setting: Setting) -> float:
     if setup.policy.unclean:
         return _WHO_CAME_FIRST
     chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
-    return chosen * _NEXT_LEADER + ("broker.lag" in setting.mechanisms) * _LAGGING_LEADER
+    lags = any(e.name in setting.mechanisms for e in setting.table.with_effect(BrokerEvent.LAG))
+    return chosen * _NEXT_LEADER + lags * _LAGGING_LEADER
 
 
 def merged(setup: ChainConstants, setting: Setting) -> Classes:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import COPY
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import election_risk, pending_copies_bound
@@ -30,9 +31,6 @@ __all__ = ["Graph", "IntArray", "graph", "served_by"]
 
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, EFFECTS, GAPS, WAYS, TIMES = range(6)
-# What a replica may wait for: the end of its broker's spell, by the spell's number, or its copy.
-COPY_WAIT = len(fault_processes.OUTAGE_MECHANISM) + 1
-WAITS = COPY_WAIT + 1
 # A transition with one of these effects counts even if it leads back to its state.
 _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 
@@ -102,7 +100,7 @@ class Graph:
         return owner, self._rows.take(row, axis=0)
 
     def waits(self, states: IntArray) -> IntArray:
-        """How many replicas wait for each kind of end, shape (states, WAITS)."""
+        """How many replicas wait for each kind of end, shape (states, waits)."""
         copying = self.table.facts(self.partition[states])[COPIES]
         brokers = self._changes.waits.take(self.machines[states], axis=0)
         return np.concatenate([brokers, copying[:, None]], axis=1)
@@ -118,9 +116,9 @@ class Graph:
         return self._alike.symmetry_class(self.partition[states])
 
     def outage_profile(self, states: IntArray) -> IntArray:
-        """What the broker of each slot suffers, plus ``WAITS`` times the slot's role."""
+        """What the broker of each slot suffers, plus ``Table.waits`` times the slot's role."""
         own = self._changes.own.take(self.machines[states], axis=0)
-        return own + WAITS * self._alike.roles(self.partition[states])
+        return own + self.setting.table.waits * self._alike.roles(self.partition[states])
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
         """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
@@ -177,7 +175,7 @@ class Graph:
         events = np.concatenate([known.events[row], done])
         rate = known.rate[row]
         if len(copier):
-            copied = np.full(len(copier), known.rate_number("copy"))
+            copied = np.full(len(copier), known.rate_number(COPY))
             rate = np.concatenate([rate, copied])
         copies = known.own.take(machines[copier], axis=0)
         own = np.concatenate([known.after.take(row, axis=0), copies])

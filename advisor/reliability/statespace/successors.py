@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import COPY, WELL, BrokerEvent
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
@@ -25,6 +26,23 @@ from advisor.reliability.statespace.state_index import Numbering, Pairs, spread
 _CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
 _LOSS, _TAIL = int(Effect.LOSS), int(Effect.TAIL)
 _FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
+
+# What a partition notices of what happens to brokers, by the value of `BrokerEvent`.
+PARTITION_EVENT = tuple(
+    {
+        BrokerEvent.CRASH: red.CRASH,
+        BrokerEvent.ISOLATE: red.ISOLATE,
+        BrokerEvent.STOP: red.STOP,
+        BrokerEvent.POWER: red.POWER,
+        BrokerEvent.DESTROY: red.DESTROY,
+        BrokerEvent.LAG: red.LAG,
+        BrokerEvent.BACK: red.BACK,
+        BrokerEvent.REPLACED: red.REPLACED,
+        BrokerEvent.CAUGHT_UP: red.CAUGHT_UP,
+    }[event]
+    for event in BrokerEvent
+)
+
 # The partition's next state, the effects, and the number of the gap map.
 _Way = tuple[int, int, int]
 
@@ -35,6 +53,11 @@ class _Rows(NamedTuple):
     rate: list[int]
     events: list[int]
     after: list[int]
+
+
+def partition_events(events: fault_processes.Events) -> fault_processes.Events:
+    """What a partition notices of what happens to brokers."""
+    return tuple([(PARTITION_EVENT[event], slots) for event, slots in events])
 
 
 class Events:
@@ -87,7 +110,7 @@ class FaultTransitions:
         self._names: dict[str, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
-        self.waits = np.zeros((0, len(fault_processes.OUTAGE_MECHANISM) + 1), dtype=np.int64)
+        self.waits = np.zeros((0, setting.table.conditions), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
 
     def rate_number(self, name: str) -> int:
@@ -101,10 +124,9 @@ class FaultTransitions:
     def add(self, own: IntArray, racks: IntArray) -> None:
         """Machines that were not met before."""
         self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
-        waits = np.stack(
-            [(own == spell).sum(axis=1) for spell in (0, *fault_processes.OUTAGE_MECHANISM)], axis=1
-        )
-        waits[:, fault_processes.WELL] = 0
+        conditions = range(self._setting.table.conditions)
+        waits = np.stack([(own == condition).sum(axis=1) for condition in conditions], axis=1)
+        waits[:, WELL] = 0
         self.waits = np.concatenate([self.waits, waits])
         unknown = np.full(len(own), -1)
         self.first = np.concatenate([self.first, unknown])
@@ -134,7 +156,7 @@ class FaultTransitions:
         """The rows of what can happen wherever the brokers stand, found once."""
         rows = self._of_brokers.get(own)
         if rows is None:
-            found = fault_processes.broker_and_cluster_transitions(own, self._setting.mechanisms)
+            found = fault_processes.broker_and_cluster_transitions(own, self._setting)
             rows = self._of_brokers[own] = self._rows(found)
         return rows
 
@@ -142,7 +164,7 @@ class FaultTransitions:
         rows = _Rows([], [], [])
         for rate, own, events in changes:
             rows.rate.append(self.rate_number(rate))
-            rows.events.append(self.told.number(events))
+            rows.events.append(self.told.number(partition_events(events)))
             rows.after.extend(own)
         return rows
 
@@ -152,7 +174,7 @@ def changes(setting: fault_processes.Setting, copying: bool) -> FaultTransitions
     """The one table of a setting; without the name of a rate that never comes up."""
     known = FaultTransitions(setting)
     if copying:
-        known.rate_number("copy")
+        known.rate_number(COPY)
     return known
 
 

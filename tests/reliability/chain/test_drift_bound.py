@@ -288,7 +288,7 @@ def test_failures_that_outrun_repairs_have_no_bound():
     rates_per_hour = {"broker.crash": 1.0, "repair broker.crash": 1.0}
     drift = drift_bound.drift(rates_per_hour, (0, 1))
     waits = np.zeros((1, state_graph.WAITS), dtype=np.int64)
-    waits[0, fault_processes.CRASHED] = 1
+    waits[0, conditions.CRASHED] = 1
     assert drift.until_well(waits, np.zeros(1))[0] == [np.inf]
 
 
@@ -298,17 +298,17 @@ def test_alike_are_outages_of_much_the_same_length():
     rates_per_hour = {f"repair {name}": 1.0 / length for name, length in hours.items()}
     rates_per_hour |= {"repair broker.destroyed": 9.0, "repair broker.lag": 9.0}
     first = drift_bound.alike(rates_per_hour)
-    assert first[fault_processes.DARK] == first[fault_processes.CRASHED] == fault_processes.CRASHED
+    assert first[conditions.DARK] == first[conditions.CRASHED] == conditions.CRASHED
     assert (
-        first[fault_processes.RACK_DARK]
-        == first[fault_processes.ISOLATED]
-        == fault_processes.ISOLATED
+        first[conditions.RACK_DARK]
+        == first[conditions.ISOLATED]
+        == conditions.ISOLATED
     )
     alone = (
-        fault_processes.GONE,
-        fault_processes.LAGGING,
-        fault_processes.RESTARTING,
-        fault_processes.DARK_ALL,
+        conditions.GONE,
+        conditions.LAGGING,
+        conditions.RESTARTING,
+        conditions.DARK_ALL,
     )
     assert [first[condition] for condition in alone] == list(alone)
 
@@ -316,15 +316,15 @@ def test_alike_are_outages_of_much_the_same_length():
 def test_who_suffers_what_makes_a_group():
     """Roles count, and so do unlike outages; slots of one role may be exchanged."""
     first = np.arange(state_graph.WAITS)
-    first[fault_processes.DARK] = fault_processes.CRASHED
+    first[conditions.DARK] = conditions.CRASHED
     role = state_graph.WAITS
     outage_profile = np.array(
         [
-            [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
-            [fault_processes.CRASHED, role, role + fault_processes.RACK_DARK],
-            [fault_processes.DARK, role, role + fault_processes.RACK_DARK],
-            [fault_processes.RACK_DARK, role + fault_processes.CRASHED, role],
-            [fault_processes.CRASHED, role + fault_processes.RACK_DARK, role],
+            [conditions.CRASHED, role + conditions.RACK_DARK, role],
+            [conditions.CRASHED, role, role + conditions.RACK_DARK],
+            [conditions.DARK, role, role + conditions.RACK_DARK],
+            [conditions.RACK_DARK, role + conditions.CRASHED, role],
+            [conditions.CRASHED, role + conditions.RACK_DARK, role],
         ]
     )
     symmetry_class = np.array([3, 3, 3, 3, 4])

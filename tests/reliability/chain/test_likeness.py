@@ -30,8 +30,8 @@ def test_a_restart_is_like_no_other_outage(card):
         transition_rates.rate_per_hour(f"repair {name}", config, card, LOAD, 4) for name in KEPT[:2]
     ]
     assert max(lengths) < drift_bound._ALIKE * min(lengths)
-    assert found[fault_processes.RESTARTING] == fault_processes.RESTARTING
-    assert (found == fault_processes.RESTARTING).sum() == 1
+    assert found[conditions.RESTARTING] == conditions.RESTARTING
+    assert (found == conditions.RESTARTING).sum() == 1
 
 
 @pytest.mark.parametrize("elr", [False, True])

@@ -119,8 +119,8 @@ def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     leader = 1e-3 + 2e-3 + 1e-4 + 3e-3 + 1e-5 + 4e-3 + 3 * 2e-5
     assert found.falls == pytest.approx(leader, rel=1e-12)
     # The longest spell for each, and copies that take 3 + 1 + 1/2 + 1/3 times as long as one.
-    assert drift.copy_hours / drift.hours[fault_processes.CRASHED] == pytest.approx(2.0, rel=1e-12)
-    longest = 3 * drift.hours[fault_processes.CRASHED] + drift.copy_hours * (3 + 11 / 6)
+    assert drift.copy_hours / drift.hours[conditions.CRASHED] == pytest.approx(2.0, rel=1e-12)
+    longest = 3 * drift.hours[conditions.CRASHED] + drift.copy_hours * (3 + 11 / 6)
     assert found.longest_hours == pytest.approx(longest, rel=1e-12)
     unflushed = loss_rates(RATES, (0, 0, 1), replace(setup, page_cache=False), drift)
     assert unflushed.outages_of_power == 0.0
@@ -141,7 +141,7 @@ def test_drift_weighs_spells_copies_and_what_failures_bring():
     brought = 2 * 0.01 * 1.0 + 2 * 0.001 * (10.0 + 1.0 / 0.5) + 2 * 0.02 * 0.25
     brought += (0.01 + 0.001) * most
     waits = np.zeros((1, WAITS), dtype=np.int64)
-    waits[0, fault_processes.CRASHED] = 1
+    waits[0, conditions.CRASHED] = 1
     hours, events = drift_bound.drift(rates, (0, 1)).until_well(waits, np.array([1.0]))
     assert hours == pytest.approx((1.0 + 1.0 / 0.5) / (1.0 - brought), rel=1e-12)
     # Each failure with the end of its spell; four copies after the leader's, one after a disk's.
@@ -169,7 +169,7 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     """A calm state's losses are at most hours times what can lose, for each kind of settings."""
     model = load_model("three_az_cloud")
     waits = np.zeros((1, WAITS), dtype=np.int64)
-    waits[0, fault_processes.CRASHED] = 1
+    waits[0, conditions.CRASHED] = 1
     calm = np.array([[SAFE, 0.0]])
     settings = {"replication_factor": 3, "min_insync_replicas": 1}
     of = {}

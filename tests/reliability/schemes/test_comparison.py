@@ -239,7 +239,7 @@ def test_an_empty_replica_has_no_vote() -> None:
     """Two of three destroyed: no majority leads, though a replaced and empty broker is there."""
     majority, waiting = (
         Quorums.of("majority", 3),
-        (fault_processes.WELL, fault_processes.WELL, fault_processes.GONE),
+        (conditions.WELL, conditions.WELL, conditions.GONE),
     )
     view = settle(majority, waiting, (0, EMPTY, EMPTY), copying=True)
     assert not view.readable
@@ -250,7 +250,7 @@ def test_a_stale_majority_loses_what_it_does_not_know() -> None:
     """The longest log of a majority that answers leads; what only one that is down has is gone."""
     majority, one_down = (
         Quorums.of("majority", 3),
-        (fault_processes.CRASHED, fault_processes.WELL, fault_processes.WELL),
+        (conditions.CRASHED, conditions.WELL, conditions.WELL),
     )
     assert settle(majority, one_down, (0, 1, 1), copying=True).lost
     assert not settle(majority, one_down, (0, 0, 1), copying=True).lost

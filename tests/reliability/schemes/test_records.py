@@ -209,11 +209,11 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
     Parameters are the levels before, and how often spells end per hour.
     """
     scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
-    others = (fault_processes.CRASHED,) * (len(levels) - 2)
+    others = (conditions.CRASHED,) * (len(levels) - 2)
     stopped = settle(
-        scheme, (fault_processes.CRASHED, fault_processes.WELL, *others), levels, copying=True
+        scheme, (conditions.CRASHED, conditions.WELL, *others), levels, copying=True
     )
-    after = (fault_processes.CRASHED, fault_processes.DARK, *others)
+    after = (conditions.CRASHED, conditions.DARK, *others)
     change = fault_processes.Change("broker.power", after, ((red.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
     end = early_end(scheme, stopped, change, racks, True, outages)

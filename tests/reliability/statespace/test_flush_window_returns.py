@@ -77,7 +77,7 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     spread = fault_processes.Setting((0, 1, 2), frozenset())
     cuts = EarlyCuts(table, told, passages, Symmetry(table, spread))
     dark = np.array([told.number(((red.POWER, (2,)),))])
-    own, racks = [fault_processes.CRASHED, fault_processes.CRASHED, fault_processes.DARK], [0, 1, 2]
+    own, racks = [conditions.CRASHED, conditions.CRASHED, conditions.DARK], [0, 1, 2]
     here, machines = np.array([state]), (np.array([own]), np.array([racks]))
     (end,) = cuts.ends(here, dark, cuts.early(dark), *machines).tolist()
     rates = {"repair broker.crash": 0.5, "repair broker.power": 3.0}

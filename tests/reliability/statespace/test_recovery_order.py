@@ -81,11 +81,11 @@ def test_what_can_end_is_what_can_happen_without_failures():
     mechanisms = frozenset({"broker.crash", "rack.network", "rack.power"})
     machines = fault_processes.Machines(
         (
-            fault_processes.CRASHED,
-            fault_processes.ISOLATED,
-            fault_processes.ISOLATED,
-            fault_processes.RACK_DARK,
-            fault_processes.GONE,
+            conditions.CRASHED,
+            conditions.ISOLATED,
+            conditions.ISOLATED,
+            conditions.RACK_DARK,
+            conditions.GONE,
         ),
         (0, 1, 1, 2, 2),
     )

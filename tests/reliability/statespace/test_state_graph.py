@@ -142,7 +142,7 @@ def test_racks_of_one_size_may_change_places():
     """Two racks with two replicas each are alike; which of them is dark decides nothing."""
     setup, setting = asked("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
     alike = Symmetry(automaton(setup, 5), setting)
-    dark = fault_processes.RACK_DARK
+    dark = conditions.RACK_DARK
     own = np.array([[0, dark, dark, 0, 0], [0, 0, 0, dark, dark]])
     racks = np.array([[2, 0, 0, 1, 1], [2, 0, 0, 1, 1]])
     first, second = alike.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()

@@ -1,0 +1,487 @@
+"""The table of failure mechanisms: one entry says everything the package knows about each.
+
+Cards, the CTMC, the sampler, the other schemes, causes, findings and assumptions read this table;
+no other module names a mechanism. To add one, add an entry to ``_ENTRIES``. Results list the
+mechanisms in the order of the table.
+
+A broker is well or in one *condition*, the mark of the outage that it is in. Transition rates are
+named after the mechanism ("broker.crash"), its end ("repair broker.crash"), or, where each broker
+is struck by chance, how many of how many were ("cluster.power 1 of 3").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+CONFIGURATION = "configuration"
+"""The cause of an outage in which every replica is available."""
+
+COPY = "copy"
+"""Name of the rate at which a replaced, empty broker finishes copying."""
+
+WELL = 0
+"""The condition of a broker without an outage."""
+
+
+class Scope(Enum):
+    """Whom one event strikes."""
+
+    BROKER = "broker"
+    RACK = "rack"
+    CLUSTER = "cluster"
+
+
+class BrokerEvent(IntEnum):
+    """What happens to a broker: at the start of an outage (up to LAG), or at its end."""
+
+    CRASH = 0
+    """The process is down; log and page cache survive; an unclean shutdown."""
+    ISOLATE = 1
+    """Cut off from the controller, the other brokers and clients; nothing is lost."""
+    STOP = 2
+    """Controlled shutdown."""
+    POWER = 3
+    """The host is down; what was not flushed to disk is lost; an unclean shutdown."""
+    DESTROY = 4
+    """The log is gone for good."""
+    LAG = 5
+    """Up, but out of the ISR as a follower."""
+    BACK = 6
+    """Running and reachable again, with its log."""
+    REPLACED = 7
+    """An empty broker takes the place of a destroyed one."""
+    CAUGHT_UP = 8
+    """Back in sync after lagging."""
+
+    @property
+    def end(self) -> BrokerEvent:
+        """What ends an outage that began with this."""
+        return _ENDS.get(self, BrokerEvent.BACK)
+
+
+_ENDS = {BrokerEvent.DESTROY: BrokerEvent.REPLACED, BrokerEvent.LAG: BrokerEvent.CAUGHT_UP}
+
+
+class Strikes(IntEnum):
+    """Which brokers an event can strike, by how far they are out of service already."""
+
+    IN_SYNC = 0
+    RUNNING = 1
+    """Those that lag, too."""
+    POWERED = 2
+    """Those that are cut off, too."""
+    STANDING = 3
+    """All but the destroyed."""
+
+
+# How far a broker is out of service, on the scale of `Strikes`.
+_SEVERITY = {BrokerEvent.LAG: 1, BrokerEvent.ISOLATE: 2, BrokerEvent.DESTROY: 4}
+_DOWN = 3
+
+
+class Number(NamedTuple):
+    """A number that a card gives for a mechanism.
+
+    Attributes
+    ----------
+    key : str
+        Its name in the card; names the unit.
+    meaning : str
+    required : bool
+    probability : bool
+        May not exceed 1.
+    """
+
+    key: str
+    meaning: str
+    required: bool = True
+    probability: bool = False
+
+
+PER_YEAR = Number("per_year", "events per year of one broker, rack or cluster")
+MINUTES = Number("minutes", "mean minutes until the outage ends")
+HOURS = Number("hours", "mean hours until a lost broker is replaced; copying comes on top")
+SHAPE = Number("shape", "gamma shape of the duration; 1, exponential, if left out", required=False)
+_PER_HOUR = {MINUTES.key: 60.0, HOURS.key: 1.0}
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One failure mechanism.
+
+    Attributes
+    ----------
+    name : str
+        As cards write it; the first part is the scope.
+    effect : BrokerEvent
+        What happens to the struck brokers.
+    strikes : Strikes
+        Which brokers can be struck.
+    words : str
+        For sentences: "broker processes crashing".
+    numbers : tuple of Number
+        What a card gives, in the card's order.
+    condition : int
+        Of a struck broker, from 1, a number of its own; 0 if it ends as ``ends_as`` does.
+    ends_as : str
+        The mechanism whose condition struck brokers get, and whose duration counts; "" for its own.
+    together : bool
+        All that were struck come back together; else each after a time of its own.
+    exclusive : bool
+        One broker of the cluster at a time.
+    share : Number or None
+        The probability, for each broker, to be struck at all, or, with ``turns_into``, for the
+        outage to turn into another.
+    turns_into : str
+        The mechanism that takes over with probability ``share``, also for brokers that are down.
+    outlasted : bool
+        Producers are expected to retry for longer than it lasts (finding KRA402).
+    """
+
+    name: str
+    effect: BrokerEvent
+    strikes: Strikes
+    words: str
+    numbers: tuple[Number, ...] = (PER_YEAR, MINUTES, SHAPE)
+    condition: int = 0
+    ends_as: str = ""
+    together: bool = False
+    exclusive: bool = False
+    share: Number | None = None
+    turns_into: str = ""
+    outlasted: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """Whom one event strikes."""
+        return Scope(self.name.partition(".")[0])
+
+    @property
+    def share_path(self) -> str:
+        """Dotted path of the probability in a card; "" without one."""
+        return f"{self.name}.{self.share.key}" if self.share else ""
+
+    @property
+    def duration(self) -> tuple[str, float]:
+        """Dotted path of its own duration in a card, and units per hour; ("", 1) without one."""
+        for number in self.numbers:
+            if number.key in _PER_HOUR:
+                return f"{self.name}.{number.key}", _PER_HOUR[number.key]
+        return "", 1.0
+
+    @property
+    def severity(self) -> int:
+        """How far a struck broker is out of service, on the scale of `Strikes`."""
+        return _SEVERITY.get(self.effect, _DOWN)
+
+
+_NOT_RETURNING = Number(
+    "not_returning", "probability that a broker never returns", required=False, probability=True
+)
+
+_ENTRIES = (
+    Mechanism(
+        "broker.crash",
+        BrokerEvent.CRASH,
+        Strikes.RUNNING,
+        "broker processes crashing",
+        condition=1,
+        outlasted=True,
+    ),
+    Mechanism(
+        "broker.power",
+        BrokerEvent.POWER,
+        Strikes.RUNNING,
+        "hosts losing power or panicking",
+        condition=2,
+    ),
+    Mechanism(
+        "broker.destroyed",
+        BrokerEvent.DESTROY,
+        Strikes.STANDING,
+        "disks or instances destroyed",
+        numbers=(PER_YEAR, HOURS, SHAPE),
+        condition=5,
+    ),
+    Mechanism(
+        "broker.lag",
+        BrokerEvent.LAG,
+        Strikes.IN_SYNC,
+        "followers falling behind",
+        condition=6,
+    ),
+    Mechanism(
+        "broker.restart",
+        BrokerEvent.STOP,
+        Strikes.IN_SYNC,
+        "planned restarts",
+        condition=4,
+        exclusive=True,
+        outlasted=True,
+    ),
+    Mechanism(
+        "rack.network",
+        BrokerEvent.ISOLATE,
+        Strikes.RUNNING,
+        "racks unreachable",
+        condition=7,
+        together=True,
+        outlasted=True,
+    ),
+    Mechanism(
+        "rack.power",
+        BrokerEvent.POWER,
+        Strikes.POWERED,
+        "racks losing power",
+        condition=8,
+        together=True,
+        outlasted=True,
+    ),
+    Mechanism(
+        "rack.destroyed",
+        BrokerEvent.DESTROY,
+        Strikes.STANDING,
+        "racks destroyed",
+        numbers=(PER_YEAR,),
+        ends_as="broker.destroyed",
+    ),
+    Mechanism(
+        "cluster.power",
+        BrokerEvent.POWER,
+        Strikes.POWERED,
+        "the whole site losing power",
+        numbers=(PER_YEAR, MINUTES, _NOT_RETURNING, SHAPE),
+        condition=3,
+        share=_NOT_RETURNING,
+        turns_into="broker.destroyed",
+    ),
+)
+
+
+class Transition(NamedTuple):
+    """What the name of a transition rate stands for.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Of a copy, the one whose outage it follows.
+    ends : bool
+        An outage or a copy ends; else a failure strikes.
+    copies : bool
+        A copy ends.
+    chosen, among : int
+        How many brokers of how many the probability ``share`` picked; -1 where it picks none.
+    """
+
+    mechanism: Mechanism
+    ends: bool = False
+    copies: bool = False
+    chosen: int = -1
+    among: int = -1
+
+    @property
+    def cuts_power(self) -> bool:
+        """A failure that may lose what was not flushed."""
+        return not self.ends and self.mechanism.effect is BrokerEvent.POWER
+
+    @property
+    def hangs(self) -> bool:
+        """A follower begins to lag."""
+        return not self.ends and self.mechanism.effect is BrokerEvent.LAG
+
+    @property
+    def destroys(self) -> bool:
+        """A failure that destroys a log."""
+        if self.ends:
+            return False
+        picked = self.mechanism.turns_into and self.chosen > 0
+        return bool(self.mechanism.effect is BrokerEvent.DESTROY or picked)
+
+
+_CHOSEN = re.compile(r"(\S+) (\d+) of (\d+)")
+_REPAIR = "repair "
+
+
+@dataclass(frozen=True)
+class Table:
+    """The mechanisms, and the questions that other modules ask about them.
+
+    Parameters
+    ----------
+    entries : tuple of Mechanism
+        In the order in which results list them.
+    """
+
+    entries: tuple[Mechanism, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[Mechanism, ...]]]:
+        # Without cached values: hashes of strings differ from process to process.
+        return Table, (self.entries,)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.entries)
+
+    def __getitem__(self, name: str) -> Mechanism:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Mechanism]:
+        return {entry.name: entry for entry in self.entries}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._by_name)
+
+    @cached_property
+    def outages(self) -> Mapping[int, Mechanism]:
+        """By condition, ascending from 1: the mechanism whose duration ends it."""
+        own = sorted((entry for entry in self.entries if entry.condition), key=_condition)
+        if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
+            raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
+        return {entry.condition: entry for entry in own}
+
+    @cached_property
+    def conditions(self) -> int:
+        """How many conditions there are, that of a well broker included."""
+        return len(self.outages) + 1
+
+    @property
+    def waits(self) -> int:
+        """Length of a count of outages by condition, with one more at the end, for copies."""
+        return self.conditions + 1
+
+    def condition_of(self, entry: Mechanism) -> int:
+        """The condition that it leaves a struck broker in."""
+        return self._by_name[entry.ends_as].condition if entry.ends_as else entry.condition
+
+    def conditions_with(self, *effects: BrokerEvent) -> tuple[int, ...]:
+        """The conditions that begin with one of some effects, ascending."""
+        return tuple(c for c, entry in self.outages.items() if entry.effect in effects)
+
+    def severity(self, condition: int) -> int:
+        """How far a broker is out of service, on the scale of `Strikes`."""
+        return self._severities[condition]
+
+    @cached_property
+    def _severities(self) -> tuple[int, ...]:
+        return (0, *(entry.severity for entry in self.outages.values()))
+
+    @cached_property
+    def begin_together(self) -> tuple[str, ...]:
+        """Mechanisms that strike several brokers, each of which comes back separately."""
+        return tuple(entry.name for entry in self._begin_together)
+
+    @cached_property
+    def begun_together(self) -> tuple[int, ...]:
+        """The conditions that they leave brokers in, ascending."""
+        found = {self.condition_of(entry) for entry in self._begin_together}
+        turned = {entry.turns_into for entry in self._begin_together if entry.turns_into}
+        return tuple(sorted(found | {self._by_name[name].condition for name in turned}))
+
+    @cached_property
+    def _begin_together(self) -> tuple[Mechanism, ...]:
+        several = (entry for entry in self.entries if entry.scope is not Scope.BROKER)
+        return tuple(entry for entry in several if not entry.together)
+
+    @cached_property
+    def replacement(self) -> Mechanism:
+        """The mechanism whose end is the replacement of a destroyed broker; copying follows."""
+        (found,) = self.conditions_with(BrokerEvent.DESTROY)
+        return self.outages[found]
+
+    def leading_to(self, entry: Mechanism) -> tuple[Mechanism, ...]:
+        """Other mechanisms that can leave a broker in this one's condition."""
+        return tuple(e for e in self.entries if entry.name in (e.ends_as, e.turns_into))
+
+    def with_effect(self, effect: BrokerEvent) -> tuple[Mechanism, ...]:
+        """The mechanisms with an effect."""
+        return tuple(entry for entry in self.entries if entry.effect is effect)
+
+    def transition(self, rate: str) -> Transition:
+        """What the name of a transition rate stands for.
+
+        Parameters
+        ----------
+        rate : str
+            A mechanism, "repair" and a mechanism, "copy", or "<mechanism> <count> of <count>".
+        """
+        return _transition(self, rate)
+
+
+def _condition(entry: Mechanism) -> int:
+    return entry.condition
+
+
+def repair_of(entry: Mechanism) -> str:
+    """Name of the rate at which its outages end."""
+    return f"{_REPAIR}{entry.name}"
+
+
+def striking(entry: Mechanism, chosen: int, among: int) -> str:
+    """Name of the rate at which it strikes where its probability picks some of some brokers."""
+    return f"{entry.name} {chosen} of {among}"
+
+
+@lru_cache(maxsize=4096)
+def _transition(table: Table, rate: str) -> Transition:
+    if rate == COPY:
+        return Transition(table.replacement, ends=True, copies=True)
+    if rate.startswith(_REPAIR):
+        return Transition(table[rate.removeprefix(_REPAIR)], ends=True)
+    chosen = _CHOSEN.fullmatch(rate)
+    if chosen:
+        return Transition(table[chosen[1]], chosen=int(chosen[2]), among=int(chosen[3]))
+    return Transition(table[rate])
+
+
+_current = Table(_ENTRIES)
+
+
+def table() -> Table:
+    """The table in use."""
+    return _current
+
+
+@contextmanager
+def registered(*entries: Mechanism) -> Iterator[Table]:
+    """Add entries to the table for the duration of a ``with`` block.
+
+    Results are cached by card: an entry that behaves differently needs a name of its own.
+    """
+    global _current
+    before = _current
+    _current = Table((*before.entries, *entries))
+    try:
+        yield _current
+    finally:
+        _current = before
+
+
+def transition(rate: str) -> Transition:
+    """What the name of a transition rate stands for; see `Table.transition`."""
+    return _transition(_current, rate)
+
+
+def words(cause: str) -> str:
+    """What a cause is called in a sentence.
+
+    >>> words("rack.power"), words("configuration")
+    ('racks losing power', 'the configuration itself')
+    """
+    if cause == CONFIGURATION:
+        return "the configuration itself"
+    return _current[cause].words if cause in _current else cause
