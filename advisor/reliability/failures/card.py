@@ -1,8 +1,7 @@
 """Read a failure-model card: nested tables in, flat and checked quantities out.
 
-A card is TOML (or a Python dict of the same shape). What it may hold follows from the
-table of mechanisms (`sections`); anything else is refused, with the nearest key that exists,
-because a misspelt mechanism would silently not happen.
+A card is TOML (or a Python dict of the same shape). Anything that `sections` does not name is
+refused, with the nearest key that exists: a misspelt mechanism would silently not happen.
 """
 
 import difflib
@@ -20,7 +19,7 @@ from advisor.formatting import as_given
 from advisor.reliability.failures.event_counts import range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
 
-_OTHERS: Mapping[str, tuple[str, ...]] = {
+_OTHERS = {
     "flush": ("seconds",),
     "detection": ("seconds",),
     "election": ("ms_per_leader",),
@@ -29,9 +28,8 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
 
 
 def sections() -> dict[str, tuple[str, ...]]:
-    """The sections of a card, and the numbers each may hold: mechanisms first, in table order."""
-    found = {entry.name: tuple(n.key for n in entry.numbers) for entry in table().entries}
-    return {**found, **_OTHERS}
+    """The sections of a card and the numbers each may hold: mechanisms first, in table order."""
+    return {e.name: tuple(n.key for n in e.numbers) for e in table().entries} | _OTHERS
 
 
 OWN_EVIDENCE = "own:"

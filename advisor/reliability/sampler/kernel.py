@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numpy.random import Generator
 
-from advisor.reliability.failures import mechanisms
+from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.partition import reduced_state
 from advisor.reliability.sampler import (
@@ -127,6 +127,7 @@ def _digest() -> str:
     compiled = (
         fault_kernel,
         jit,
+        mechanism,
         mechanisms,
         memory_layout,
         partition_kernel,

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import conditions
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain import ctmc, drift_bound, truncation_error
-from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures import records_lost, replica_set, solved_chain
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import PENDING_COPIES
 from advisor.reliability.solver import generator, regenerative
-from advisor.reliability.statespace import state_graph
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.workload import Workload
 
@@ -287,7 +288,7 @@ def test_failures_that_outrun_repairs_have_no_bound():
     """Where brokers fail faster than they are repaired, drift promises nothing."""
     rates_per_hour = {"broker.crash": 1.0, "repair broker.crash": 1.0}
     drift = drift_bound.drift(rates_per_hour, (0, 1))
-    waits = np.zeros((1, state_graph.WAITS), dtype=np.int64)
+    waits = np.zeros((1, table().waits), dtype=np.int64)
     waits[0, conditions.CRASHED] = 1
     assert drift.until_well(waits, np.zeros(1))[0] == [np.inf]
 
@@ -299,11 +300,7 @@ def test_alike_are_outages_of_much_the_same_length():
     rates_per_hour |= {"repair broker.destroyed": 9.0, "repair broker.lag": 9.0}
     first = drift_bound.alike(rates_per_hour)
     assert first[conditions.DARK] == first[conditions.CRASHED] == conditions.CRASHED
-    assert (
-        first[conditions.RACK_DARK]
-        == first[conditions.ISOLATED]
-        == conditions.ISOLATED
-    )
+    assert first[conditions.RACK_DARK] == first[conditions.ISOLATED] == conditions.ISOLATED
     alone = (
         conditions.GONE,
         conditions.LAGGING,
@@ -315,9 +312,9 @@ def test_alike_are_outages_of_much_the_same_length():
 
 def test_who_suffers_what_makes_a_group():
     """Roles count, and so do unlike outages; slots of one role may be exchanged."""
-    first = np.arange(state_graph.WAITS)
+    first = np.arange(table().waits)
     first[conditions.DARK] = conditions.CRASHED
-    role = state_graph.WAITS
+    role = table().waits
     outage_profile = np.array(
         [
             [conditions.CRASHED, role + conditions.RACK_DARK, role],

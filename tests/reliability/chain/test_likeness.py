@@ -2,9 +2,10 @@
 
 import pytest
 
+import conditions
 from advisor import Config, load_model
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures import transition_rates
 from advisor.reliability.measures import replica_set
 from advisor.reliability.workload import Workload
 from merging import all_apart, whole

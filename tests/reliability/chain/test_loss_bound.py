@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import conditions
 from advisor import Cluster, evaluate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain import ctmc, drift_bound
 from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, strikes_per_hour
-from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures import replica_set
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
@@ -24,7 +25,6 @@ from advisor.reliability.partition.election_risk import (
 )
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.regenerative import RegenerativeCycles
-from advisor.reliability.statespace.state_graph import WAITS
 from advisor.reliability.workload import Workload
 from sampled_runs import card as failures
 
@@ -140,7 +140,7 @@ def test_drift_weighs_spells_copies_and_what_failures_bring():
     most = (2.0 + 1.0 + 1.0 / 2.0) / 0.5
     brought = 2 * 0.01 * 1.0 + 2 * 0.001 * (10.0 + 1.0 / 0.5) + 2 * 0.02 * 0.25
     brought += (0.01 + 0.001) * most
-    waits = np.zeros((1, WAITS), dtype=np.int64)
+    waits = np.zeros((1, table().waits), dtype=np.int64)
     waits[0, conditions.CRASHED] = 1
     hours, events = drift_bound.drift(rates, (0, 1)).until_well(waits, np.array([1.0]))
     assert hours == pytest.approx((1.0 + 1.0 / 0.5) / (1.0 - brought), rel=1e-12)
@@ -168,7 +168,7 @@ def test_elections_lose_from_the_brink_or_later():
 def test_failures_that_lose_at_once_are_in_the_limit():
     """A calm state's losses are at most hours times what can lose, for each kind of settings."""
     model = load_model("three_az_cloud")
-    waits = np.zeros((1, WAITS), dtype=np.int64)
+    waits = np.zeros((1, table().waits), dtype=np.int64)
     waits[0, conditions.CRASHED] = 1
     calm = np.array([[SAFE, 0.0]])
     settings = {"replication_factor": 3, "min_insync_replicas": 1}

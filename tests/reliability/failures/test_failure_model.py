@@ -9,8 +9,9 @@ import pytest
 from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given, significant
-from advisor.reliability.failures.card import KEYS
-from advisor.reliability.failures.failure_model import MECHANISMS, FailureModel, load_model
+from advisor.reliability.failures.card import sections
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.mechanisms import table
 
 DESTROYED = {"broker": {"destroyed": {"per_year": 1, "hours": 12}}}
 NAMES = catalog.model_names()
@@ -54,8 +55,8 @@ def test_bare_numbers_are_exact_and_need_no_evidence():
 def test_every_key_of_a_card_is_read():
     """All mechanisms in their fixed order, and every key that a card may hold, by its path."""
     model = FailureModel.from_dict(FULL)
-    assert model.mechanisms == MECHANISMS
-    allowed = {f"{section}.{key}" for section, keys in KEYS.items() for key in keys}
+    assert model.mechanisms == table().names
+    allowed = {f"{section}.{key}" for section, keys in sections().items() for key in keys}
     shapes = {path for path in allowed if path.endswith(".shape")}
     assert allowed - shapes == set(model.quantities) - shapes
 

@@ -4,6 +4,7 @@ import pytest
 
 from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures.mechanisms import table
 from sampled_runs import YEAR, card, sample
 
 QUIET = Workload(records_per_second=1.0, replication_delay_ms=0.0)
@@ -50,6 +51,8 @@ def test_no_two_restart_at_once() -> None:
 def test_what_fits_into_no_year_is_left_undone() -> None:
     """A hundred brokers with a day each every week restart for nine tenths of the time."""
     model = busy(52.0, 24.0 * 60.0)
-    tried = transition_rates.offered_restarts(model, brokers=100, together=100)
+    tried = transition_rates.offered_rate(
+        table()["broker.restart"], model, brokers=100, together=100
+    )
     share = 100.0 * tried * 24.0 / (1.0 + 100.0 * tried * 24.0)
     assert share == pytest.approx(0.9, rel=1e-12)

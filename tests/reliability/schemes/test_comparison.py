@@ -8,11 +8,11 @@ import pytest
 from scipy import sparse
 
 import advisor
+import conditions
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.transition_rates import rate_per_hour
 from advisor.reliability.measures.empty_leader import empty_leader_share, losses_by_start

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+import conditions
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.formatting import significant
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.replica_set import setting_for
-from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.schemes.comparison import MEASURES, SchemeRow, compare_schemes, rows_beside
 from advisor.reliability.schemes.quorum_rules import SCHEMES, Outage, Quorums, early_end, settle
 from advisor.reliability.schemes.state_space import explored
@@ -210,11 +211,9 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
     """
     scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
     others = (conditions.CRASHED,) * (len(levels) - 2)
-    stopped = settle(
-        scheme, (conditions.CRASHED, conditions.WELL, *others), levels, copying=True
-    )
+    stopped = settle(scheme, (conditions.CRASHED, conditions.WELL, *others), levels, copying=True)
     after = (conditions.CRASHED, conditions.DARK, *others)
-    change = fault_processes.Change("broker.power", after, ((red.POWER, (1,)),))
+    change = fault_processes.Change("broker.power", after, ((BrokerEvent.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
     end = early_end(scheme, stopped, change, racks, True, outages)
     rates = {"repair broker.crash": crashed, "repair broker.power": dark}

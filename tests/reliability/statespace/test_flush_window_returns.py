@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import conditions
 from advisor import Cluster, Config, evaluate
 from advisor.protocol.rules.controller import Policy
 from advisor.protocol.rules.versions import rules_for

@@ -5,7 +5,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+import conditions
 from advisor.reliability.failures import fault_processes
+from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS, Outages
 
 NAMES = ("repair broker.crash", "repair broker.power", "repair broker.lag")
@@ -94,5 +96,5 @@ def test_what_can_end_is_what_can_happen_without_failures():
     )
     ends = list(fault_processes.ends(machines))
     assert sorted(ends) == sorted(c for c in everything if c.rate.startswith("repair "))
-    assert ((fault_processes.red.BACK, (1, 2)),) in [end.events for end in ends]
+    assert ((BrokerEvent.BACK, (1, 2)),) in [end.events for end in ends]
     assert len(ends) == 4

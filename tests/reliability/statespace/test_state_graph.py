@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import conditions
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
@@ -15,6 +16,7 @@ from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton, automaton
 from advisor.reliability.statespace import state_graph
 from advisor.reliability.statespace.lumping import Symmetry
+from advisor.reliability.statespace.successors import partition_events
 from advisor.reliability.workload import Workload
 from merging import all_apart
 
@@ -66,7 +68,7 @@ def followed(table: Automaton, partition: int, events: fault_processes.Events):
 def one_by_one(table: Automaton, setting: fault_processes.Setting, machines, partition):
     """Every move out of a state without merging: name, machines, partition, flags, gaps."""
     moves = [
-        (change.rate, change.own, change.events)
+        (change.rate, change.own, partition_events(change.events))
         for change in fault_processes.changes(machines, setting)
     ]
     moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
@@ -119,7 +121,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     table = automaton(setup, len(pattern))
     alike = Symmetry(table, setting)
     draw = np.random.default_rng(5)
-    own = draw.integers(1, len(fault_processes.OUTAGE_MECHANISM) + 1, size=(50, len(pattern)))
+    own = draw.integers(1, setting.table.conditions, size=(50, len(pattern)))
     racks = np.tile(pattern, (50, 1))
     # In a healthy partition the leader is told apart, and everyone else is alike.
     order = np.stack([np.append(0, 1 + draw.permutation(len(pattern) - 1)) for _ in own])
@@ -134,7 +136,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
         assert sorted(before.tolist()) == sorted(after.tolist())
         assert sorted(row.tolist()) == sorted(pattern)
     other = own.copy()
-    other[:, 0] = other[:, 0] % len(fault_processes.OUTAGE_MECHANISM) + 1
+    other[:, 0] = other[:, 0] % (setting.table.conditions - 1) + 1
     assert all(alike.representatives(other, racks, healthy)[0] != code)
 
 
