@@ -1,4 +1,4 @@
-"""What is written: the load on the partitions whose reliability is asked for."""
+"""The workload of a topic: partitions, traffic, retention and round trips."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from advisor.errors import InputError, shown
 
 MOST_PARTITIONS = 10_000_000
-"""Several times what the largest clusters hold, and what a computation can still place."""
+"""Several times what the largest clusters hold, and still few enough to place one by one."""
 MOST_AMOUNT = 1e18
-"""Of anything else, and of the bytes that are kept: an exabyte, or far from every cluster."""
+"""Upper limit of every other number, and of the bytes retained: an exabyte."""
 
 _AMOUNTS = (
     "records_per_second",
@@ -29,27 +29,43 @@ class Workload:
     Parameters
     ----------
     partitions : int
+        Number of partitions of the topic.
     records_per_second : float
-        Of the whole topic.
+        Produce rate of the whole topic, in records per second.
     record_bytes : int
-        Mean size as stored.
+        Mean size of a record as stored, in bytes.
     retention_hours : float
-        How long records are kept; Kafka's default is a week (``log.retention.hours=168``).
+        Retention time in hours; Kafka's default is a week (``log.retention.hours=168``).
     replication_delay_ms : float
-        How long an acks=1 or acks=0 record stands on the leader alone before its followers have
-        fetched it. A fetch that waits is answered at once, so this is a network round trip plus
-        the append; it is an assumption to be measured by the user.
+        Milliseconds for which an acks=1 or acks=0 record exists on the leader alone, before its
+        followers have fetched it. A waiting fetch is answered at once, so this is a network round
+        trip plus the append. An assumption: measure your own.
     bytes_per_broker : float, optional
-        What a replaced broker has to copy; by default this topic's share alone.
-    within_rack_ms, between_racks_ms : float
-        Round trips between two brokers, for the cost alone: half a millisecond and two are our
-        judgement for one building and for zones of a region. Measure your own.
+        Bytes that a replaced broker has to copy; by default its share of this topic alone.
+    within_rack_ms : float
+        Round trip between two brokers of a rack, in milliseconds; used for the cost only. The
+        default is our judgement for one building.
+    between_racks_ms : float
+        Round trip between two racks, in milliseconds; used for the cost only. The default is our
+        judgement for zones of one region.
 
     Raises
     ------
     InputError
-        If a number is negative, not finite, above 1e18 or no number, if there is no partition or
-        more than ten million, or if what is kept comes to more than 1e18 bytes.
+        If a field is no number, negative, not finite or above 1e18; if ``partitions`` is not from
+        1 to ten million; or if the topic retains more than 1e18 bytes.
+
+    See Also
+    --------
+    advisor.evaluate : reliability of a configuration under a workload.
+
+    Examples
+    --------
+    >>> load = Workload(partitions=2, records_per_second=10.0, record_bytes=100)
+    >>> load.records_per_hour_per_partition
+    18000.0
+    >>> load.retained_bytes
+    604800000.0
     """
 
     partitions: int = 1
@@ -74,7 +90,7 @@ class Workload:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InputError(f"{name}={shown(value)} must be a number")
-            # Not a number compares with nothing.
+            # Written so that NaN fails too.
             if not 0 <= value <= MOST_AMOUNT:
                 raise InputError(
                     f"{name}={shown(value)} must be a number from 0 to {MOST_AMOUNT:.0e}"
@@ -89,17 +105,17 @@ class Workload:
 
     @property
     def records_per_hour_per_partition(self) -> float:
-        """Mean rate at which one partition is written."""
+        """Produce rate of one partition, in records per hour."""
         return self.records_per_second * 3600.0 / self.partitions
 
     @property
     def retained_records_per_partition(self) -> float:
-        """What one partition holds once it is as old as its retention."""
+        """Records that one partition holds once it is older than its retention."""
         return self.records_per_hour_per_partition * self.retention_hours
 
     @property
     def retained_bytes(self) -> float:
-        """One copy of the whole topic, in bytes."""
+        """Bytes that one copy of the whole topic holds."""
         return self.retained_records_per_partition * self.partitions * self.record_bytes
 
     def to_dict(self) -> dict[str, float | None]:
