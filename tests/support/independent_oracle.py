@@ -1,9 +1,9 @@
-"""A second opinion on the exact model: one partition whose logs hold what was written when.
+"""An independent simulation of one partition, whose logs hold the times of their records.
 
-The model ranks what replicas hold and solves a chain. Here a log is the set of hours at which its
-records were written, every failure is drawn in continuous time, and what is lost is measured by
-cutting one set by another. Of the project it calls the controller's rules alone. Elections are
-clean or unclean, acks=all, and copies, lag, detection and elections take no time.
+The model ranks replicas by log completeness and solves a CTMC. Here a log is the set of hours at
+which its records were written, failures are drawn in continuous time, and losses are measured as
+set differences. Only the controller's rules are shared. Elections are clean or unclean, acks=all,
+and copies, lag, detection and elections take no time.
 """
 
 import heapq
@@ -18,7 +18,7 @@ from advisor.protocol.rules.partition_registration import NO_LEADER, Registratio
 YEAR = 8760.0
 # Hours of writing as (from, to), ascending.
 Hours = tuple[tuple[float, float], ...]
-# Mechanism of a card -> how a broker that suffers it is down.
+# Mechanism of a card -> the condition of a broker that it strikes.
 KINDS = {
     "broker.crash": "crashed",
     "broker.power": "dark",
@@ -31,7 +31,7 @@ _UNCLEAN = ("crashed", "dark", "gone")
 
 
 def both(one: Hours, other: Hours) -> Hours:
-    """What two sets share."""
+    """Intersection of two sets of hours."""
     found, i, j = [], 0, 0
     while i < len(one) and j < len(other):
         start, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
@@ -45,7 +45,7 @@ def both(one: Hours, other: Hours) -> Hours:
 
 
 def either(one: Hours, other: Hours) -> Hours:
-    """What one of two sets holds."""
+    """Union of two sets of hours."""
     found: list[tuple[float, float]] = []
     for start, end in sorted(one + other):
         if found and start <= found[-1][1]:
@@ -56,20 +56,20 @@ def either(one: Hours, other: Hours) -> Hours:
 
 
 def written(log: Hours, start: float, end: float) -> Hours:
-    """A log after more was written to its end."""
+    """A log with one more span appended."""
     if log and log[-1][1] == start:
         return (*log[:-1], (log[-1][0], end))
     return (*log, (start, end))
 
 
 def hours_in(log: Hours) -> float:
-    """How much it is."""
+    """Total length."""
     return math.fsum(end - start for start, end in log)
 
 
 @dataclass
 class Tally:
-    """What was counted over a time, per year or as a share of it."""
+    """Totals of a run, later per year or as fractions of time."""
 
     loss_events_per_year: float = 0.0
     hours_lost_per_year: float = 0.0
@@ -78,17 +78,17 @@ class Tally:
 
 
 class Partition:
-    """One partition on brokers 0 to RF-1, and these brokers.
+    """One partition and its brokers, 0 to RF - 1.
 
     Parameters
     ----------
     racks : tuple of int
-        Of each broker.
+        Rack of each broker.
     policy : Policy
     per_year, hours : dict of mechanism to float
         Rates and mean durations.
     flush_hours, kept_hours : float
-        What power takes from a log; what is older is not counted as lost.
+        Hours of the log that a power failure loses, and retention: older records are never lost.
     seed : int
     """
 
@@ -109,13 +109,13 @@ class Partition:
         self.now = 0.0
         self.registration = new_registration(self.brokers, frozenset(self.brokers))
         self.down: dict[int, str] = {}
-        self.spell = [0] * len(racks)
+        self.outage_number = [0] * len(racks)
         self.ends: list[tuple[float, int, tuple[int, ...], tuple[int, ...]]] = []
         self.log: list[Hours] = [((-kept_hours, 0.0),)] * len(racks)
         self.alive: Hours = self.log[0]
         self.decided: dict[tuple[object, ...], Registration] = {}
         self.tally = Tally()
-        # Planned restarts never overlap, and as many come off as the card says.
+        # Planned restarts never overlap; the rate makes up for those that are skipped.
         busy = len(racks) * per_year.get("broker.restart", 0.0) * hours.get("broker.restart", 0.0)
         self.strikes = [
             (rate / YEAR / (1.0 - busy / YEAR * (name == "broker.restart")), name, place)
@@ -124,7 +124,7 @@ class Partition:
         ]
 
     def run(self, years: float) -> Tally:
-        """Let years pass and say what was counted in them."""
+        """Simulate some years; return rates per year and fractions of time."""
         rates = [rate for rate, _, _ in self.strikes]
         end, whole = self.now + years * YEAR, math.fsum(rates)
         self.tally = Tally()
@@ -135,9 +135,9 @@ class Partition:
             if following >= end:
                 break
             if following < strike:
-                _, _, brokers, spells = heapq.heappop(self.ends)
-                pairs = zip(brokers, spells, strict=True)
-                self._return([b for b, spell in pairs if self.spell[b] == spell])
+                _, _, brokers, numbers = heapq.heappop(self.ends)
+                pairs = zip(brokers, numbers, strict=True)
+                self._return([b for b, number in pairs if self.outage_number[b] == number])
             else:
                 _, name, place = self.random.choices(self.strikes, rates)[0]
                 self._strike(name, place)
@@ -171,22 +171,22 @@ class Partition:
         group = [place] if name.startswith("broker") else self._of_rack(place)
         if kind == "restarting" and "restarting" in self.down.values():
             return
-        # What is down suffers nothing else, but for its destruction, and a rack's loss of power.
-        hit = [b for b in group if self._can_suffer(b, kind, len(group) > 1)]
+        # A broker that is down can only be destroyed, or lose power with its rack.
+        hit = [b for b in group if self._can_strike(b, kind, len(group) > 1)]
         if not hit:
             return
         fallen = [b for b in hit if b not in self.down]
         for broker in hit:
             self.down[broker] = kind
-            self.spell[broker] += 1
+            self.outage_number[broker] += 1
             if kind == "gone":
                 self.log[broker] = ()
             if kind == "dark":
                 flushed = ((-math.inf, self.now - self.flush_hours),)
                 self.log[broker] = both(self.log[broker], flushed)
         until = self.now + self.random.expovariate(1.0 / self.hours[name])
-        spells = tuple(self.spell[b] for b in hit)
-        heapq.heappush(self.ends, (until, self.spell[hit[0]], tuple(hit), spells))
+        numbers = tuple(self.outage_number[b] for b in hit)
+        heapq.heappush(self.ends, (until, self.outage_number[hit[0]], tuple(hit), numbers))
         self.random.shuffle(fallen)
         for position, broker in enumerate(fallen):
             active = self._active() | frozenset(fallen[position + 1 :])
@@ -197,7 +197,7 @@ class Partition:
     def _of_rack(self, rack: int) -> list[int]:
         return [b for b in self.brokers if self.racks[b] == rack]
 
-    def _can_suffer(self, broker: int, kind: str, with_others: bool) -> bool:
+    def _can_strike(self, broker: int, kind: str, with_others: bool) -> bool:
         now = self.down.get(broker)
         if now is None:
             return True
@@ -220,10 +220,10 @@ class Partition:
         self.registration = self.decided[asked]
 
     def _settle(self) -> None:
-        """An operator elects where nobody can; then everyone who is up follows the leader."""
+        """Elect by operator if no replica is electable; then replicas that are up catch up."""
         active = self._active()
         if self.registration.leader == NO_LEADER:
-            self._elect_what_is_left(active)
+            self._elect_by_operator(active)
         leader = self.registration.leader
         if leader != NO_LEADER:
             for broker in sorted(active):
@@ -236,7 +236,7 @@ class Partition:
                 self.registration = new_registration(self.brokers, active)
         self._count_losses()
 
-    def _elect_what_is_left(self, active: frozenset[int]) -> None:
+    def _elect_by_operator(self, active: frozenset[int]) -> None:
         record = self.registration
         electable = record.isr or record.elr or record.last_known_elr
         if not active or any(self.down.get(b, "gone") != "gone" for b in electable):
@@ -253,7 +253,7 @@ class Partition:
             self.registration = replace(found, leader_epoch=0, partition_epoch=0)
 
     def _count_losses(self) -> None:
-        """What neither the leader has nor, without one, any log."""
+        """Count records that the leader lacks, or without a leader every log."""
         leader = self.registration.leader
         if leader != NO_LEADER and self.log[leader] is self.alive:
             return
@@ -265,10 +265,10 @@ class Partition:
             held = either(held, log)
         left = both(self.alive, held)
         lost = hours_in(self.alive) - hours_in(left)
-        # Sums of a few spans of hours, each rounded.
+        # Rounding of a few sums.
         if lost > 1e-9:
             self.tally.loss_events_per_year += 1.0
             self.tally.hours_lost_per_year += lost
         self.alive = left
-        # Logs that are complete are the same, and need not be compared again.
+        # Complete logs share one object, so that later comparisons are quick.
         self.log = [left if log == left else log for log in self.log]

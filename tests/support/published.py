@@ -1,4 +1,4 @@
-"""The published figures, and small machines that the package solves to meet them."""
+"""Published figures, and small systems that the package solves to reproduce them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def rounding(name: str) -> float:
     return 0.5 * 10.0 ** (int(exponent or 0) - decimals)
 
 
-def machines(
+def repairable_units(
     units: int, per_hour: float, repair_hours: float, kept: int, one_at_a_time: bool = False
 ) -> Generator:
-    """Return the chain of how many of some alike units are down; absorbed beyond `kept` of them."""
+    """Return the CTMC of identical units by how many are down; more than `kept` is absorbing."""
     down = np.arange(kept + 1)
     failing = (units - down) * per_hour
     repair = (np.minimum(down, 1) if one_at_a_time else down) / repair_hours
@@ -47,12 +47,12 @@ def machines(
 
 
 def destroyed(per_year: float, hours: float) -> FailureModel:
-    """Return a card of which disks are all that fails."""
+    """Return a card in which only disks fail."""
     return FailureModel.from_dict({"broker": {"destroyed": {"per_year": per_year, "hours": hours}}})
 
 
 def outages(per_year: float, not_returning: float) -> FailureModel:
-    """Return a card of power outages only, over at once but for those who do not return."""
+    """Return a card of instant power outages that destroy each broker with a probability."""
     power = {"per_year": per_year, "minutes": 1e-4, "not_returning": not_returning}
     return FailureModel.from_dict(
         {"broker": {"destroyed": {"hours": 50.0}}, "cluster": {"power": power}}

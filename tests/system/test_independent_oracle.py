@@ -1,4 +1,4 @@
-"""The exact model against a simulation that shares nothing with it but the controller's rules."""
+"""The exact model against a simulation that shares only the controller's rules with it."""
 
 import math
 from statistics import fmean, stdev
@@ -9,7 +9,7 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.protocol.rules.controller import Policy
 from independent_oracle import Partition, Tally, both, either, hours_in, written
 
-# The chance that one right comparison out of twenty strays further is 1 in 800.
+# One of twenty correct comparisons exceeds this with probability 1 in 800.
 FAR = 4.0
 BATCHES, YEARS = 20, 25.0
 KEPT_HOURS = 168.0
@@ -105,15 +105,15 @@ def _batches(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_exact_measures_are_what_logs_full_of_times_show(case: str) -> None:
-    """Losses and unavailability lie within the errors of an independent simulation."""
+def test_exact_measures_agree_with_timestamped_logs(case: str) -> None:
+    """Losses and unavailability are within the error of an independent simulation."""
     mechanisms, racks, settings = CASES[case]
     config = _config(racks, settings)
     cluster = Cluster(brokers={b: f"r{rack}" for b, rack in enumerate(racks)})
     exact = evaluate(cluster, config, _card(mechanisms), LOAD)
     measures = {name: getattr(exact, name) for name in MEASURES}
     if "broker.destroyed" not in mechanisms:
-        # Where whole logs go, the model's clock of the retention stands still in outages.
+        # If whole logs are lost, the model's retention clock stops during outages.
         lost = exact.acked_records_lost_per_year
         measures["hours_lost_per_year"] = lost / LOAD.records_per_hour_per_partition
     batches = _batches(mechanisms, racks, config)
@@ -125,7 +125,7 @@ def test_exact_measures_are_what_logs_full_of_times_show(case: str) -> None:
 
 
 def test_sets_of_hours() -> None:
-    """Sets of hours are cut, joined, extended and summed."""
+    """Intersection, union, extension and length of sets of hours."""
     one, other = ((0.0, 2.0), (5.0, 6.0)), ((1.0, 5.5),)
     assert both(one, other) == ((1.0, 2.0), (5.0, 5.5))
     assert either(one, other) == ((0.0, 6.0),)

@@ -1,4 +1,4 @@
-"""Published tables, met by the package's own computations; and published errors, explained."""
+"""Published tables, reproduced by the package; and published errors, explained."""
 
 import math
 import random
@@ -16,7 +16,7 @@ from advisor.reliability.common_cause.copysets import (
 )
 from advisor.reliability.solver.first_passage import first_loss
 from advisor.reliability.solver.regenerative import stationary
-from published import destroyed, machines, outages, published, replicas, rounding, rows
+from published import destroyed, outages, published, repairable_units, replicas, rounding, rows
 
 YEAR = 8760.0
 NODES, LOST = 5000, 50
@@ -24,7 +24,7 @@ Placement = list[tuple[int, ...]]
 
 
 def test_every_published_figure_has_a_source() -> None:
-    """A row names who published it, where it was read, the day, and how far it was checked."""
+    """Every row has publisher, address, date of retrieval, and how far it was checked."""
     for name, row in rows().items():
         assert row["source"], name
         assert row["unit"], name
@@ -46,7 +46,7 @@ def permuted(nodes: int, permutations: int, seed: int) -> Placement:
 
 
 def near(nodes: int, reach: int) -> Placement:
-    """A node and any two of the next few, round the ring: Facebook's placement."""
+    """Facebook's placement: a node and any two of the next few around the ring."""
     return [
         (first + 1, (first + one) % nodes + 1, (first + two) % nodes + 1)
         for first in range(nodes)
@@ -55,13 +55,13 @@ def near(nodes: int, reach: int) -> Placement:
 
 
 def lost_in_an_outage(placement: Placement, nodes: int, gone: float) -> float:
-    """The chance of a loss in one power outage, as `evaluate` has it for the whole cluster.
+    """Probability of a loss in one power outage, by `evaluate` for the whole cluster.
 
-    `gone` nodes at random do not return; `evaluate` lets each node stay away by itself, with the
-    probability that gives three given nodes the same chance of being among them.
+    In the papers `gone` random nodes do not return. In `evaluate` each node independently does not,
+    with the probability at which three given nodes are lost equally often.
     """
     per_outage = chance_all_lost(3, nodes, gone) ** (1.0 / 3.0)
-    # Rare outages, power back at once, long repairs: nothing else can lose anything meanwhile.
+    # Rare outages, power back at once, long repairs: no other loss.
     card = outages(1e-6, per_outage)
     found = evaluate(
         Cluster.uniform(nodes, None),
@@ -80,7 +80,7 @@ def test_copyset_placement_of_5000_nodes(permutations: int, figure: str) -> None
     """RAMCloud's 0.15 % and Facebook's 0.78 %, from the formula and from the whole cluster."""
     placement = permuted(NODES, permutations, seed=permutations)
     found = copysets(placement, NODES)
-    # 1666 groups leave two nodes over; P permutations give scatter width 2 P, but for repeats.
+    # 1666 groups leave two nodes out; P permutations give scatter width 2 P, except for repeats.
     assert len(found.sets) == pytest.approx(1666 * permutations, rel=1e-3)
     assert found.mean_scatter_width == pytest.approx(2 * permutations, rel=0.01)
     formula = chance_any_lost(len(found.sets), 3, NODES, LOST)
@@ -111,40 +111,40 @@ def test_random_placement_of_5000_nodes() -> None:
 @pytest.mark.parametrize("nodes", [100, 400, 1000])
 @pytest.mark.parametrize("at_random", [True, False], ids=["random", "copysets"])
 def test_outages_drawn_at_several_sizes(nodes: int, at_random: bool) -> None:
-    """Outages drawn one by one lose as often as `evaluate` says, for both placements.
+    """Sampled outages lose as often as `evaluate` says, for both placements.
 
-    6 % of the nodes stay away, so that there is something to count.
+    6 % of the nodes do not return, so that losses are frequent enough to count.
     """
     gone, rng = nodes * 6 // 100, random.Random(nodes)
     chunks = [tuple(rng.sample(range(1, nodes + 1), 3)) for _ in range(10 * nodes)]
     placement = chunks if at_random else permuted(nodes, 2, seed=nodes)
     found = lost_in_an_outage(placement, nodes, gone)
     sets = copysets(placement, nodes)
-    led = {node: [s for s in sets.sets if min(s) == node] for node in range(1, nodes + 1)}
+    by_node = {node: [s for s in sets.sets if min(s) == node] for node in range(1, nodes + 1)}
     draws, hit = 2000, 0
     for _ in range(draws):
-        away = set(rng.sample(range(1, nodes + 1), gone))
-        hit += any(one <= away for node in away for one in led[node])
+        lost = set(rng.sample(range(1, nodes + 1), gone))
+        hit += any(one <= lost for node in lost for one in by_node[node])
     error = math.sqrt(found * (1 - found) / draws)
     bounds = sets.chance_of_loss(gone)
     assert bounds.low - 4 * error <= hit / draws <= bounds.high + 4 * error
-    # Overlapping copysets are lost together: the pairs that share two nodes are the most of it.
+    # Overlapping copysets are lost together, mostly the pairs that share two nodes.
     together = pairs_by_union(sets.sets).get(4, 0) * chance_all_lost(4, nodes, gone)
     assert abs(hit / draws - found) < 4 * error + together
 
 
 @pytest.mark.parametrize(("down", "figure"), [(2, "two"), (3, "three"), (4, "four")])
 def test_nodes_down_at_once(down: int, figure: str) -> None:
-    """Tiered Replication's table: so many of 1000 nodes down at once, in two ways.
+    """Tiered Replication's table: so many of 1000 nodes down at once, computed in two ways.
 
-    `evaluate` knows how long all replicas are away at once, the solver how many nodes are down.
-    The paper takes Poisson's law for the binomial one, which is larger by down (down - 1) / 2000.
+    `evaluate` gives the time that all replicas are out at once, the solver how many nodes are down.
+    The paper's Poisson approximation of the binomial is larger by down (down - 1) / 2000.
     """
     name = f"tiered-2015-{figure}-of-1000"
     model = destroyed(per_year=0.1, hours=0.1)
     one, all_of_them = (replicas(n, model).read_unavailability for n in (1, down))
     exactly = math.comb(1000, down) * all_of_them * (1.0 - one) ** (1000 - down)
-    chain = machines(1000, 0.1 / YEAR, 0.1, kept=12)
+    chain = repairable_units(1000, 0.1 / YEAR, 0.1, kept=12)
     chain.absorbed[:] = 0.0
     assert stationary(chain)[down] == pytest.approx(exactly, rel=1e-9)
     error = rounding(name) + published(name) * down * (down - 1) / 2000
@@ -154,7 +154,7 @@ def test_nodes_down_at_once(down: int, figure: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["r2", "rs63"])
 def test_two_cells(scheme: str) -> None:
-    """Ford's table 4 from table 3: two cells, each with the other to recover from in a day."""
+    """Ford's table 4 from table 3: two cells, each recovered from the other in a day."""
     cell, pair = f"ford-2010-{scheme}-correlated", f"ford-2010-two-cells-{scheme}-day"
     found = replicas(2, destroyed(per_year=365.0 / published(cell), hours=24.0))
     days = found.mean_years_to_loss * 365.0
@@ -174,8 +174,8 @@ def test_a_faster_recovery_of_cells_is_printed_low() -> None:
 def test_replicas_in_one_cell() -> None:
     """Ford's independent column: two of its figures give the rates, the third follows.
 
-    One repair at a time; the rates that come out are a failure every four months, the paper's own
-    figure for nodes, and a repair in twenty minutes. The fourth is twice what follows.
+    One repair at a time. The rates that result are a failure every four months, the paper's own
+    figure for nodes, and a repair in twenty minutes. The fourth figure is twice what follows.
     """
     two, three, four, five = (published(f"ford-2010-r{n}-independent") for n in (2, 3, 4, 5))
     # For rare failures the mean is mu^(n-1) / (n! lambda^n).
@@ -184,9 +184,9 @@ def test_replicas_in_one_cell() -> None:
     assert 12.0 * per_day * 365.0 / 12.0 == pytest.approx(12.0 / 4.3, rel=0.1)
     days = {}
     for count in (2, 3, 4, 5):
-        chain = machines(count, per_day / 24.0, 24.0 / (pace * per_day), count - 1, True)
+        chain = repairable_units(count, per_day / 24.0, 24.0 / (pace * per_day), count - 1, True)
         days[count] = first_loss(chain, YEAR).mean_hours / 24.0
-    # The leading term leaves out a few failures per repair: below 1e-3 here.
+    # The leading term neglects a few failures per repair: below 1e-3 here.
     assert days[2] == pytest.approx(two, rel=1e-3)
     assert days[3] == pytest.approx(three, rel=1e-3)
     digits = sum(2 * rounding(f"ford-2010-r{n}-independent") / v for n, v in ((2, two), (3, three)))
@@ -198,8 +198,8 @@ def test_one_window_is_not_a_year() -> None:
     """A fault-tree talk's 99.999999996 % is one window of 3 days, cubed; a year is 388x worse.
 
     There are 121.7 windows in a year; any of three brokers may be the last to fail; and 4 % in a
-    year are 0.0408 failures a year, cubed. A year that begins with all brokers well is 383x worse:
-    it takes some days until two are down as often as ever.
+    year are 0.0408 failures a year, cubed. A year that starts healthy is 383x worse: it takes days
+    until two brokers are down as often as in the long run.
     """
     wrong = (0.04 * 3.0 / 365.0) ** 3
     assert 1.0 - wrong == pytest.approx(published("falko-2019-three-replicas"), abs=0.5e-11)
@@ -209,8 +209,8 @@ def test_one_window_is_not_a_year() -> None:
     assert right / wrong == pytest.approx(388.0, abs=0.5)
     factors = 365.0 / 3.0 * 3.0 * (-math.log1p(-0.04) / 0.04) ** 3
     # The textbook's mean (2 mu^2 + 7 lambda mu + 11 lambda^2) / (6 lambda^3) for three.
-    spell = -math.log1p(-0.04) * 72.0 / YEAR
-    assert right / wrong == pytest.approx(factors / (1 + 3.5 * spell), rel=6 * spell**2)
+    down = -math.log1p(-0.04) * 72.0 / YEAR
+    assert right / wrong == pytest.approx(factors / (1 + 3.5 * down), rel=6 * down**2)
     # Down in the last three days instead of at any time: 1 + 1/2 + 1/3 repair times of the year.
     first_year = found.loss_probability_per_year
     assert first_year / right == pytest.approx(1.0 - 11 / 6 * 72 / YEAR, rel=0.005)
@@ -227,17 +227,18 @@ def in_windows(shards: int, fatal: int, per_year: float, days: float) -> float:
 def test_disjoint_windows_miss_most_losses(shards: int, fatal: int) -> None:
     """A storage vendor's program is low by the number of failures that lose data: 3 for 4+2.
 
-    It cuts the year into windows as long as a repair. Failures that overlap mostly lie on both
-    sides of a border: of `fatal` of them within one repair time, in a row, so many times more.
+    It divides the year into windows as long as a repair. Overlapping failures mostly fall into two
+    windows: `fatal` failures within one repair time of each other are `fatal` times as frequent as
+    within one window.
     """
     per_year, days = (0.10, 1.0) if fatal == 3 else (0.02, 2.0)
     wrong = in_windows(shards, fatal, per_year, days)
     if fatal == 3:
         name = "backblaze-2018-four-plus-two"
         assert abs(wrong - published(name)) < rounding(name)
-    chain = machines(shards, per_year / YEAR, 24.0 * days, kept=fatal - 1)
+    chain = repairable_units(shards, per_year / YEAR, 24.0 * days, kept=fatal - 1)
     right = YEAR / first_loss(chain, YEAR).mean_hours
-    # What is left out on either side is of the order of shards times rate times repair.
+    # Neglected on either side: of the order of shards times rate times repair time.
     assert right / wrong == pytest.approx(fatal, rel=shards * per_year * days / 365.0)
 
 
@@ -256,5 +257,5 @@ def test_a_ceph_estimate_is_low_by_the_number_of_replicas() -> None:
         placement=tuple(groups),
     )
     right = 1.0 / (found.mean_years_to_loss * YEAR)
-    # Poisson's law for the binomial, and 1,313,400 sets of three disks written as 1,314,000.
+    # Poisson for the binomial, and 1,313,400 sets of three disks written as 1,314,000.
     assert right / wrong == pytest.approx(3.0, rel=0.01)

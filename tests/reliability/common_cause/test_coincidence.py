@@ -1,4 +1,4 @@
-"""Which losses of different replica sets are one event, and how often any of them comes."""
+"""Coincident losses: which losses of several replica sets are one event, and the first loss."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from advisor.reliability.results.sampled import Estimate
 from configuration_grid import stressed
 from sampled_runs import FAR, YEAR, card, off_by, sample
 
-AT_HAND, AWAY, ALONE = RackOutage(1, 0, False), RackOutage(1, 0, True), RackOutage(1, 1, False)
-TWO = RackOutage(2, 0, False)
-# Two racks of three brokers; every way to have two replicas in one and one in the other.
+UP, RACK_OUT, BROKER_OUT = RackOutage(1, 0, False), RackOutage(1, 0, True), RackOutage(1, 1, False)
+PAIR_UP = RackOutage(2, 0, False)
+# Two racks of three brokers; every replica set with a pair in one and a single in the other.
 RACK_OF = {0: "a", 1: "a", 2: "a", 3: "b", 4: "b", 5: "b"}
 PAIRS = {"a": ((0, 1), (0, 2), (1, 2)), "b": ((3, 4), (3, 5), (4, 5))}
 SETS = tuple(
@@ -28,72 +28,72 @@ SETS = tuple(
 PATTERN = (0, 0, 1)
 
 
-def meet(scope: str, *racks: RackOutage, preferred_leader: bool = True) -> tuple[int, int]:
-    """In how many ways one of the sets meets it, and how many events that makes for all."""
+def events(scope: str, *racks: RackOutage, preferred_leader: bool = True) -> tuple[int, int]:
+    """In how many ways one set can take part, and the number of distinct events of all sets."""
     members = {PATTERN: SETS}
-    events, parts = CoincidentSets(members, RACK_OF, preferred_leader).events(
+    numbers, shares = CoincidentSets(members, RACK_OF, preferred_leader).events(
         PATTERN, scope, tuple(sorted(racks))
     )
-    (part,) = set(parts.tolist())
-    return round(1 / part), len(events)
+    (share,) = set(shares.tolist())
+    return round(1 / share), len(numbers)
 
 
 @pytest.mark.parametrize(
-    ("scope", "racks", "found"),
+    ("scope", "racks", "expected"),
     [
-        # The pair's rack is struck while the single one is away: it alone matters, and the rack.
-        ("rack", (ALONE, TWO), (1, 6)),
-        # The racks of both: two events, whoever the replicas are.
-        ("rack", (AWAY, TWO), (1, 2)),
-        # The single broker is struck while the pair's rack is away: six brokers.
-        ("broker", (AT_HAND, RackOutage(2, 0, True)), (1, 6)),
-        # One of the pair alone, the other struck, the single one's rack away: six pairs, both ways.
-        ("broker", (AWAY, RackOutage(2, 1, False)), (2, 12)),
-        # The single one struck while one of the pair is away and the other at hand: or that one.
-        ("broker", (AT_HAND, RackOutage(2, 1, False)), (4, 72)),
-        # The site is struck while one is away: whoever that is.
-        ("cluster", (ALONE, TWO), (1, 6)),
-        ("cluster", (AT_HAND, RackOutage(2, 1, False)), (2, 6)),
-        # One of the pair, which leads or not, is struck while the other lags: that one does not.
-        ("broker", (AWAY, RackOutage(2, 1, False, 1)), (1, 6)),
-        # The pair's rack is back while the single one is away: by itself, or its rack.
-        (RACK_REPAIR, (ALONE, RackOutage(2, 0, True)), (1, 6)),
-        (RACK_REPAIR, (AWAY, RackOutage(2, 0, True)), (2, 2)),
-        # The single one is back while the pair's rack is away: six brokers.
-        (BROKER_REPAIR, (ALONE, RackOutage(2, 0, True)), (1, 6)),
-        # One of a pair is back while the other is at hand and the single one's rack is away.
-        (BROKER_REPAIR, (AWAY, RackOutage(2, 1, False)), (2, 12)),
+        # The pair's rack fails while the single broker is out: one event per single broker.
+        ("rack", (BROKER_OUT, PAIR_UP), (1, 6)),
+        # The pair's rack fails while the other is out: two events, for any replicas.
+        ("rack", (RACK_OUT, PAIR_UP), (1, 2)),
+        # The single broker fails while the pair's rack is out: six brokers.
+        ("broker", (UP, RackOutage(2, 0, True)), (1, 6)),
+        # One of the pair is out, the other fails, the single's rack is out: six pairs, both ways.
+        ("broker", (RACK_OUT, RackOutage(2, 1, False)), (2, 12)),
+        # One of the pair is out, the other up; that one or the single fails.
+        ("broker", (UP, RackOutage(2, 1, False)), (4, 72)),
+        # The cluster fails while one broker is out: an event for each such broker.
+        ("cluster", (BROKER_OUT, PAIR_UP), (1, 6)),
+        ("cluster", (UP, RackOutage(2, 1, False)), (2, 6)),
+        # One of the pair fails while the other lags, which therefore does not lead.
+        ("broker", (RACK_OUT, RackOutage(2, 1, False, 1)), (1, 6)),
+        # The pair's rack returns while the single is out, by its broker or by its rack.
+        (RACK_REPAIR, (BROKER_OUT, RackOutage(2, 0, True)), (1, 6)),
+        (RACK_REPAIR, (RACK_OUT, RackOutage(2, 0, True)), (2, 2)),
+        # The single broker returns while the pair's rack is out: six brokers.
+        (BROKER_REPAIR, (BROKER_OUT, RackOutage(2, 0, True)), (1, 6)),
+        # One of the pair returns while the other is up and the single's rack is out.
+        (BROKER_REPAIR, (RACK_OUT, RackOutage(2, 1, False)), (2, 12)),
     ],
 )
 def test_an_event_is_counted_once(
-    scope: str, racks: tuple[RackOutage, ...], found: tuple[int, int]
+    scope: str, racks: tuple[RackOutage, ...], expected: tuple[int, int]
 ) -> None:
-    """Of 18 sets of two racks, by what those who lose together have in common."""
-    assert meet(scope, *racks) == found
+    """Events of 18 sets in two racks, by the outages that sets losing together share."""
+    assert events(scope, *racks) == expected
 
 
-def test_who_is_left_at_hand_tells_events_apart() -> None:
-    """A rack is struck with one of three racks away: the third rack's broker matters, too."""
-    found = occurrences((1, 1, 1), (AT_HAND, AT_HAND, AWAY), "rack")
+def test_unaffected_replicas_distinguish_events() -> None:
+    """A rack fails with one of three racks out: the broker in the third rack matters too."""
+    found = occurrences((1, 1, 1), (UP, UP, RACK_OUT), "rack")
     assert len(found) == 6
     assert Occurrence(0, (), (2,), (1,)) in found
 
 
-def test_who_leads_does_not_lag() -> None:
-    """A pair of each other's followers: one event for each who leads, whoever may lead both."""
-    met = (0, 1), "broker", (AT_HAND, RackOutage(1, 1, False, 1))
+def test_a_leader_does_not_lag() -> None:
+    """Two brokers that follow each other: one event per preferred leader, or both if any leads."""
+    asked = (0, 1), "broker", (UP, RackOutage(1, 1, False, 1))
     two = {0: "a", 3: "b"}
-    for lists, preferred_leader, events, part in (
+    for lists, preferred_leader, count, share in (
         (((0, 3),), True, 1, 1.0),
         (((0, 3), (3, 0)), True, 2, 1.0),
         (((0, 3),), False, 2, 0.5),
     ):
-        found, parts = CoincidentSets({(0, 1): lists}, two, preferred_leader).events(*met)
-        assert (len(found), set(parts.tolist())) == (events, {part})
+        found, shares = CoincidentSets({(0, 1): lists}, two, preferred_leader).events(*asked)
+        assert (len(found), set(shares.tolist())) == (count, {share})
 
 
 def rate_of(model: FailureModel, config: Config, *lists: tuple[int, ...]) -> float:
-    """First losses a year of some partitions on six brokers in two racks."""
+    """First losses a year over some partitions on six brokers in two racks."""
     cluster = Cluster(brokers=RACK_OF)
     load = Workload(partitions=len(lists), records_per_second=100.0)
     return 1.0 / evaluate(cluster, config, model, load, placement=lists).mean_years_to_loss
@@ -101,9 +101,9 @@ def rate_of(model: FailureModel, config: Config, *lists: tuple[int, ...]) -> flo
 
 @pytest.mark.parametrize("unclean", [False, True])
 def test_partitions_that_lead_each_other_do_not_lose_together(unclean: bool) -> None:
-    """A follower lags and its leader's power fails: whom the follower leads loses nothing.
+    """A follower lags and its leader loses power: partitions led by the follower lose nothing.
 
-    By hand, in leading order: what was written meanwhile is in the leader's page cache alone.
+    By hand, in leading order: records written meanwhile are in the leader's page cache alone.
     """
     lags, hours, strikes = 50.0, 2.0, 3.0
     model = card(
@@ -120,10 +120,10 @@ def test_partitions_that_lead_each_other_do_not_lose_together(unclean: bool) -> 
     assert rate_of(model, config, (0, 3), (3, 0)) == pytest.approx(2.0 * one, rel=0.01)
 
 
-def test_who_is_back_first_is_so_for_all_that_waited_for_it() -> None:
-    """A rack is cut off, then the other; the first is back first, and leads what it lacks.
+def test_a_stale_rack_that_returns_first_leads_every_set() -> None:
+    """A rack is cut off, then the other; the first returns first, and leads with a stale log.
 
-    By hand, in leading order: so often a year, whether one set or all nine stand in both racks.
+    By hand, in leading order: the same rate for one set as for all nine across the two racks.
     """
     strikes, hours = 4.0, 2.0
     model = card(rack_network={"per_year": strikes, "minutes": 60.0 * hours})
@@ -137,11 +137,12 @@ def test_who_is_back_first_is_so_for_all_that_waited_for_it() -> None:
     assert rate_of(model, config, *across) == pytest.approx(by_hand, rel=0.01)
 
 
-def test_a_broker_that_is_back_leads_all_that_wait_for_a_rack() -> None:
-    """One is away, then the other, and the first is back first: a broker, or its rack.
+def test_a_returning_broker_leads_every_set_that_waits_for_a_rack() -> None:
+    """One replica is out, then the other, and the first returns first, by its broker or rack.
 
-    By hand, in leading order, for one set and for three that share a broker. Two racks, or that
-    broker and the others' rack: one event for all. One of the others and a rack or broker: three.
+    By hand, in leading order, for one set and for three that share a broker. Both racks, or the
+    shared broker and the others' rack: one event for all sets. One of the other brokers with a
+    rack or with the shared broker: three events.
     """
     crashes, strikes, hours = 10.0, 4.0, 2.0
     model = card(
@@ -158,11 +159,11 @@ def test_a_broker_that_is_back_leads_all_that_wait_for_a_rack() -> None:
         assert rate_of(model, config, *shared[:sets]) == pytest.approx(by_hand, rel=0.02)
 
 
-def test_sets_that_wait_for_one_broker_lose_together() -> None:
-    """Power of a rack goes while a broker of the other is down: six events, not eighteen.
+def test_sets_with_a_broker_in_common_lose_together() -> None:
+    """A rack loses power while a broker of the other is down: six events, not eighteen.
 
-    By hand, in leading order: a rack is struck at rate r, and one of three brokers is down for a
-    share d of the time; whatever was written since then is in page caches of the rack alone.
+    By hand, in leading order: a rack fails at rate r, and each broker is down for a share d of the
+    time; records written since then are in page caches of the failed rack alone.
     """
     crashes, hours, strikes = 20.0, 1.0, 5.0
     model = card(
@@ -186,8 +187,8 @@ def test_sets_that_wait_for_one_broker_lose_together() -> None:
     assert estimate.low - off < exact.loss_probability_per_year < estimate.high + off
 
 
-def test_two_sites_are_struck_seldom_whatever_the_number_of_partitions() -> None:
-    """All sets stand in the same two racks: a hundred times as many lose hardly more often."""
+def test_coincident_rack_failures_do_not_scale_with_partitions() -> None:
+    """All sets span the same two racks: a hundred times as many lose hardly more often."""
     model, config = load_model("two_az"), Config(replication_factor=3, min_insync_replicas=2)
     cluster = Cluster.uniform(brokers=30, racks=2)
     few, many = (
@@ -197,8 +198,8 @@ def test_two_sites_are_struck_seldom_whatever_the_number_of_partitions() -> None
     assert few.mean_years_to_loss < 3.0 * many.mean_years_to_loss
 
 
-def test_what_began_together_is_within_the_error() -> None:
-    """Racks are destroyed, and each broker is replaced by itself: neither alone nor together."""
+def test_joint_outages_with_separate_repairs_are_within_the_error() -> None:
+    """Racks are destroyed and brokers replaced one by one: between independent and joint."""
     model = card(
         rack_destroyed={"per_year": 5.0}, broker_destroyed={"per_year": 0.0, "hours": 48.0}
     )
@@ -232,9 +233,9 @@ def test_what_began_together_is_within_the_error() -> None:
 def test_many_sets_lose_as_often_as_sampled(
     name: str, brokers: int, racks: int, replicas: int, least: int, unclean: bool
 ) -> None:
-    """Sets that share brokers and racks, led by all in turn: the chance that any of them loses.
+    """Sets that share brokers and racks, each broker leading some: probability of any loss.
 
-    What they share is worked out in leading order: a tenth is left for the rest.
+    Common causes are modelled in leading order: a tenth is left for the rest.
     """
     config = Config(
         replication_factor=replicas,
@@ -252,5 +253,5 @@ def test_many_sets_lose_as_often_as_sampled(
 
 
 def width(chance: Estimate) -> float:
-    """A standard error of a sampled chance, as a share of it."""
+    """Standard error of a sampled probability, relative to it."""
     return math.log(chance.high / chance.low) / (2.0 * 1.96)

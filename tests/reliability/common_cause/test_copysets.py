@@ -1,4 +1,4 @@
-"""Copysets, scatter widths, and what several brokers lost at once take with them."""
+"""Copysets, scatter widths, and losses when several brokers are lost at once."""
 
 import random
 from collections import Counter
@@ -24,13 +24,13 @@ PLACEMENTS = st.lists(
 
 
 def fatal_share(placements: list[set[int]], lost: int) -> float:
-    """Go through every set of lost brokers."""
+    """Share of all sets of lost brokers that hold a whole placement."""
     every = list(combinations(range(1, BROKERS + 1), lost))
     return sum(any(p <= set(gone) for p in placements) for gone in every) / len(every)
 
 
-def test_copysets_are_counted_whatever_the_order() -> None:
-    """Three partitions on the same brokers are one copyset, whoever leads."""
+def test_copysets_ignore_replica_order() -> None:
+    """Three partitions on the same brokers are one copyset, with any leader."""
     found = copysets([(1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 4, 5)], brokers=6)
     assert found.sets == {frozenset({1, 2, 3}), frozenset({1, 4, 5})}
 
@@ -46,7 +46,7 @@ def test_the_scatter_width_counts_the_others() -> None:
 @settings(max_examples=60)
 @given(PLACEMENTS, st.integers(0, BROKERS))
 def test_the_chance_is_that_of_all_cases(placements: list[set[int]], lost: int) -> None:
-    """The probability of a loss is the share of all sets of lost brokers that take a partition."""
+    """The probability of a loss is the share of all sets of lost brokers that lose a partition."""
     found = copysets(placements, BROKERS).chance_of_loss(lost)
     assert found.exact
     assert found.value == pytest.approx(fatal_share(placements, lost), rel=1e-12)
@@ -55,7 +55,7 @@ def test_the_chance_is_that_of_all_cases(placements: list[set[int]], lost: int) 
 @settings(max_examples=60)
 @given(PLACEMENTS, st.integers(1, BROKERS))
 def test_the_bounds_hold_the_chance(placements: list[set[int]], lost: int) -> None:
-    """Where nothing is enumerated the truth lies within the bounds, and so does the estimate."""
+    """Without enumeration, both the true probability and the estimate are within the bounds."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "_MOST_ENUMERATED", -1)
         found = copysets(placements, BROKERS).chance_of_loss(lost)
@@ -65,8 +65,8 @@ def test_the_bounds_hold_the_chance(placements: list[set[int]], lost: int) -> No
     assert found.low - 1e-12 <= truth <= found.high + 1e-12
 
 
-def test_the_low_end_is_not_above_what_is_certain(monkeypatch) -> None:
-    """Rounding took it above 1 where all of so many single brokers are among the lost."""
+def test_the_lower_bound_is_at_most_one(monkeypatch) -> None:
+    """Rounding once took it above 1, with single-broker copysets and nearly all brokers lost."""
     monkeypatch.setattr(module, "_MOST_ENUMERATED", -1)
     found = copysets([{1}, {2}, {3}, {4}, {5}], BROKERS).chance_of_loss(8)
     assert found.low <= found.value <= found.high <= 1.0
@@ -74,14 +74,14 @@ def test_the_low_end_is_not_above_what_is_certain(monkeypatch) -> None:
 
 @given(PLACEMENTS)
 def test_pairs_are_counted_by_their_union(placements: list[set[int]]) -> None:
-    """Counting by shared subsets finds as many pairs of each union as looking at every pair."""
+    """Counting by shared subsets agrees with comparing every pair."""
     sets = {frozenset(placement) for placement in placements}
     found = pairs_by_union(sets)
     assert found == Counter(len(one | other) for one, other in combinations(sets, 2))
 
 
-def test_large_sets_are_bounded_by_the_likeliest_and_the_sum() -> None:
-    """Eleven replicas have too many subsets to count pairs by: the simple bounds remain."""
+def test_large_copysets_get_first_order_bounds() -> None:
+    """Eleven replicas have too many subsets to count pairs: likeliest copyset and union bound."""
     rng = random.Random(3)
     found = copysets([rng.sample(range(40), 11) for _ in range(50)], 40).chance_of_loss(20)
     each = chance_all_lost(11, 40, 20)
@@ -89,7 +89,7 @@ def test_large_sets_are_bounded_by_the_likeliest_and_the_sum() -> None:
 
 
 def test_random_placement_meets_random_failures() -> None:
-    """The formula for independent copysets against 20,000 draws of 12 of 120 brokers."""
+    """The copyset formula against 20,000 draws of 12 of 120 brokers."""
     rng = random.Random(11)
     sets = copysets([rng.sample(range(120), 3) for _ in range(600)], 120)
     by_broker = [[s for s in sets.sets if min(s) == broker] for broker in range(120)]
@@ -98,8 +98,8 @@ def test_random_placement_meets_random_failures() -> None:
         gone = set(rng.sample(range(120), 12))
         hit += any(s <= gone for broker in gone for s in by_broker[broker])
     expected = chance_any_lost(len(sets.sets), 3, 120, 12)
-    # Four standard errors of the draws; and overlapping copysets are lost together a little more
-    # often than the formula has it, which the pairs that share two brokers bound.
+    # Four standard errors, and the pairs that share two brokers, which are lost together more often
+    # than the formula says.
     error = 4 * (expected * (1 - expected) / draws) ** 0.5
     shared = pairs_by_union(sets.sets)[4] * chance_all_lost(4, 120, 12)
     assert abs(hit / draws - expected) < error + shared
@@ -109,8 +109,8 @@ def test_random_placement_meets_random_failures() -> None:
 
 
 @pytest.mark.parametrize("lost", [-1, 4, 1.5, True])
-def test_only_so_many_brokers_can_be_lost(lost: object) -> None:
-    """A number of lost brokers that cannot be is refused by name."""
+def test_impossible_numbers_of_lost_brokers_are_refused(lost: object) -> None:
+    """Negative, too many, fractional or boolean: the error names the argument."""
     with pytest.raises(InputError, match="lost="):
         copysets([(1, 2)], brokers=3).chance_of_loss(lost)
 

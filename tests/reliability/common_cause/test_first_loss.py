@@ -1,4 +1,4 @@
-"""The chance that any of many sets loses, against the same worked out set by set."""
+"""The probability that any of many sets loses, against a computation set by set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CARD = FailureModel.from_dict(
 
 
 def some_sets(number: int) -> Placement:
-    """So many partitions on three random brokers each, some of them on the same."""
+    """Partitions on three random brokers each; some sets repeat."""
     draw = random.Random(number)
     lists = tuple(tuple(draw.sample(range(8), 3)) for _ in range(number))
     config = advisor.Config(replication_factor=3, min_insync_replicas=2)
@@ -41,16 +41,16 @@ def some_sets(number: int) -> Placement:
 
 
 def losses_of(pattern: tuple[int, ...], tails: Tails | None) -> SetLosses:
-    """Some amounts, another for each pattern and mechanism; in clumps, unless they are tails."""
+    """Losses that differ by pattern and mechanism; clustered, unless they are tails."""
     per_year = {name: 1e-4 * (1 + sum(pattern)) / (3 + i) for i, name in enumerate(STRIKES)}
     total = sum(per_year.values())
-    clump = 1.0 if tails else 1.1 + sum(pattern)
-    first = FirstLoss(clump * HOURS / total, -math.expm1(-total), "")
+    cluster_size = 1.0 if tails else 1.1 + sum(pattern)
+    first = FirstLoss(cluster_size * HOURS / total, -math.expm1(-total), "")
     return SetLosses(first, per_year, tails=per_year if tails else {})
 
 
 def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object]:
-    """What a mechanism strikes."""
+    """Sites of a mechanism at which a set is exposed."""
     if mechanism.startswith("broker"):
         return set(replicas)
     return {where.rack_of[b] for b in replicas} if mechanism.startswith("rack") else {"all"}
@@ -64,10 +64,10 @@ def set_by_set(where: Placement, exchangeable: Exchangeable, tails: Tails | None
         lists[together][where.rack_pattern(replicas, exchangeable)] += count
     counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
     chances = tails.per_failure if tails else 1
-    nobody: dict[object, float] = {}
-    alone = 0.0
+    survival: dict[object, float] = {}
+    independent = 0.0
     for replicas, patterns in lists.items():
-        # Counted as most of its partitions are led.
+        # By the pattern of most of its partitions.
         most = max(patterns.values())
         losses = losses_of(min(p for p, count in patterns.items() if count == most), tails)
         first = HOURS / losses.first.mean_hours / sum(losses.per_year.values())
@@ -75,24 +75,22 @@ def set_by_set(where: Placement, exchangeable: Exchangeable, tails: Tails | None
             flux = of_all * first
             sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
             if not STRIKES[mechanism]:
-                alone += flux
+                independent += flux
                 continue
             share = flux / len(sites) / STRIKES[mechanism] / chances
             for site in sites:
-                unhurt = (1 - share) ** (chances * counts[replicas])
-                nobody[mechanism, site] = nobody.get((mechanism, site), 1.0) * unhurt
-    rate = alone + sum((1 - left) * STRIKES[key[0]] for key, left in nobody.items())
+                each = (1 - share) ** (chances * counts[replicas])
+                survival[mechanism, site] = survival.get((mechanism, site), 1.0) * each
+    rate = independent + sum((1 - left) * STRIKES[key[0]] for key, left in survival.items())
     return -math.expm1(-rate)
 
 
 @pytest.mark.parametrize("exchangeable", Exchangeable)
 @pytest.mark.parametrize("tails", [None, Tails(2, 1), Tails(1, 3)])
-def test_sets_put_together_lose_as_they_do_one_by_one(
-    exchangeable: Exchangeable, tails: Tails | None
-) -> None:
+def test_grouped_sets_lose_as_set_by_set(exchangeable: Exchangeable, tails: Tails | None) -> None:
     """Sixty partitions on random brokers; only the order of the sums differs.
 
-    Chances of about 1e-4 that are taken from one lose four of a float's sixteen digits.
+    Probabilities of about 1e-4, subtracted from one, lose four of a float's sixteen digits.
     """
     where = some_sets(60)
     classes = where.replica_set_classes(exchangeable)
@@ -103,8 +101,8 @@ def test_sets_put_together_lose_as_they_do_one_by_one(
     assert found.probability == pytest.approx(set_by_set(where, exchangeable, tails), rel=1e-11)
 
 
-def test_a_card_drawn_anew_goes_through_no_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What depends on the placement alone is worked out once, however many cards are drawn."""
+def test_new_draws_of_a_card_do_not_regroup_the_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on the placement alone is computed once for any number of draws."""
     asked: list[Replicas] = []
     pattern = Placement.rack_pattern
 
@@ -118,13 +116,13 @@ def test_a_card_drawn_anew_goes_through_no_sets(monkeypatch: pytest.MonkeyPatch)
     result = advisor.evaluate(CLUSTER, config, CARD, Workload(), placement=lists)
     once = len(asked)
     assert result.interval("loss_events_per_year")[1] > result.loss_events_per_year
-    # For the chains, and for what they have in common.
+    # Once for the classes of exchangeable sets, once for coincident sets.
     assert once == 2 * len(lists)
     assert len(asked) == once
 
 
 def test_a_placement_is_made_once() -> None:
-    """Settings that differ only in what they ask of producers stand on the same placement."""
+    """Settings that do not affect placement share one."""
     one, two = (
         place(CLUSTER, advisor.Config(replication_factor=3, min_insync_replicas=least), 50)
         for least in (1, 2)
@@ -132,8 +130,8 @@ def test_a_placement_is_made_once() -> None:
     assert one is two
 
 
-def test_what_is_destroyed_is_lost_whatever_is_acknowledged() -> None:
-    """Twelve partitions of one replica each lose as soon with acks=1 as with acks=all."""
+def test_destroyed_replicas_lose_the_same_with_any_acks() -> None:
+    """Twelve partitions of one replica each have the same first loss with acks=1 and acks=all."""
     with_all, with_one = (
         advisor.evaluate(
             CLUSTER,

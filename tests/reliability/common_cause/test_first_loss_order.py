@@ -1,4 +1,4 @@
-"""The first loss of many replica sets: what is shared, what is not, and what more of it does."""
+"""The first loss over many replica sets: monotone, bounded, and right in closed forms."""
 
 import math
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ YEAR = 8760.0
 CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
 PAIRS = Config(replication_factor=2)
 PATTERNS = ((0, 0), (0, 1))
-# How often each mechanism strikes one broker, one rack or the cluster; the last is struck by none.
+# How often each mechanism strikes one broker, one rack or the cluster; the last never does.
 STRIKES = MappingProxyType(
     {"broker.destroyed": 0.3, "rack.power": 0.2, "cluster.power": 0.1, "broker.lag": 0.0}
 )
-# Lost for certain whenever power fails.
+# A loss at every power failure.
 ALWAYS = MappingProxyType({"cluster.power": 0.1})
 TAILS = (None, KAFKA_TAILS, Tails(per_failure=1, leaders=2))
 # Sums of a few dozen logarithms, and a share of 1 that is taken for 1 - 1e-12.
@@ -37,7 +37,7 @@ ROUNDING = 1e-10
 Fluxes = Mapping[str, float]
 fluxes = st.dictionaries(st.sampled_from(sorted(STRIKES)), st.floats(1e-6, 3.0), min_size=1)
 both_fluxes = st.tuples(fluxes, fluxes)
-# Of a set's losses, so many are the first ones.
+# Share of each set's losses that are first losses.
 firsts = st.tuples(st.floats(0.05, 1.0), st.floats(0.05, 1.0))
 replicas = st.permutations(sorted(CLUSTER.brokers)).map(lambda order: tuple(order[:2]))
 placements = st.lists(replicas, min_size=1, max_size=6)
@@ -45,7 +45,7 @@ tails_or_none = st.sampled_from(TAILS)
 
 
 def losses(per_year: Fluxes, share: float, tails: Tails | None) -> SetLosses:
-    """Losses of one set, of which a share are first ones; all of tails if there are any."""
+    """Losses of one set, a share of them first losses; all are tails if there are any."""
     rate = share * math.fsum(per_year.values())
     first = FirstLoss(YEAR / rate, -math.expm1(-rate), "drawn")
     return SetLosses(first, per_year, tails=per_year if tails else {})
@@ -57,7 +57,7 @@ def first_of(
     sets: list[tuple[int, ...]],
     tails: Tails | None,
 ) -> AnyLoss:
-    """Return the first loss of sets within a rack, and across two racks."""
+    """First loss over sets within a rack and across two racks."""
     where = place(CLUSTER, PAIRS, len(sets), tuple(sets))
     both = zip(PATTERNS, found, shares, strict=True)
     each = {pattern: losses(per_year, share, tails) for pattern, per_year, share in both}
@@ -65,7 +65,7 @@ def first_of(
 
 
 def no_later(one: AnyLoss, other: AnyLoss) -> bool:
-    """Whether the other loses at least as soon, by both measures."""
+    """Whether ``other`` loses at least as soon, by both measures."""
     return other.mean_years <= one.mean_years * (
         1 + ROUNDING
     ) and other.probability >= one.probability * (1 - ROUNDING)
@@ -80,7 +80,7 @@ def test_one_more_set_never_makes_the_first_loss_later(
     more: tuple[int, ...],
     tails: Tails | None,
 ) -> None:
-    """Whatever the sets lose, by whatever mechanisms, in clumps or not, with tails or without."""
+    """For any losses and mechanisms, clustered or not, with and without tails."""
     assert no_later(
         first_of(found, shares, sets, tails), first_of(found, shares, [*sets, more], tails)
     )
@@ -95,7 +95,7 @@ def test_more_losses_never_make_the_first_one_rarer(
     place: int,
     tails: Tails | None,
 ) -> None:
-    """Failures that lose more, in sets of one pattern, whose losses come in clumps as before."""
+    """More losses in sets of one pattern, clustered as before."""
     both = [dict(one) for one in found]
     for mechanism, amount in more.items():
         both[place][mechanism] = both[place].get(mechanism, 0.0) + amount
@@ -111,7 +111,7 @@ def test_the_first_loss_lies_between_one_sets_and_the_sum(
     sets: list[tuple[int, ...]],
     tails: Tails | None,
 ) -> None:
-    """As if all lost together, or each by itself."""
+    """Between one event for all sets and independent sets (union bound)."""
     one = [first_of(found, shares, [each], tails).mean_years for each in sets]
     rate = 1 / first_of(found, shares, sets, tails).mean_years
     assert 1 / min(one) * (1 - ROUNDING) <= rate <= math.fsum(1 / y for y in one) * (1 + ROUNDING)
@@ -126,24 +126,26 @@ def test_the_first_loss_lies_between_one_sets_and_the_sum(
         (0.4, 1.0, 0.1 + 2 * 0.3),
     ],
 )
-def test_what_no_strike_accounts_for_is_not_shared(flux: float, share: float, rate: float) -> None:
-    """Two sets, power lost 0.1 times a year: first losses in half of the strikes, in all, in more.
+def test_losses_beyond_one_per_strike_are_independent(
+    flux: float, share: float, rate: float
+) -> None:
+    """Two sets and 0.1 power failures a year: first losses in half of them, in all, in more.
 
-    Half each: in three of four strikes one of them loses, however many losses follow. What comes on
-    top of one loss per strike was set off by something else, in each set by itself.
+    In half each: in three of four failures one of the sets loses, however many losses follow.
+    Losses beyond one per failure have other triggers, independent in each set.
     """
     lost: Fluxes = {"cluster.power": flux}
     found = first_of((lost, lost), (share, share), [(1, 3), (2, 5)], None)
     assert 1 / found.mean_years == pytest.approx(rate, rel=ROUNDING)
 
 
-def test_disks_that_power_takes_are_lost_with_the_power() -> None:
-    """Four brokers in a ring, each stays gone in a tenth of the power failures, 24 hours long.
+def test_brokers_destroyed_by_a_power_failure_lose_in_one_event() -> None:
+    """Four brokers in a ring; each power failure destroys one in ten, replaced after 24 hours.
 
-    Neighbours that stay gone lose their partition. One that led last and is replaced, empty,
-    before the other is back does so too: ``race``. Sets that share a broker do not lose by
-    themselves; by hand, with all four at once, the first loss comes later than `evaluate` says, by
-    the chance that a neighbour stays gone too.
+    Two destroyed neighbours lose their partition. So does one that led last and is replaced, empty,
+    before the other is back: ``race``. Sets that share a broker are not independent: by hand, for
+    all four at once, the first loss is later than `evaluate` says by the probability that a
+    neighbour is destroyed too.
     """
     strikes, gone, hours, dark = 2.0, 0.1, 24.0, 5.0
     model = card(
@@ -166,6 +168,6 @@ def test_disks_that_power_takes_are_lost_with_the_power() -> None:
     one, opposite = 4 * gone * kept**3 * race, 2 * (gone * kept) ** 2 * (1 - (1 - race) ** 2)
     adjacent = 1 - kept**4 - 4 * gone * kept**3 - 2 * (gone * kept) ** 2
     by_hand = strikes * (one + opposite + adjacent)
-    # What the card's destroyed disks add, and power that goes while brokers are still away.
+    # The card's other destroyed disks, and power failures while brokers are still out.
     off = (strikes + 8 * 0.001) * hours / YEAR
     assert by_hand * (1 - off) < rates[2] < by_hand * (1 + gone + off)

@@ -1,4 +1,4 @@
-"""Where a topic's partitions stand, and the load they bear."""
+"""Placement of partitions, rack patterns and classes of exchangeable replica sets."""
 
 import pytest
 
@@ -14,7 +14,7 @@ CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
 
 @pytest.mark.parametrize(("version", "algorithm"), [("4.2", "striped"), ("2.0", "rack_alternated")])
 def test_placed_as_kafka_places(version, algorithm):
-    """A new topic lies as that version's controller would lay it."""
+    """A new topic is placed as that version's controller would place it."""
     config = Config(kafka_version=version, replication_factor=3)
     found = place(CLUSTER, config, partitions=10)
     expected = assign(CLUSTER.brokers, partitions=10, replication_factor=3, algorithm=algorithm)
@@ -27,13 +27,13 @@ def test_placed_as_kafka_places(version, algorithm):
     [((5, 1, 2), (0, 1, 1)), ((1, 5, 2), (0, 0, 1)), ((5, 3, 1, 2), (0, 1, 1, 2))],
 )
 def test_patterns_put_the_leaders_rack_first(replicas, pattern):
-    """Without an order to keep, the fullest rack follows; with one, every replica stays."""
+    """Exchangeable followers: the fullest rack comes next. Otherwise the order stays."""
     found = place(CLUSTER, Config(replication_factor=len(replicas)), 1, placement=(replicas,))
     assert found.rack_pattern(replicas, Exchangeable.FOLLOWERS) == pattern
     assert found.rack_pattern((1, 5, 2), Exchangeable.NONE) == (0, 1, 0)
 
 
-def test_a_set_counts_once_whoever_leads_it():
+def test_a_set_counts_once_with_any_leader():
     """Brokers 1, 2 and 5 lose together; led from the smaller rack they have another pattern."""
     lists = ((1, 2, 5), (5, 1, 2), (5, 2, 1), (6, 1, 2))
     found = place(CLUSTER, Config(replication_factor=3), 1, placement=lists)
@@ -47,8 +47,8 @@ def test_a_set_counts_once_whoever_leads_it():
     assert counted == {(0, 0, 1): (4, 2)}
 
 
-def test_brokers_without_a_rack_stand_alone():
-    """Two brokers of unknown rack are not taken to share one."""
+def test_brokers_without_a_rack_have_racks_of_their_own():
+    """Two brokers of unknown rack are not assumed to share one."""
     cluster = Cluster(brokers={1: None, 2: None, 3: "a"})
     found = place(cluster, Config(replication_factor=3), 1, placement=((1, 2, 3),))
     assert found.rack_pattern((1, 2, 3), Exchangeable.NONE) == (0, 1, 2)
@@ -59,7 +59,7 @@ def test_brokers_without_a_rack_stand_alone():
     [((1, 9), "broker 9 is not in the cluster"), ((1, 1), "two replicas"), ((1,), "1 replicas")],
 )
 def test_impossible_placements_are_refused(replicas, sentence):
-    """Unknown brokers, a broker twice, and another number of replicas than asked for."""
+    """Unknown brokers, a broker twice, and another number of replicas than the RF."""
     with pytest.raises(InputError, match=sentence):
         place(CLUSTER, Config(replication_factor=2), 1, placement=(replicas,))
 
@@ -69,20 +69,20 @@ def test_impossible_placements_are_refused(replicas, sentence):
 )
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "many", True])
 def test_impossible_loads_are_refused(field, value):
-    """Negative, endless or wordy amounts name the field."""
+    """Negative, infinite or textual amounts: the error names the field."""
     with pytest.raises(InputError, match=field):
         Workload(**{field: value})
 
 
 @pytest.mark.parametrize("partitions", [0, -3, 1.5, True])
 def test_a_topic_has_partitions(partitions):
-    """Zero, negative or broken partitions are refused."""
+    """Zero, negative, fractional or boolean partitions are refused."""
     with pytest.raises(InputError, match="partitions"):
         Workload(partitions=partitions)
 
 
 def test_the_load_is_spread_over_the_partitions():
-    """Two partitions take half each and keep a week of it."""
+    """Two partitions take half each and retain a week of it."""
     load = Workload(partitions=2, records_per_second=10.0, record_bytes=100)
     assert load.records_per_hour_per_partition == 18_000
     assert load.retained_records_per_partition == 18_000 * 168
