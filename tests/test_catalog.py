@@ -50,7 +50,7 @@ def test_a_path_leads_to_itself(tmp_path):
         assert catalog.model_path(str(path)) == path
 
 
-def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
+def test_a_shipped_name_precedes_a_file_of_that_name(tmp_path, monkeypatch):
     """A stray file in the working directory does not shadow a shipped card."""
     (tmp_path / "two_az").touch()
     monkeypatch.chdir(tmp_path)
@@ -65,7 +65,7 @@ def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
     ],
 )
 def test_an_unknown_card_is_refused_with_the_nearest_name(asked, hint):
-    """The error names what was asked, the nearest card and all cards."""
+    """The error has the given name, the closest card and all cards."""
     with pytest.raises(ModelError) as caught:
         catalog.model_path(asked)
     assert f"'{asked}'" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Numbers as they are said."""
+"""Formatting of numbers, durations and intervals."""
 
 import math
 
@@ -21,7 +21,7 @@ from advisor.formatting import as_given, interval, significant, time_per_year, y
     ],
 )
 def test_two_digits(value, said):
-    """Two significant digits, thousands apart, an exponent only where zeros would pile up."""
+    """Two significant digits, thousands separators, an exponent only for extreme values."""
     assert significant(value) == said
 
 
@@ -40,8 +40,8 @@ def test_two_digits(value, said):
         (0.1 + 0.2, "0.3"),
     ],
 )
-def test_what_somebody_gave_keeps_its_digits(value, said):
-    """Up to six of them, thousands apart, an exponent only where zeros would have to be counted."""
+def test_input_values_keep_their_digits(value, said):
+    """Up to six digits, thousands separators, an exponent only for extreme values."""
     assert as_given(value) == said
 
 
@@ -78,12 +78,12 @@ def test_spans_of_years(value, said):
     ],
 )
 def test_time_in_a_year(fraction, said):
-    """The yearly total of a fraction of time."""
+    """A fraction of time is formatted as time per year."""
     assert time_per_year(fraction) == said
 
 
 def test_an_interval_says_its_unit_once():
-    """Where both ends have the same; and nothing where they read the same."""
+    """A common unit is written once; identical ends give an empty text."""
     assert interval("140 years", "3,400 years") == " (95 %: 140 to 3,400 years)"
     assert interval("54 million years", "4 billion years") == (
         " (95 %: 54 million years to 4 billion years)"
@@ -96,6 +96,6 @@ def test_an_interval_says_its_unit_once():
 
 
 @given(st.floats(1e-300, 1e300))
-def test_what_is_said_is_near(value):
-    """Two digits are never off by more than half of the second one."""
+def test_rounding_error_is_bounded(value):
+    """The rounding error is at most half of the second digit."""
     assert float(significant(value).replace(",", "")) == pytest.approx(value, rel=0.0501)

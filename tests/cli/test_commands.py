@@ -1,4 +1,4 @@
-"""The command line: right answers, and one sentence for whatever is wrong."""
+"""The command line: results, and one sentence for every error."""
 
 import json
 import os
@@ -31,7 +31,7 @@ LINE = "\tTopic: t\tPartition: 0\tLeader: {leader}\tReplicas: {replicas}\tIsr: {
 
 @pytest.fixture
 def card(tmp_path: Path) -> str:
-    """Write a small card, so that the chains are small too."""
+    """Write a small card, for small chains."""
     path = tmp_path / "card.toml"
     path.write_text(CARD)
     return str(path)
@@ -51,7 +51,7 @@ def good(tmp_path: Path, **changes: object) -> str:
 def test_evaluate_prints_the_verdict(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is described is evaluated unless options say otherwise; JSON has the same numbers."""
+    """The described settings are evaluated unless options override them; JSON matches."""
     cluster = good(tmp_path)
     assert main(["evaluate", cluster, "--model", card]) == 0
     said = capsys.readouterr().out
@@ -71,10 +71,10 @@ def test_evaluate_prints_the_verdict(
     assert 0 < data["dependents"]["transaction"]["unavailability"] < 1
 
 
-def test_recommend_prints_verdict_commands_and_way_back(
+def test_recommend_prints_verdict_commands_and_rollback(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The verdict comes first, then the commands; the files go where asked, never over others."""
+    """The verdict precedes the commands; files go to the given folder, never over others."""
     folder = tmp_path / "files"
     line = ["recommend", good(tmp_path, m=1), "--model", card, "--files", str(folder)]
     line += ["--loss-probability-per-year", "1e-4", "--survive", "broker"]
@@ -89,10 +89,8 @@ def test_recommend_prints_verdict_commands_and_way_back(
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_audit_says_by_its_exit_code(
-    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """0 when every topic meets the goals, 1 when one falls short, with text and JSON alike."""
+def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0 if every topic meets the goals, 1 otherwise, for text and JSON."""
     line = ["audit", good(tmp_path), "--model", card]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
     assert capsys.readouterr().out.startswith("The only topic meets the goals.")
@@ -105,7 +103,7 @@ def test_audit_says_by_its_exit_code(
 def test_every_described_partition_is_evaluated(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Evaluate and recommend mean the same partitions: all of the users', unless told."""
+    """Evaluate and recommend use all user partitions unless an option says otherwise."""
     values = {"rf": 3, "m": 2, "leader": 1, "replicas": "1,2,3", "isr": "1,2,3"}
     lines = [LINE.replace("Partition: 0", f"Partition: {p}").format(**values) for p in range(4)]
     cluster = describe(tmp_path, TOPIC.format(n=4, **values) + "".join(lines))
@@ -115,7 +113,7 @@ def test_every_described_partition_is_evaluated(
 
 
 def test_a_description_may_come_through_a_pipe(tmp_path: Path, card: str) -> None:
-    """`-` is standard input, so that kafka-topics.sh can be piped in."""
+    """`-` is standard input."""
     line = [sys.executable, "-m", "advisor", "audit", "-", "--model", card]
     text = Path(good(tmp_path)).read_text()
     done = subprocess.run(line, input=text, capture_output=True, text=True)
@@ -123,10 +121,10 @@ def test_a_description_may_come_through_a_pipe(tmp_path: Path, card: str) -> Non
     assert done.stdout.startswith("The only topic falls short of the goals: t.")
 
 
-def test_simulate_samples_here_too(
+def test_simulate_with_the_local_engine(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without Spark the same sampling runs in this process, and the same seed says the same."""
+    """`--engine local` samples in this process, reproducibly."""
     line = ["simulate", good(tmp_path), "--model", card, "--engine", "local", "--years", "200"]
     said = []
     for _ in range(2):
@@ -138,10 +136,10 @@ def test_simulate_samples_here_too(
     one_sentence(capsys)
 
 
-def test_simulate_says_what_it_takes_for_granted(
+def test_simulate_prints_its_assumptions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The sample's own assumptions stand beside those about the input, a sentence each."""
+    """Assumptions of the sample and of the input are printed, a sentence each."""
     network = tmp_path / "network.toml"
     network.write_text(
         '[rack.network]\nper_year = { value = 1, evidence = "own: x" }\n'
@@ -155,7 +153,7 @@ def test_simulate_says_what_it_takes_for_granted(
 
 
 def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a name all cards, with one its numbers."""
+    """Without a name all cards are listed; with one, its numbers."""
     assert main(["cards"]) == 0
     assert "three_az_cloud" in capsys.readouterr().out
     assert main(["cards", "two_az"]) == 0
@@ -165,7 +163,7 @@ def test_cards_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_report_prints_the_verdict_and_writes_one_file(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Verdict, tolerance and path are printed, and the page is the only file there."""
+    """Verdict, tolerance and path are printed, and only the page is written."""
     output = tmp_path / "out" / "report.html"
     line = ["report", good(tmp_path), "--model", card, "--output", str(output)]
     assert main(line) == 0
@@ -221,7 +219,7 @@ BAD_OPTIONS = {
 
 
 def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
-    """Return what was said, after checking that it is one line on stderr and nothing else."""
+    """Return the output after checking that it is one line on stderr."""
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("advisor: ")
@@ -235,10 +233,10 @@ def one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("command", ["evaluate", "simulate", "recommend", "audit"])
 @pytest.mark.parametrize(("option", "number", "named"), BAD_LOADS.values(), ids=BAD_LOADS)
-def test_a_load_that_cannot_be_is_one_sentence(
+def test_an_invalid_load_is_one_sentence(
     command: str, option: str, number: str, named: str, tmp_path: Path, card: str, capsys
 ) -> None:
-    """Every command that takes a load names the number, in few digits, and what is allowed."""
+    """The error names the number, abbreviated, and the allowed range."""
     assert main([command, good(tmp_path), "--model", card, option, number]) == 2
     said = one_sentence(capsys)
     assert named in said
@@ -249,7 +247,7 @@ def test_a_load_that_cannot_be_is_one_sentence(
 def test_a_bad_cluster_is_one_sentence(
     text: str, tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that cannot be read as a cluster is named, and nothing is overwritten."""
+    """The error names an unreadable cluster file, and nothing is overwritten."""
     cluster, page = describe(tmp_path, text), tmp_path / "report.html"
     page.write_text("<!doctype html>mine")
     assert main(["report", cluster, "--model", card, "--output", str(page)]) == 2
@@ -261,7 +259,7 @@ def test_a_bad_cluster_is_one_sentence(
 def test_a_bad_card_is_one_sentence(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A card with an impossible number or without evidence is named, and nothing overwritten."""
+    """The error names an invalid card, and nothing is overwritten."""
     card, page = tmp_path / "card.toml", tmp_path / "report.html"
     card.write_text(text)
     page.write_text("<!doctype html>mine")
@@ -274,7 +272,7 @@ def test_a_bad_card_is_one_sentence(
 def test_a_bad_option_is_one_sentence(
     options: list[str], tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An option that cannot be is refused in one sentence with exit code 2."""
+    """An invalid option is one sentence and exit code 2."""
     model = [] if "--model" in options else ["--model", card]
     command, *rest = options
     assert main([command, good(tmp_path), *model, *rest]) == 2
@@ -284,7 +282,7 @@ def test_a_bad_option_is_one_sentence(
 def test_missing_things_are_one_sentence(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No cluster, no file, no model, no topics to audit, no settings to judge: a sentence each."""
+    """Missing cluster, file, model, topics or settings: one sentence each."""
     bare = tmp_path / "bare.toml"
     bare.write_text("brokers = 3\n")
     for line in (
@@ -316,10 +314,10 @@ def test_odd_but_real_input_is_a_finding(
 
 
 @pytest.mark.parametrize("existing", ["notes.txt", "folder"])
-def test_a_report_goes_over_nothing_but_a_page(
+def test_a_report_overwrites_html_only(
     existing: str, tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that is no HTML and a folder are refused before any work is done."""
+    """A file that is not HTML, or a folder, is rejected before any work."""
     path = tmp_path / existing
     path.mkdir() if existing == "folder" else path.write_text("mine")
     assert main(["report", good(tmp_path), "--model", card, "--output", str(path)]) == 2
@@ -327,13 +325,13 @@ def test_a_report_goes_over_nothing_but_a_page(
     assert existing == "folder" or path.read_text() == "mine"
 
 
-def test_our_own_mistakes_are_a_sentence_too(
+def test_internal_errors_are_one_sentence(
     tmp_path: Path,
     card: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """An error nobody foresaw is one sentence, and a traceback only when asked for."""
+    """An unexpected error is one sentence; a traceback needs ADVISOR_DEBUG=1."""
 
     def broken(*_: object) -> None:
         raise KeyError("surprise")
@@ -348,7 +346,7 @@ def test_our_own_mistakes_are_a_sentence_too(
 
 
 def test_json_has_no_infinity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A time that never ends is null: JSON has no number for it."""
+    """An infinite time is null in JSON."""
     quiet = tmp_path / "quiet.toml"
     quiet.write_text(PLANNED)
     assert main(["evaluate", good(tmp_path), "--model", str(quiet), "--json"]) == 0
@@ -356,8 +354,8 @@ def test_json_has_no_infinity(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert data["measures"]["mean_years_to_loss"] is None
 
 
-def test_a_reader_that_leaves_is_no_error(tmp_path: Path, card: str) -> None:
-    """When the pipe is closed early nothing is complained of."""
+def test_a_closed_pipe_is_no_error(tmp_path: Path, card: str) -> None:
+    """A closed pipe is exit code 141, without a message."""
     line = [sys.executable, "-m", "advisor", "recommend", good(tmp_path), "--model", card]
     read, write = os.pipe()
     os.close(read)
@@ -367,12 +365,12 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, card: str) -> None:
 
 
 def test_published_outputs_are_audited(capsys: pytest.CaptureFixture[str]) -> None:
-    """A describe output of 2017 is read, dated by its columns, and judged."""
+    """A describe output of 2017 is audited; its version is inferred from the columns."""
     assert main(["audit", SAMPLE, "--model", "single_rack"]) == 1
     assert "taken as 2.7" in capsys.readouterr().out
 
 
 def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
-    """Where values stand without intervals the table says so, and where they are to be had."""
+    """The table of an audit says that it has no intervals, and how to get them."""
     main(["audit", good(tmp_path), "--model", "single_rack"])
     assert "These values have no 95 % intervals" in capsys.readouterr().out

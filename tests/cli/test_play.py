@@ -1,4 +1,4 @@
-"""`advisor play` and `advisor explore`, as typed."""
+"""The commands `advisor play` and `advisor explore`."""
 
 import pytest
 
@@ -22,13 +22,13 @@ def scenario(tmp_path):
     return path
 
 
-def test_a_story_that_holds(scenario, capsys):
+def test_a_scenario_that_matches(scenario, capsys):
     """The transcript is printed and the exit code is 0."""
     assert main(["play", str(scenario)]) == 0
     assert capsys.readouterr().out == SCENARIO
 
 
-def test_a_story_that_differs(scenario, capsys):
+def test_a_scenario_that_differs(scenario, capsys):
     """Exit 1, naming the line, what was expected and what was printed."""
     scenario.write_text(SCENARIO.replace("acked 10", "acked 9"))
     assert main(["play", str(scenario)]) == 1
@@ -40,7 +40,7 @@ def test_a_story_that_differs(scenario, capsys):
 
 
 def test_rewrite_fills_in(scenario):
-    """--rewrite puts what is printed in place of what was expected."""
+    """--rewrite replaces the expected lines by the printed ones."""
     scenario.write_text(SCENARIO.replace("acked 10", "acked 9"))
     assert main(["play", str(scenario), "--rewrite"]) == 0
     assert scenario.read_text() == SCENARIO
@@ -50,7 +50,7 @@ def test_rewrite_fills_in(scenario):
     ("old", "new"),
     [("produce t1-0", "prodce t1-0"), ("t1-0 10", "t9-0 10"), ("replicas=1,2,3", "replicas=1,2,7")],
 )
-def test_a_broken_story_names_its_line(scenario, capsys, old, new):
+def test_a_broken_scenario_names_its_line(scenario, capsys, old, new):
     """Unknown verbs, topics and brokers: one sentence with the line, exit 2, file untouched."""
     broken = SCENARIO.replace(old, new)
     scenario.write_text(broken)
@@ -63,7 +63,7 @@ def test_a_broken_story_names_its_line(scenario, capsys, old, new):
 
 
 def test_no_such_file(capsys):
-    """A path that leads nowhere is one sentence."""
+    """A missing file is one sentence."""
     assert main(["play", "nowhere.txt"]) == 2
     assert "nowhere.txt" in capsys.readouterr().err
 
@@ -86,7 +86,7 @@ def test_real_brokers_need_java(scenario, capsys, monkeypatch, path, home, missi
 
 @pytest.mark.parametrize("engine", ["kafak", "Kafka", ""])
 def test_an_unknown_engine_is_named(scenario, capsys, engine):
-    """Another engine than the two is one sentence with both, and exit 2."""
+    """An unknown engine is one sentence with the valid ones, and exit 2."""
     assert main(["play", str(scenario), "--engine", engine]) == 2
     error = capsys.readouterr().err
     assert "model, kafka" in error
@@ -94,14 +94,14 @@ def test_an_unknown_engine_is_named(scenario, capsys, engine):
 
 
 def test_real_brokers_do_not_rewrite(scenario, capsys):
-    """--rewrite writes down the model's answers only, so it refuses the other engine."""
+    """--rewrite works with the model only."""
     before = scenario.read_text()
     assert main(["play", str(scenario), "--rewrite", "--engine", "kafka"]) == 2
     assert "--rewrite" in capsys.readouterr().err
     assert scenario.read_text() == before
 
 
-def test_explore_tells_a_story_that_plays(tmp_path, capsys):
+def test_explore_prints_a_scenario_that_plays(tmp_path, capsys):
     """0.10 loses with two kills; the printed scenario runs as printed, stderr says how many."""
     assert main(["explore", "--kafka-version", "0.10.2", "--kind", "kill"]) == 0
     story, found = tmp_path / "found.txt", capsys.readouterr()
@@ -114,21 +114,21 @@ def test_explore_tells_a_story_that_plays(tmp_path, capsys):
     assert main(["play", str(story)]) == 0
 
 
-def test_explore_says_how_far_it_looked(capsys):
+def test_explore_reports_how_far_it_searched(capsys):
     """Where nothing is found the answer says so and how many states were seen."""
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     assert "state" in capsys.readouterr().out
 
 
 def test_the_help_of_explore_names_every_fault(capsys):
-    """What --kind takes stands there in the scenario language's words."""
+    """The help of --kind lists the fault names of the scenario language."""
     assert main(["explore", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"{', '.join(FAULTS[:-1])} or {FAULTS[-1]}; repeatable" in said
 
 
 def test_explore_ends_at_its_limit(capsys):
-    """A search that would go on says what it tried to the end, and after how many states it ended.
+    """A search that hits the limit says what it completed and how many states it saw.
 
     With no fault at all there are few states, so that only the search of one fault is cut.
     """
@@ -139,8 +139,8 @@ def test_explore_ends_at_its_limit(capsys):
 
 
 @pytest.mark.parametrize(("every_s", "told"), [(0.0, True), (1e9, False)])
-def test_explore_tells_how_far_it_is(capsys, monkeypatch, every_s, told):
-    """Who waits sees on stderr how many states were seen; the answer alone is on stdout."""
+def test_explore_reports_progress(capsys, monkeypatch, every_s, told):
+    """Progress goes to stderr, the result to stdout."""
     monkeypatch.setattr(play, "_REPORT_INTERVAL_S", every_s)
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     found = capsys.readouterr()
@@ -155,7 +155,7 @@ def test_a_limit_below_one_is_refused(capsys):
 
 
 @pytest.mark.parametrize("more", [[], ["--rewrite"]])
-def test_what_is_wrong_names_the_file(tmp_path, scenario, capsys, more):
+def test_errors_name_the_file(tmp_path, scenario, capsys, more):
     """An error in a line names the file too, and a folder is called one."""
     scenario.write_text(SCENARIO.replace("produce", "prodce"))
     assert main(["play", str(scenario), *more]) == 2

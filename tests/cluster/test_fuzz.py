@@ -28,7 +28,7 @@ spec:
 
 
 def read_or_refuse(source):
-    """Return the cluster or the refusal, which must be one sentence; anything else is raised."""
+    """Return the cluster or the error, which must be one sentence."""
     try:
         result = load_cluster(source)
     except AdvisorError as error:
@@ -55,7 +55,7 @@ SUFFIXES = [".txt", ".toml", ".json", ".yaml"]
 )
 @given(data=st.data())
 def test_no_bytes_ever_end_in_a_traceback(data, tmp_path: Path):
-    """Valid files, cut and spliced with one another and with junk: a Cluster or an AdvisorError."""
+    """Spliced and corrupted files give a Cluster or an AdvisorError."""
     content = data.draw(st.sampled_from(VALID)).encode()
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(content)))
@@ -81,6 +81,6 @@ def test_no_bytes_ever_end_in_a_traceback(data, tmp_path: Path):
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(max_size=60) | st.binary(max_size=60).map(lambda b: b.decode("latin-1")))
 def test_no_text_ever_ends_in_a_traceback(text):
-    """Any text as the source itself: a Cluster or an AdvisorError."""
+    """Any text gives a Cluster or an AdvisorError."""
     read_or_refuse(text)
     read_or_refuse(text + "\n")

@@ -62,8 +62,8 @@ def test_the_published_outputs_load(name):
         ),
     ],
 )
-def test_the_made_up_outputs_are_as_kafka_would_place_them(name, brokers, racks, factors):
-    """Replicas lie in as many zones as there can be, and leaders are spread over all brokers."""
+def test_made_up_outputs_are_placed_like_kafka(name, brokers, racks, factors):
+    """Replicas cover as many zones as possible, and leaders are spread over all brokers."""
     cluster = load_cluster(SAMPLES / f"{name}.txt", racks=SAMPLES / f"{name}.racks.toml")
     assert (len(cluster.brokers), len(cluster.racks)) == (brokers, racks)
     found = {t.name: (t.replication_factor, t.min_insync_replicas) for t in cluster.topics}
@@ -79,13 +79,13 @@ def test_the_made_up_outputs_are_as_kafka_would_place_them(name, brokers, racks,
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*")), ids=lambda path: path.name)
 def test_every_sample_says_where_it_comes_from(path):
-    """Published or made up: the first line says so."""
+    """The first line says whether a sample is published or made up."""
     first = path.read_text(encoding="utf-8").split("\n", 1)[0]
     assert first.startswith(("# Published: ", "# Made up: ", "# Sample clusters"))
 
 
 def test_the_example_shows_every_form_of_toml():
-    """Racks by broker, one by one and by rack; topics by counts, by defaults and by replicas."""
+    """The example has every form of racks and topics."""
     cluster = load_cluster(SAMPLES / "example.toml")
     assert cluster.kafka_version == "4.1"
     assert cluster.brokers == {1: "a", 2: "b", 3: "c", 4: None, 5: "b", 6: "c"}
@@ -99,7 +99,7 @@ def test_the_example_shows_every_form_of_toml():
 
 
 def test_bare_metal_counts_are_placed_over_the_racks():
-    """Topics of which only counts are known get one replica in each rack, as Kafka places."""
+    """Topics given by counts get one replica per rack."""
     cluster = load_cluster(SAMPLES / "bare-metal-3.9.toml")
     assert (cluster.kafka_version, len(cluster.brokers)) == ("3.9", 9)
     for partition in cluster.topic("machine-telemetry").partitions:
@@ -108,7 +108,7 @@ def test_bare_metal_counts_are_placed_over_the_racks():
 
 
 def test_round_robin_toml_is_the_uniform_cluster():
-    """`brokers = 5` with `racks = 2` is Cluster.uniform, and names may be given."""
+    """`brokers = 5` with `racks = 2` is Cluster.uniform; racks may be named."""
     uniform = Cluster.uniform(5, 2)
     assert load_cluster("brokers = 5\nracks = 2\n").brokers == uniform.brokers
     named = load_cluster('brokers = 3\nracks = ["x", "y"]\n')
@@ -164,15 +164,15 @@ def test_round_robin_toml_is_the_uniform_cluster():
         ),
     ],
 )
-def test_toml_that_cannot_be_is_refused(text, said):
-    """The sentence names what is wrong, and the line where the format tells it."""
+def test_invalid_toml_is_rejected(text, said):
+    """The error says what is wrong, with the line if known."""
     with pytest.raises(InputError, match=said) as caught:
         load_cluster(text)
     assert "\n" not in str(caught.value)
 
 
 def test_min_isr_above_the_factor_loads():
-    """It blocks writers in some versions: a finding, not an error of reading."""
+    """It blocks writes in some versions: a finding, not a parse error."""
     text = "brokers = 3\n[[topic]]\nname='t'\nreplicas=[[1, 2]]\nmin_insync_replicas=3\n"
     (topic,) = load_cluster(text).topics
     assert (topic.replication_factor, topic.min_insync_replicas) == (2, 3)
@@ -192,7 +192,7 @@ def test_min_isr_above_the_factor_loads():
     ],
 )
 def test_racks_are_read_in_every_form(racks, tmp_path):
-    """A mapping either way round, a line of text, TOML text or a TOML file; new ids are added."""
+    """Both kinds of mapping, pairs, TOML text and files are accepted; new ids are added."""
     expected = {1: "a", 2: "a", 3: "b"}
     assert load_cluster(LINE, racks=racks).brokers == expected
     if isinstance(racks, str) and "\n" in racks:
@@ -216,20 +216,20 @@ def test_racks_are_read_in_every_form(racks, tmp_path):
         (7, r"neither a mapping"),
     ],
 )
-def test_racks_that_cannot_be_are_refused(racks, said):
-    """The sentence says that it is about the racks."""
+def test_invalid_racks_are_rejected(racks, said):
+    """The error says that it is about racks."""
     with pytest.raises(InputError, match=rf"racks.*{said}"):
         load_cluster(LINE, racks=racks)
 
 
 def test_racks_for_some_brokers_leave_the_rest_unknown():
-    """Half-known racks are what many have."""
+    """Racks may be given for some brokers only."""
     assert load_cluster(LINE, racks={1: "a"}).brokers == {1: "a", 2: None}
     assert load_cluster(LINE, racks={1: "a"}).notes == ()
 
 
-def test_a_broker_that_only_the_racks_name_is_said():
-    """It may be a spare, or a slip of the pen: it is counted, and a note names it."""
+def test_a_broker_named_only_in_the_racks_is_noted():
+    """A broker named only in the racks is added, with a note."""
     cluster = load_cluster(LINE, racks="1=a,2=b,7=c,9=c")
     assert set(cluster.brokers) == {1, 2, 7, 9}
     (note,) = cluster.notes
@@ -239,8 +239,8 @@ def test_a_broker_that_only_the_racks_name_is_said():
 @pytest.mark.parametrize(
     "name", ["three-az-six-brokers.txt", "example.toml", "testp3-1-created.txt"]
 )
-def test_json_brings_back_the_same_cluster(name, tmp_path):
-    """to_dict, JSON and load_cluster: nothing is lost but the source's name."""
+def test_json_round_trip(name, tmp_path):
+    """A round trip through JSON loses only the source name."""
     cluster = load_cluster(SAMPLES / name)
     path = tmp_path / "saved.json"
     path.write_text(json.dumps(cluster.to_dict()))
@@ -250,7 +250,7 @@ def test_json_brings_back_the_same_cluster(name, tmp_path):
 
 
 def test_a_reassignment_plan_is_read_with_its_assumptions():
-    """A plan has replicas only: the first leads, all are in sync, and a note says so."""
+    """A plan has replicas only: the first leads, all are in sync, with a note."""
     plan = {
         "version": 1,
         "partitions": [
@@ -279,21 +279,21 @@ def test_a_reassignment_plan_is_read_with_its_assumptions():
         ('{"a":' + "[" * 100_000 + "\n", r"not JSON"),
     ],
 )
-def test_json_that_cannot_be_is_refused(text, said):
-    """Broken or foreign JSON is one sentence."""
+def test_invalid_json_is_rejected(text, said):
+    """Invalid or unrelated JSON is one sentence."""
     with pytest.raises(InputError, match=said):
         load_cluster(text)
 
 
 def test_a_file_with_the_name_of_an_address_is_read(tmp_path, monkeypatch):
-    """What is there as a file is a file, whatever its name looks like."""
+    """An existing file takes precedence over an address."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kafka:9092").write_text(LINE)
     assert load_cluster("kafka:9092").topic("t").partitions[0].isr == (1,)
 
 
 def test_client_properties_are_for_addresses(tmp_path):
-    """A file needs no login: who gives one has mistaken the file for a cluster, or forgot it."""
+    """Client properties with a file are an error."""
     with pytest.raises(InputError, match="for the address of a running cluster, host:9092"):
         load_cluster(LINE, client_properties=tmp_path / "client.properties")
 
@@ -311,7 +311,7 @@ def test_client_properties_are_for_addresses(tmp_path):
     ],
 )
 def test_bad_files_are_refused(content, said, tmp_path):
-    """Empty, binary, cut or foreign: one sentence that begins with the file's name."""
+    """Empty, binary, truncated or unrelated files: one sentence starting with the file name."""
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(InputError, match=said) as caught:
@@ -333,22 +333,22 @@ def test_bad_files_are_refused(content, said, tmp_path):
         (b"x", "not from bytes"),
     ],
 )
-def test_what_is_no_file_is_refused(source, said):
-    """Missing, a directory, impossible as a path, or no path at all."""
+def test_an_unreadable_source_is_rejected(source, said):
+    """A missing file, a directory, an invalid path or another type is an error."""
     with pytest.raises(InputError, match=said):
         load_cluster(source)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
 def test_text_is_read_in_the_encodings_of_shells(encoding, tmp_path):
-    """PowerShell writes UTF-16, editors a byte order mark; foreign prose does not matter."""
+    """UTF-16 (PowerShell), byte order marks and invalid bytes in prose are accepted."""
     path = tmp_path / "describe"
     path.write_bytes(("分区\n" + LINE).encode(encoding))
     assert load_cluster(path).topic("t").partitions[0].isr == (1,)
 
 
-def test_the_version_given_goes_before_the_one_found():
-    """kafka_version is what the caller says, and must be a version."""
+def test_the_given_version_overrides_the_source():
+    """kafka_version overrides the source, and must be a version."""
     assert load_cluster(LINE).kafka_version is None
     assert load_cluster(LINE, kafka_version="2.1").kafka_version == "2.1"
     assert load_cluster(SAMPLES / "example.toml", kafka_version="4.2").kafka_version == "4.2"

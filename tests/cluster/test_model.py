@@ -13,8 +13,8 @@ def healthy(index=0, replicas=(1, 2, 3), **changes):
     )
 
 
-def test_uniform_deals_brokers_over_racks_in_turn():
-    """Brokers 1..n stand in racks r1..rk round robin; racks=None leaves them unknown."""
+def test_uniform_assigns_racks_round_robin():
+    """Brokers 1..n are in racks r1..rk round robin; racks=None leaves them unknown."""
     expected = {1: "r1", 2: "r2", 3: "r1", 4: "r2", 5: "r1"}
     assert Cluster.uniform(brokers=5, racks=2).brokers == expected
     assert Cluster.uniform(brokers=2, racks=None).brokers == {1: None, 2: None}
@@ -32,14 +32,14 @@ def test_uniform_deals_brokers_over_racks_in_turn():
         {"racks": True},
     ],
 )
-def test_uniform_refuses_counts_that_cannot_be(arguments):
-    """No cluster has zero brokers, or more racks than brokers in this construction."""
+def test_uniform_rejects_invalid_counts(arguments):
+    """Zero brokers, or more racks than brokers, are rejected."""
     with pytest.raises(InputError, match=next(iter(arguments))):
         Cluster.uniform(**arguments)
 
 
 def test_racks_may_be_known_for_some_brokers_only():
-    """A broker without a rack is no error, and racks lists what is known, once and sorted."""
+    """Racks may be partly unknown; `racks` lists the known ones, sorted."""
     cluster = Cluster(brokers={3: "b", 1: "b", 2: None, 4: "a"})
     assert cluster.racks == ("a", "b")
     assert cluster.rack_of(2) is None
@@ -49,7 +49,7 @@ def test_racks_may_be_known_for_some_brokers_only():
 
 
 def test_with_racks_takes_both_forms_and_adds_brokers():
-    """Racks come as {id: rack} or {rack: [ids]}; a broker that only they name is added."""
+    """Both forms of mapping are accepted; new brokers are added."""
     cluster = Cluster(brokers={1: None, 2: "x"})
     assert cluster.with_racks({1: "a", 3: "b"}).brokers == {1: "a", 2: "x", 3: "b"}
     assert cluster.with_racks({"a": [1, 2]}).brokers == {1: "a", 2: "a"}
@@ -60,13 +60,13 @@ def test_with_racks_takes_both_forms_and_adds_brokers():
     "brokers", [{}, {-1: "a"}, {"1": "a"}, {True: "a"}, {1: ""}, {1: "  "}, {1: 7}]
 )
 def test_a_cluster_refuses_malformed_brokers(brokers):
-    """Ids are whole numbers from 0 and racks are names."""
+    """Broker ids are non-negative integers and racks are names."""
     with pytest.raises(InputError):
         Cluster(brokers=brokers)
 
 
 def test_values_can_be_hashed_compared_and_sent():
-    """Two equal clusters have one hash, and pickling (Spark does it) keeps equality."""
+    """Equal clusters have equal hashes, and pickling preserves equality."""
     topic = Topic("t", (healthy(),), {"min.insync.replicas": "2"})
     one = Cluster({1: "a", 2: "a", 3: "b"}, (topic,))
     two = Cluster({3: "b", 2: "a", 1: "a"}, [topic])
@@ -93,14 +93,14 @@ def test_values_can_be_hashed_compared_and_sent():
         ({"index": -1}, "numbers start at 0"),
     ],
 )
-def test_a_partition_that_cannot_be_is_refused(changes, said):
-    """Leader, ISR and ELR are replicas, and nobody holds two replicas of one partition."""
+def test_an_impossible_partition_is_rejected(changes, said):
+    """Leader, ISR and ELR must be replicas, and replicas distinct."""
     with pytest.raises(InputError, match=said):
         healthy(**changes)
 
 
 def test_odd_but_real_partitions_are_kept():
-    """No leader, an empty ISR with an ELR, and replicas on their way are what Kafka shows."""
+    """No leader, an empty ISR with an ELR, and a reassignment are valid."""
     lone = healthy(leader=None, isr=(), elr=(1, 2), last_known_elr=(1,))
     assert lone.leader is None
     moving = healthy(replicas=(4, 5, 1, 2), adding=(4, 5), removing=(1,))
@@ -110,7 +110,7 @@ def test_odd_but_real_partitions_are_kept():
 
 
 def test_a_topic_sorts_its_partitions_and_knows_its_numbers():
-    """Partitions come in any order; min ISR above RF is kept for the advice to speak about."""
+    """Partitions are sorted; min ISR above RF is valid."""
     topic = Topic("t", (healthy(1), healthy(0)), {"min.insync.replicas": "5"})
     assert [partition.index for partition in topic.partitions] == [0, 1]
     assert (topic.replication_factor, topic.min_insync_replicas, topic.internal) == (3, 5, False)
@@ -119,14 +119,14 @@ def test_a_topic_sorts_its_partitions_and_knows_its_numbers():
 
 
 @pytest.mark.parametrize("stated", ["0", "-1", "two", "", "1.5", "²"])
-def test_a_min_isr_that_is_no_number_is_refused(stated):
-    """Kafka takes whole numbers from 1 only."""
+def test_an_invalid_min_isr_is_rejected(stated):
+    """min.insync.replicas must be a positive integer."""
     with pytest.raises(InputError, match=r"min\.insync\.replicas"):
         Topic("t", (healthy(),), {"min.insync.replicas": stated})
 
 
 def test_topics_must_fit_the_cluster():
-    """Two topics of one name, and replicas on brokers that are not there, are refused."""
+    """Repeated topics and replicas on unknown brokers are rejected."""
     topic = Topic("t", (healthy(),))
     with pytest.raises(InputError, match="twice"):
         Cluster({1: None, 2: None, 3: None}, (topic, topic))
@@ -138,8 +138,8 @@ def test_topics_must_fit_the_cluster():
         Cluster({1: None, 2: None, 3: None}, (topic,)).topic("u")
 
 
-def test_a_cluster_reads_well():
-    """The text says the counts, and the HTML escapes what a user wrote."""
+def test_repr_and_html_of_a_cluster():
+    """The repr has the counts, and the HTML is escaped."""
     cluster = Cluster({1: "<a>", 2: "b", 3: None}, (Topic("t", (healthy(),)),), "4.1")
     assert repr(cluster) == (
         "Cluster(3 brokers in 2 racks (<a>, b), 1 of them in no known rack; "

@@ -1,4 +1,4 @@
-"""Clusters of real brokers for tests: started, or the reason why not."""
+"""Start clusters of real brokers for tests, or skip with the reason."""
 
 import os
 from typing import NoReturn
@@ -10,19 +10,19 @@ from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 
 
-def left_out(reason: str) -> NoReturn:
-    """Leave a test out for want of what runs brokers, and say so; under CI that is a failure."""
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip a test that cannot run brokers; under CI, fail."""
     if os.environ.get("CI"):
         pytest.fail(f"real brokers are required here: {reason}")
     pytest.skip(reason)
 
 
 def started(spec: ClusterSpec) -> RealCluster:
-    """Start the cluster of a spec; who calls closes it.
+    """Start a cluster; the caller closes it.
 
-    Without Java or Maven the test is left out, and the reason said; under CI that is a failure.
+    Without Java or Maven the test is skipped; under CI it fails.
     """
     try:
         return RealCluster(spec).__enter__()
     except BrokersUnavailableError as error:
-        left_out(str(error))
+        skip_or_fail(str(error))

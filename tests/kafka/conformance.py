@@ -25,12 +25,12 @@ from random_scripts import KINDS, Kind, scripts
 
 
 def spec_of_kind(kind: Kind) -> ClusterSpec:
-    """The cluster that the scripts of a kind are run on."""
+    """Return the cluster specification for scripts of a kind."""
     return spec_for(parse(f"{kind.opening}\ntopic a partitions=1 replication_factor=1\n"))
 
 
 def difference(text: str, cluster: RealCluster) -> str:
-    """What real brokers print otherwise than the model: a unified diff, empty if nothing."""
+    """Return a unified diff of the output of model and brokers; empty if equal."""
     scenario = parse(text)
     model = play(text).transcript
     real = played(scenario, outputs_on_brokers(scenario, cluster)).transcript
@@ -41,7 +41,7 @@ def difference(text: str, cluster: RealCluster) -> str:
 
 
 def campaign(kind: Kind, count: int, number: int) -> int:
-    """Run so many scripts, print what differs; how many did."""
+    """Run scripts, print the differences, and return how many differ."""
     differed, done, began = 0, 0, time.monotonic()
     with contextlib.ExitStack() as stack:
         clusters = [stack.enter_context(RealCluster(spec_of_kind(kind)))]

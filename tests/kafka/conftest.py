@@ -1,4 +1,4 @@
-"""Real brokers for tests: a cluster a spec, started when first asked for and kept."""
+"""Real brokers for tests: one cluster per specification, started on first use."""
 
 from collections.abc import Callable, Iterator
 
@@ -19,9 +19,9 @@ def _clusters() -> Iterator[dict[str, RealCluster]]:
 
 @pytest.fixture(scope="session")
 def real_cluster(_clusters: dict[str, RealCluster]) -> Callable[[ClusterSpec], RealCluster]:
-    """Give the running cluster of a spec; whoever breaks it mends it again.
+    """Return the running cluster of a specification; tests undo the faults they inject.
 
-    Only the cluster asked for last is kept running: two cores carry no more.
+    Only the last one is kept running: two cores are not enough for more.
     """
 
     def cluster_of(spec: ClusterSpec) -> RealCluster:

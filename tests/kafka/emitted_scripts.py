@@ -1,4 +1,4 @@
-"""Runs what the advisor emits as its users do: a shell, the scripts, Kafka's own tools."""
+"""Run emitted scripts like a user: in a shell, with Kafka's tools."""
 
 import os
 import re
@@ -14,37 +14,37 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.kafka_tools import MAIN_CLASSES, run_tool, tool_command
 
-# What the tools print where they fail, whatever their return code is.
+# What the tools print on failure, whatever their exit code.
 FAILURES = ("Error", "Exception", "ERROR", "failed", "is not a recognized option")
-# What kafka-reassign-partitions.sh --verify says of a partition once nothing moves it.
-_LAST_WORDS = re.compile(
+# Output of kafka-reassign-partitions.sh --verify for a completed reassignment.
+_VERIFY_RESULT = re.compile(
     r"eassignment of partition (?P<name>\S+?),? .*?(?P<said>rather than|complete)"
 )
-_DONE_WITHIN_S = 600
-_KNOWN_WITHIN_S = 30
+_SCRIPT_TIMEOUT_S = 600
+_METADATA_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One script: its return code and all that it printed."""
+    """Exit code and output of a script."""
 
     code: int
     output: str
 
     @property
     def well(self) -> bool:
-        """Whether it ended well and no tool speaks of a failure."""
+        """Whether it exited with 0 and no tool reported a failure."""
         said = any(word in self.output for word in FAILURES)
         return self.code == 0 and not said and not self.elsewhere()
 
     def elsewhere(self) -> list[str]:
-        """The partitions whose replicas are, as last heard of, not those that were asked for.
+        """Return the partitions whose last reported replicas are not the target ones.
 
-        A look may say so of a move that has just ended: the tool asks the controller what still
-        moves, and then a broker, which may not have heard of it yet, where the replicas are
+        Earlier reports may be stale: the tool asks the controller for running reassignments and
+        then a broker, possibly with old metadata, for the replicas
         (`ReassignPartitionsCommand.findPartitionReassignmentStates`).
         """
-        last = {found["name"]: found["said"] for found in _LAST_WORDS.finditer(self.output)}
+        last = {found["name"]: found["said"] for found in _VERIFY_RESULT.finditer(self.output)}
         return [name for name, said in last.items() if said == "rather than"]
 
 
@@ -55,9 +55,9 @@ class Shell:
     ----------
     cluster : RealCluster
     folder : Path
-        Where the scripts and the emitted files are put; empty.
+        Empty directory for the scripts and emitted files.
     tools : mapping of str to sequence of str, optional
-        The command behind each script; those of the cluster's own release unless given.
+        Command behind each script; default: those of the cluster's release.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Shell:
         own = {name: tool_command(cluster.jars, name) for name in MAIN_CLASSES}
         for name, command in (own if tools is None else tools).items():
             self._put_tool(name, shlex.join(command) + ' "$@"')
-        # The scripts wait ten seconds between two looks, which is for real copies.
+        # The scripts poll every ten seconds, too slow for tests.
         self._put_tool("sleep", "/bin/sleep 1")
 
     def _put_tool(self, name: str, command: str) -> None:
@@ -81,7 +81,7 @@ class Shell:
         (self._bin / name).chmod(0o755)
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Put emitted files where the scripts run."""
+        """Write emitted files to the working directory."""
         for name, text in files.items():
             (self.folder / name).write_text(text)
 
@@ -97,7 +97,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=_DONE_WITHIN_S,
+            timeout=_SCRIPT_TIMEOUT_S,
         )
         return Ran(done.returncode, done.stdout)
 
@@ -108,21 +108,21 @@ class Shell:
         return found
 
     def run_lines(self, *lines: str) -> Ran:
-        """Run lines as a script that stops at the first that fails."""
+        """Run lines as a script that stops at the first failure."""
         self.write({"lines.sh": "\n".join(["set -e", *lines, ""])})
         return self.run("lines.sh")
 
     def describe(self, *more: str) -> str:
-        """What `kafka-topics.sh --describe` prints now."""
+        """Return the output of `kafka-topics.sh --describe`."""
         given = ["--bootstrap-server", self.cluster.bootstrap, "--describe", *more]
         return run_tool(self.cluster.jars, "kafka-topics.sh", given).output
 
     def describe_until(self, wanted: Callable[[str], bool]) -> str:
-        """Describe until it is as wanted, for brokers hear of a change a little later.
+        """Describe until a condition holds, as metadata propagates with a delay.
 
-        The last reading is returned, wanted or not.
+        The last output is returned in any case.
         """
-        deadline = time.monotonic() + _KNOWN_WITHIN_S
+        deadline = time.monotonic() + _METADATA_TIMEOUT_S
         while not wanted(text := self.describe()) and time.monotonic() < deadline:
             time.sleep(1)
         return text

@@ -1,8 +1,8 @@
-"""Random fault scripts in the scenario language, that mean the same to the model and to brokers.
+"""Random fault scripts with a deterministic outcome on model and brokers.
 
-What is left out, because real brokers race and the outcome is not one: faults at the same moment,
-and under ZooKeeper the death of the controller (its successor is whoever asks first), so that
-there broker 1 is the controller, holds nothing and is left alone.
+Excluded, because their outcome is a race on real brokers: simultaneous faults and, under
+ZooKeeper, failures of the controller. There broker 1 is the controller, without replicas and
+without faults.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Kind:
     opening : str
         The first line of every script.
     holders : tuple of int
-        The brokers that hold replicas and suffer faults.
+        The brokers that have replicas and get faults.
     kraft : bool
     """
 
@@ -54,8 +54,8 @@ KINDS = {
 
 
 @dataclass
-class _Board:
-    """What the script has done so far, as far as the next line depends on it."""
+class _Script:
+    """The script so far, and the state that the next line depends on."""
 
     kind: Kind
     cuttable: bool
@@ -66,7 +66,7 @@ class _Board:
     lagging: set[int] = field(default_factory=set)
 
     def steps(self) -> list[str]:
-        """The names of what may come next, the likelier ones more often."""
+        """Return the possible next steps, repeated by weight."""
         well = set(self.kind.holders) - self.down - self.isolated - self.lagging
         found = ["produce"] * 3
         if well:
@@ -80,12 +80,12 @@ class _Board:
             found += ["catch-up"] * 3
         found += ["flush"]
         if not self.kind.kraft or set(self.kind.holders) - self.down - self.isolated:
-            # Somebody must be there to hand the spec to the controller.
+            # A reachable broker must forward the request to the controller.
             found += ["elect preferred", "elect unclean", "alter"]
         return found + (["kill-controller"] if self.kind.kraft else [])
 
     def add(self, step: str, broker: int, partition: str, number: int) -> None:
-        """One step, and what is looked at after it."""
+        """Add a step and the commands that print the state after it."""
         if step == "produce":
             acks = ("all", "all", "1")[number % 3]
             self.lines.append(f"produce {partition} {number} acks={acks} retries=0")
@@ -102,7 +102,7 @@ class _Board:
         self.lines += [f"state {name}" for name in self.partitions]
 
     def candidates(self, step: str) -> list[int]:
-        """The brokers that a step may be about."""
+        """Return the brokers that a step can apply to."""
         if step in ("start", "destroy"):
             return sorted(self.down)
         if step == "heal":
@@ -127,7 +127,7 @@ class _Board:
             self.lagging.discard(broker)
 
 
-def _topics(draw: st.DrawFn, board: _Board) -> None:
+def _topics(draw: st.DrawFn, board: _Script) -> None:
     """Three topics: two of all replicas and one of two, each with its own settings."""
     for name, size in (("a", 3), ("b", 3), ("c", 2)):
         replicas = draw(st.permutations(board.kind.holders))[:size]
@@ -150,7 +150,7 @@ def scripts(draw: st.DrawFn, kind: Kind, cuttable: bool = True) -> str:
     cuttable : bool
         Whether connections can be cut on this machine.
     """
-    board = _Board(kind, cuttable, [kind.opening])
+    board = _Script(kind, cuttable, [kind.opening])
     _topics(draw, board)
     board.lines += [f"produce {name} 4 acks=all retries=0" for name in board.partitions]
     for _ in range(draw(st.integers(FEWEST_STEPS, MOST_STEPS))):

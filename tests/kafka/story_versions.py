@@ -1,4 +1,4 @@
-"""Which release plays a story: its own line's, or one for which the model says the same."""
+"""Choose the release that plays a story: its own, or one with the same model output."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from advisor.kafka_lab.player import spec_for
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play
 
-# What is run by default: the last release with ZooKeeper, and the newest.
+# The default releases: the last one with ZooKeeper, and the newest.
 KEPT = ("3.9", "4.3")
 
 
-def retold(text: str, version: str) -> str:
-    """The story with another version in its first command."""
+def with_version(text: str, version: str) -> str:
+    """Return the story with another version in its first command."""
     return re.sub(r"^(cluster .*\bkafka=)\S+", rf"\g<1>{version}", text, count=1, flags=re.M)
 
 
 def version_for(text: str, own_only: bool = False) -> str | None:
-    """The version to play a story on; None if no real broker can.
+    """Return the version to play a story on; None if no release plays it.
 
     Parameters
     ----------
     text : str
     own_only : bool
-        Play it on its own line where there is a release of that, not on one that is kept.
+        Prefer the release of its own version, even if it is not a default one.
     """
     found = re.search(r"^cluster .*\bkafka=(\S+)", text, flags=re.M)
     assert found is not None
@@ -36,9 +36,11 @@ def version_for(text: str, own_only: bool = False) -> str | None:
 
 
 def _plays_the_same(text: str, version: str) -> bool:
-    told = retold(text, version)
+    told = with_version(text, version)
     try:
         spec_for(parse(told))
-        return retold(play(told).transcript, "any") == retold(play(text).transcript, "any")
+        return with_version(play(told).transcript, "any") == with_version(
+            play(text).transcript, "any"
+        )
     except AdvisorError:
         return False

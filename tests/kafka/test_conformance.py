@@ -1,4 +1,4 @@
-"""Random faults: what real brokers say after each must be what the model says."""
+"""Random faults: real brokers must print the same as the model after each."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The way back, taken while replicas are still being copied under a throttle."""
+"""Rollback during a throttled reassignment."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,18 +15,18 @@ from emitted_scripts import Shell, create_topics
 
 RACKS = {1: "a", 2: "b", 3: "c"}
 BYTES_PER_SECOND = 20_000
-# 40 MB. The quota looks at eleven seconds, in which it lets one fetch of 1 MB through: minutes.
+# 40 MB take minutes: the quota window of 11 s lets one fetch of 1 MB through.
 RECORDS, RECORD_BYTES = 4_000, 10_000
 
 
 @pytest.mark.parametrize(("release", "kafka_version"), [("3.9", "3.9"), ("4.3", "4.2")])
-def test_copying_is_called_off(
+def test_throttled_reassignment_is_cancelled(
     real_cluster: Callable[[ClusterSpec], RealCluster],
     tmp_path: Path,
     release: str,
     kafka_version: str,
 ) -> None:
-    """While a throttled copy runs it can be read and called off, and nothing of it is left."""
+    """A throttled reassignment can be read and cancelled, and leaves no trace."""
     cluster = real_cluster(ClusterSpec(release, racks=RACKS))
     shell = Shell(cluster, tmp_path / "shell")
     create_topics(cluster, {"full": [[1]]}, {"full": {"min.insync.replicas": "1"}})

@@ -1,6 +1,6 @@
-"""The lines for old versions, run by the tools of those versions, which speak to ZooKeeper.
+"""Scripts for old versions, run by the tools of those versions, which write to ZooKeeper.
 
-The brokers are of 3.9, the last that read what those tools write there.
+The brokers are 3.9, the last version with ZooKeeper.
 """
 
 import shutil
@@ -16,10 +16,10 @@ from advisor.cluster import Topic
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.node_properties import ClusterSpec
 from advisor.protocol.rules.config import Config
-from clusters import left_out
+from clusters import skip_or_fail
 from emitted_scripts import Shell, create_topics
 
-# One of each way of speaking: the release of the tools, its Scala, and what the advisor is told.
+# One release per dialect of the tools, its Scala version, and the version given to the advisor.
 RELEASES = [
     ("0.8.2.2", "2.11", "0.8.2"),
     ("1.1.1", "2.12", "1.1"),
@@ -34,15 +34,15 @@ CLASSES = {
     "kafka-leader-election.sh": "kafka.admin.LeaderElectionCommand",
 }
 RACKS = {1: "a", 2: "b", 3: "c"}
-WISH = ClusterSpec("3.9", "zookeeper", RACKS)
+SPEC = ClusterSpec("3.9", "zookeeper", RACKS)
 POM = Path(__file__).parent / "old_tools.xml"
 
 
 def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
-    """The command behind each script of an old release, its jars brought by Maven."""
+    """Return the command behind each script of an old release, downloaded by Maven."""
     maven = shutil.which("mvn")
     if maven is None:
-        left_out("Maven is not here: install it")
+        skip_or_fail("Maven is not here: install it")
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
     output = folder / "class-path.txt"
     given = [
@@ -58,15 +58,15 @@ def old_tools(release: str, scala: str, folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("release", "scala", "kafka_version"), RELEASES)
-def test_old_tools_take_the_lines_for_their_version(
+def test_old_tools_run_the_scripts_for_their_version(
     real_cluster: Callable[[ClusterSpec], RealCluster],
     tmp_path: Path,
     release: str,
     scala: str,
     kafka_version: str,
 ) -> None:
-    """RF 1 to 3 with min ISR 2, and back, with the tools that the version came with."""
-    cluster = real_cluster(WISH)
+    """RF 1 to 3 with min ISR 2 and rolled_back, with the tools of the version."""
+    cluster = real_cluster(SPEC)
     shell = Shell(cluster, tmp_path / "shell", old_tools(release, scala, tmp_path))
     name = f"of.{release}"
     create_topics(cluster, {name: [[1], [2]]}, {name: {"unclean.leader.election.enable": "true"}})
@@ -81,16 +81,18 @@ def test_old_tools_take_the_lines_for_their_version(
 
     before = described(lambda topic: len(topic.partitions) == 2)
     plan = planned(before, kafka_version)
-    shell.write({**plan.files, "there.sh": script(plan.lines), "back.sh": script(plan.rollback)})
+    shell.write(
+        {**plan.files, "there.sh": script(plan.lines), "rolled_back.sh": script(plan.rollback)}
+    )
     assert "--zookeeper $ZK" in script(plan.lines)
-    forth = shell.run("there.sh")
-    assert forth.well, forth.output
+    migrated = shell.run("there.sh")
+    assert migrated.well, migrated.output
     after = described(lambda topic: topic.min_insync_replicas == 2)
     assert all(sorted(p.isr) == [1, 2, 3] for p in after.partitions)
     assert after.configs["unclean.leader.election.enable"] == "false"
     assert "throttled" not in shell.describe()
-    back = shell.run("back.sh")
-    assert back.well, back.output
+    rolled_back = shell.run("rolled_back.sh")
+    assert rolled_back.well, rolled_back.output
     assert described(before.__eq__) == before
 
 

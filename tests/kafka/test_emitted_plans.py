@@ -1,4 +1,4 @@
-"""The scripts of a recommendation, run by a shell with Kafka's own tools on real clusters."""
+"""The scripts of a recommendation, run with Kafka's tools on real clusters."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ CONFIGS = {
     "rich": {"min.insync.replicas": "3"},
     "__consumer_offsets": {"cleanup.policy": "compact"},
 }
-# The release that runs, its controller, and the version that the advisor is told.
+# Release of the brokers, mode, and the version given to the advisor.
 CLUSTERS = [("3.9", "kraft", "3.9"), ("3.9", "zookeeper", "3.9"), ("4.3", "kraft", "4.2")]
 Start = Callable[[ClusterSpec], RealCluster]
 
@@ -49,7 +49,7 @@ def settings(kafka_version: str, mode: str) -> Config:
 
 
 def lines_of(described: str) -> list[str]:
-    """The lines of a describe output, sorted, every ISR ascending."""
+    """Return the sorted lines of a describe output, with ascending ISRs."""
     isr = re.compile(r"(?<=Isr: )[\d,]+")
     ascending = isr.sub(lambda found: ",".join(sorted(found[0].split(","))), described)
     return sorted(ascending.splitlines())
@@ -64,7 +64,7 @@ def spec(release: str, mode: str, kafka_version: str) -> ClusterSpec:
 
 @dataclass(frozen=True)
 class Journey:
-    """There and back: what was advised, what the scripts printed, what the cluster was."""
+    """A migration and its rollback: recommendation, output, and descriptions."""
 
     shell: Shell
     advice: Recommendation
@@ -80,7 +80,7 @@ def topics_of(described: str) -> dict[str, Topic]:
 
 
 def all_there(described: str) -> bool:
-    """Whether every topic is described with all its replicas in sync."""
+    """Whether all replicas of every topic are in sync."""
     if not all(f"\tTopic: {name}\tPartition: 0\t" in described for name in PLACED):
         return False
     partitions = [p for topic in topics_of(described).values() for p in topic.partitions]
@@ -88,7 +88,7 @@ def all_there(described: str) -> bool:
 
 
 def as_advised(topic: Topic) -> bool:
-    """Whether it has three replicas or more in sync, min ISR 2 or more, and clean elections."""
+    """Whether it has RF 3 or more in sync, min ISR 2 or more, and clean elections."""
     return (
         (topic.min_insync_replicas or 1) >= 2
         and topic.configs.get("unclean.leader.election.enable", "false") == "false"
@@ -123,13 +123,13 @@ def journey(
 
 
 def test_the_scripts_run_to_their_end(journey: Journey) -> None:
-    """The way there and the way back end well, and no tool says that anything failed."""
+    """Migration and rollback succeed, and no tool reports a failure."""
     assert journey.forth.well, journey.forth.output
     assert journey.back.well, journey.back.output
 
 
-def test_every_topic_is_as_promised(journey: Journey) -> None:
-    """Afterwards each topic has the replicas, the min ISR and the elections that were advised."""
+def test_every_topic_is_as_recommended(journey: Journey) -> None:
+    """Afterwards each topic has the recommended replicas, min ISR and election setting."""
     config = journey.advice.best.config
     found = topics_of(journey.after)
     assert found.keys() == PLACED.keys()
@@ -144,8 +144,8 @@ def test_every_topic_is_as_promised(journey: Journey) -> None:
             assert {RACKS[broker] for broker in partition.replicas} == {"a", "b", "c"}, name
 
 
-def test_what_was_not_to_change_has_not(journey: Journey) -> None:
-    """A topic that was well, one with more replicas, and every other setting stay as they were."""
+def test_other_settings_are_unchanged(journey: Journey) -> None:
+    """Compliant topics and all other settings are unchanged."""
     before = topics_of(journey.before)
     found = topics_of(journey.after)
     assert found["well"] == before["well"]
@@ -156,7 +156,7 @@ def test_what_was_not_to_change_has_not(journey: Journey) -> None:
     assert "throttled" not in journey.after
 
 
-def test_the_way_back_restores_every_byte(journey: Journey) -> None:
+def test_rollback_restores_every_byte(journey: Journey) -> None:
     """After the rollback `kafka-topics.sh --describe` prints what it printed at first.
 
     All but the order in which the members of an ISR joined it, and that of the lines.
@@ -165,7 +165,7 @@ def test_the_way_back_restores_every_byte(journey: Journey) -> None:
     assert lines_of(journey.restored) == lines_of(journey.before)
 
 
-def test_strimzi_would_find_nothing_to_change(journey: Journey) -> None:
+def test_strimzi_resources_match_the_migrated_topics(journey: Journey) -> None:
     """The KafkaTopic resources say of each topic what it is once the scripts have run.
 
     The operator sets what they say and takes away what they do not.
@@ -183,7 +183,7 @@ def test_strimzi_would_find_nothing_to_change(journey: Journey) -> None:
 
 
 def test_no_throttle_is_left(journey: Journey) -> None:
-    """Neither brokers nor topics keep a throttle when the scripts are through."""
+    """No throttle is left on brokers or topics."""
     asked = [
         f"kafka-configs.sh --bootstrap-server $BS --describe --entity-type {kind}"
         for kind in ("brokers", "topics")
@@ -194,8 +194,8 @@ def test_no_throttle_is_left(journey: Journey) -> None:
     assert "throttled" not in ran.output
 
 
-def test_what_is_described_is_read_without_loss(journey: Journey) -> None:
-    """Every partition line that the tool printed is printed again from what was read of it."""
+def test_describe_output_is_read_without_loss(journey: Journey) -> None:
+    """Every partition line of the tool is reproduced from the parsed topics."""
     for text in (journey.before, journey.after, journey.restored):
         cluster = advisor.load_cluster(text)
         lines = [line for line in text.splitlines() if "\tPartition: " in line]
@@ -213,8 +213,8 @@ def test_what_is_described_is_read_without_loss(journey: Journey) -> None:
             )
 
 
-def test_the_default_for_new_topics_is_taken_and_given_back(journey: Journey) -> None:
-    """The lines in comments about the brokers' default are accepted, and undo each other."""
+def test_commented_default_commands_work_and_roll_back(journey: Journey) -> None:
+    """The commented commands about broker defaults work, and undo each other."""
     plan, shell = journey.advice.plan, journey.shell
     (there,) = [line[1:] for line in plan.steps if line.startswith("#   kafka-configs.sh")]
     (back,) = [line for line in plan.rollback if line.startswith("# If you set the brokers'")]
@@ -225,7 +225,7 @@ def test_the_default_for_new_topics_is_taken_and_given_back(journey: Journey) ->
             and (topics_of(text)["bare"].min_insync_replicas or 1) == min_isr
         )
 
-    # The way back has given the others values of their own, where they were stated.
+    # The rollback has set explicit values on the other topics, if they had any.
     ran = shell.run_lines("kafka-topics.sh --bootstrap-server $BS --create --topic bare", there)
     assert ran.well, ran.output
     assert inherits(2)(shell.describe_until(inherits(2)))
@@ -238,8 +238,8 @@ def test_the_default_for_new_topics_is_taken_and_given_back(journey: Journey) ->
     assert lines_of(shell.describe_until(lambda text: lines_of(text) == first)) == first
 
 
-def test_a_new_topic_is_made_as_advised(journey: Journey) -> None:
-    """On a cluster without topics the plan creates one, with the settings advised."""
+def test_a_new_topic_is_created_as_recommended(journey: Journey) -> None:
+    """On a cluster without topics the plan creates one with the recommended settings."""
     config = journey.advice.best.config
     plan = make_plan(Cluster(RACKS), config, advisor.Workload(partitions=5))
     ran = journey.shell.run_lines(*plan.lines)
@@ -252,8 +252,8 @@ def test_a_new_topic_is_made_as_advised(journey: Journey) -> None:
     assert topic.min_insync_replicas == 2
 
 
-def test_brokers_with_the_emitted_properties_make_topics_as_advised(journey: Journey) -> None:
-    """A topic that is created without a factor has the one of the emitted server.properties."""
+def test_emitted_server_properties_set_the_defaults(journey: Journey) -> None:
+    """A topic created without a factor gets that of the emitted server.properties."""
     make = "kafka-topics.sh --bootstrap-server $BS --create --topic plain"
     remove = "kafka-topics.sh --bootstrap-server $BS --delete --topic plain"
     ran = journey.shell.run_lines(make)
@@ -263,8 +263,8 @@ def test_brokers_with_the_emitted_properties_make_topics_as_advised(journey: Jou
     assert default("replication_factor", "3.9") == 1 != topic.replication_factor == 3
 
 
-def test_nothing_is_begun_while_a_replica_is_out_of_sync(journey: Journey) -> None:
-    """With a broker down the script stops at its first look, and no setting has changed."""
+def test_script_stops_while_a_replica_is_out_of_sync(journey: Journey) -> None:
+    """With a broker down the script stops at its first check, without changes."""
     cluster = journey.shell.cluster
     cluster.stop(4)
     try:

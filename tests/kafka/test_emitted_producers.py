@@ -1,4 +1,4 @@
-"""The producers' files, given to Kafka's own Java clients and to librdkafka."""
+"""Emitted producer files, tested with Kafka's Java clients and librdkafka."""
 
 import hashlib
 import shutil
@@ -15,9 +15,9 @@ from advisor.advice.migration.properties import java_producer, librdkafka_produc
 from advisor.advice.recommendations.search import candidates
 from advisor.errors import ConfigError
 from advisor.protocol.rules.config import Config
-from clusters import left_out
+from clusters import skip_or_fail
 
-# A Java client for each change of the producer's settings, and the version the advisor is told.
+# One Java client per change of the producer's settings, and the version given to the advisor.
 CLIENTS = {
     "0.8.2.2": "0.8.2",
     "0.9.0.1": "0.9.0",
@@ -31,7 +31,7 @@ CLIENTS = {
     "3.9.2": "3.9",
     "4.2.1": "4.2",
 }
-# What must be refused or ignored, by the versions that do so, or the check above proves nothing.
+# Files that these versions must reject or ignore, as a check of the test itself.
 WRONG = {
     "conflict": "acks=1\nenable.idempotence=true\n",
     "in-flight": "acks=all\nenable.idempotence=true\nmax.in.flight.requests.per.connection=6\n",
@@ -43,14 +43,14 @@ HERE = Path(__file__).parent
 
 
 class Verdict(NamedTuple):
-    """What a client said of a file: accepted or why not, and the keys that it ignores."""
+    """A client's verdict on a file: accepted or the error, and ignored keys."""
 
     outcome: str
     ignored: str
 
 
 def possible(kafka_version: str) -> Iterator[Config]:
-    """What can be recommended for a version, and every other combination that it takes."""
+    """Return the configurations that can be recommended for a version, and all other valid ones."""
     yield from candidates(kafka_version, 3)
     choices = product(
         ("all", 1, 0),
@@ -80,11 +80,11 @@ def name_of(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the clients' jars, brought by Maven."""
+    """A folder with the clients' jars, downloaded by Maven."""
     folder = tmp_path_factory.mktemp("clients")
     maven = shutil.which("mvn")
     if maven is None or shutil.which("java") is None:
-        left_out("Java and Maven are not here: install them")
+        skip_or_fail("Java and Maven are not here: install them")
     goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
     pom = str(HERE / "clients.xml")
     subprocess.run([maven, "-q", "-B", "-f", pom, goal, f"-DoutputDirectory={folder}"], check=True)
@@ -93,7 +93,7 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
-    """What each client says, by "release/file"; one Java process for all of them."""
+    """Verdict of each client by "release/file", from one Java process."""
     folder = tmp_path_factory.mktemp("properties")
     arguments = []
     for release, kafka_version in CLIENTS.items():
@@ -117,16 +117,16 @@ def verdicts(java_clients: Path, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 @pytest.mark.parametrize("release", CLIENTS)
-def test_java_takes_what_is_emitted(verdicts: dict[str, Verdict], release: str) -> None:
-    """Every file for a version makes a producer of that version, which ignores no line of it."""
+def test_java_clients_accept_emitted_files(verdicts: dict[str, Verdict], release: str) -> None:
+    """Each file creates a producer of its version, which ignores no line."""
     texts = {java_producer(config) for config in possible(CLIENTS[release])}
     assert len(texts) >= 20
     for text in texts:
         assert verdicts[f"{release}/{name_of(text)}"] == Verdict("accepted", ""), text
 
 
-def test_java_refuses_what_it_must(verdicts: dict[str, Verdict]) -> None:
-    """The clients do object: to conflicts from 0.11 on, to words that are no acks, always."""
+def test_java_clients_reject_invalid_files(verdicts: dict[str, Verdict]) -> None:
+    """The clients do reject conflicts since 0.11, and invalid acks always."""
     for release in CLIENTS:
         assert verdicts[f"{release}/word"].outcome.startswith("refused"), release
         assert "min.insync.replicas" in verdicts[f"{release}/unknown"].ignored, release
@@ -136,23 +136,23 @@ def test_java_refuses_what_it_must(verdicts: dict[str, Verdict]) -> None:
 
 
 @pytest.mark.parametrize("kafka_version", CLIENTS.values())
-def test_librdkafka_takes_what_is_emitted(kafka_version: str) -> None:
-    """librdkafka, which refuses keys that it does not know, makes a producer of every file."""
+def test_librdkafka_accepts_emitted_files(kafka_version: str) -> None:
+    """librdkafka, which rejects unknown keys, accepts every file."""
     for text in {librdkafka_producer(config) for config in possible(kafka_version)}:
         lines = [line.split("=") for line in text.splitlines() if not line.startswith("#")]
         Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **dict(lines)})
 
 
-def test_librdkafka_refuses_what_it_must() -> None:
-    """The client librdkafka does object to conflicts and to keys that it does not know."""
+def test_librdkafka_rejects_invalid_files() -> None:
+    """The client librdkafka does reject conflicts and unknown keys."""
     for name in ("conflict", "in-flight", "unknown", "word"):
         given = dict(line.split("=") for line in WRONG[name].splitlines())
         with pytest.raises(KafkaException):
             Producer({"bootstrap.servers": "127.0.0.1:1", **given})
 
 
-def test_both_files_say_the_same() -> None:
-    """Where both clients have a setting, both files give it the same value."""
+def test_java_and_librdkafka_files_agree() -> None:
+    """Settings known to both clients have the same value in both files."""
     for kafka_version in CLIENTS.values():
         for config in possible(kafka_version):
             java, other = (

@@ -1,4 +1,4 @@
-"""What a script printed is judged by what its tools said last."""
+"""A script is judged by the last output of its tools."""
 
 import pytest
 
@@ -14,8 +14,8 @@ OLD = "Reassignment of partition [together,0] completed successfully\n"
 
 
 @pytest.mark.parametrize("output", [THERE, ELSEWHERE + DONE + THERE, OLD, "Completed updating.\n"])
-def test_a_move_that_a_broker_hears_of_late_is_well(output: str) -> None:
-    """A look that came before the broker knew is forgiven once a later one finds the replicas."""
+def test_stale_verification_is_not_a_failure(output: str) -> None:
+    """A stale verification is ignored if a later one finds the replicas."""
     assert Ran(0, output).well
 
 
@@ -29,6 +29,6 @@ def test_a_move_that_a_broker_hears_of_late_is_well(output: str) -> None:
         (0, THERE + "Error: Assignments failed.\n"),
     ],
 )
-def test_replicas_that_stay_elsewhere_are_a_failure(code: int, output: str) -> None:
-    """So are a return code and a word of failure, whatever else was said."""
+def test_incomplete_reassignment_is_a_failure(code: int, output: str) -> None:
+    """A non-zero exit code or a failure word is a failure, whatever else is printed."""
     assert not Ran(code, output).well

@@ -1,4 +1,4 @@
-"""The KafkaTopic resources, checked as Kubernetes' API server checks them."""
+"""The KafkaTopic resources, validated against Strimzi's schema."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def checked(text: str) -> list[dict[str, Any]]:
 
 
 def test_the_resources_of_plans_are_accepted() -> None:
-    """Those for a new topic and those for topics that exist, with all their settings."""
+    """Resources for new and existing topics are valid."""
     configs = {"cleanup.policy": "compact,delete", "retention.ms": "-1", "preallocate": "true"}
     topic = Topic("__old_One", (Partition(0, 1, (1,), (1,)),), configs)
     (made,) = checked(
@@ -49,8 +49,8 @@ def test_the_resources_of_plans_are_accepted() -> None:
 
 
 @given(st.lists(TOPIC_NAMES, min_size=1, max_size=6, unique=True))
-def test_every_topic_name_becomes_a_name_of_kubernetes(names: list[str]) -> None:
-    """Whatever Kafka calls a topic, its resource has a valid name of its own, and names it."""
+def test_every_topic_name_gives_a_valid_resource_name(names: list[str]) -> None:
+    """Every topic name gives a valid, distinct resource name, and topicName has the topic."""
     documents = checked(strimzi_topics([(name, 1) for name in names], WANTED))
     assert len({document["metadata"]["name"] for document in documents}) == len(names)
     meant = [d["spec"].get("topicName", d["metadata"]["name"]) for d in documents]
@@ -66,8 +66,8 @@ def test_every_topic_name_becomes_a_name_of_kubernetes(names: list[str]) -> None
         ("/v1\n", "/v1beta2\n"),
     ],
 )
-def test_what_the_server_would_refuse_is_noticed(old: str, new: str) -> None:
-    """A number as text, a field misspelled, an impossible name or another version do not pass."""
+def test_invalid_resources_are_rejected(old: str, new: str) -> None:
+    """Wrong types, unknown fields, invalid names and other versions are rejected."""
     text = strimzi_topics([("my-topic", 1)], WANTED)
     assert old in text
     with pytest.raises(jsonschema.ValidationError):

@@ -1,4 +1,4 @@
-"""Running clusters of three kinds are read, and agree with Kafka's own tools."""
+"""Reading running clusters of three kinds agrees with Kafka's tools."""
 
 import json
 import time
@@ -29,15 +29,15 @@ SPECS = {
         brokers_configs={"auto.create.topics.enable": "true"},
     ),
 }
-NOTICED_WITHIN_S = 30.0
+CHANGE_TIMEOUT_S = 30.0
 
 Clusters = Callable[[ClusterSpec], RealCluster]
 
 
 def tool(running: RealCluster, script: str, *arguments: str) -> str:
-    told = run_tool(running.jars, script, ["--bootstrap-server", running.bootstrap, *arguments])
-    assert told.code == 0, told.output + told.errors
-    return told.output
+    result = run_tool(running.jars, script, ["--bootstrap-server", running.bootstrap, *arguments])
+    assert result.code == 0, result.output + result.errors
+    return result.output
 
 
 def create(running: RealCluster, topic: str, replicas: str, *configs: str) -> None:
@@ -48,13 +48,13 @@ def create(running: RealCluster, topic: str, replicas: str, *configs: str) -> No
         tool(running, "kafka-topics.sh", *assign, *options)
 
 
-def told_by_the_tool(running: RealCluster) -> tuple[Topic, ...]:
+def topics_by_the_tool(running: RealCluster) -> tuple[Topic, ...]:
     text = tool(running, "kafka-topics.sh", "--describe")
     return tuple(sorted(load_cluster(text).topics, key=lambda topic: topic.name))
 
 
 def without_epochs(cluster: Cluster) -> tuple[Topic, ...]:
-    """What a describe output can tell of the topics: it has no leader epochs."""
+    """Return the topics without leader epochs, as in a describe output."""
     return tuple(
         replace(topic, partitions=tuple(replace(p, leader_epoch=None) for p in topic.partitions))
         for topic in cluster.topics
@@ -62,8 +62,8 @@ def without_epochs(cluster: Cluster) -> tuple[Topic, ...]:
 
 
 def read_when(running: RealCluster, noticed: Callable[[Cluster], bool]) -> Cluster:
-    """Read the cluster until it has noticed something."""
-    give_up = time.monotonic() + NOTICED_WITHIN_S
+    """Read the cluster until a condition holds."""
+    give_up = time.monotonic() + CHANGE_TIMEOUT_S
     while True:
         read = load_cluster(running.bootstrap)
         if noticed(read):
@@ -74,13 +74,13 @@ def read_when(running: RealCluster, noticed: Callable[[Cluster], bool]) -> Clust
 
 @pytest.fixture(scope="module", params=SPECS)
 def spec(request: pytest.FixtureRequest) -> ClusterSpec:
-    """Each kind of cluster in its turn, so that all tests of a kind share one."""
+    """Each kind of cluster in turn, so that its tests share one."""
     return SPECS[request.param]
 
 
 @pytest.fixture
 def running(spec: ClusterSpec, real_cluster: Clusters) -> RealCluster:
-    """A cluster of that kind, whole and with two topics."""
+    """A healthy cluster of that kind with two topics."""
     cluster = real_cluster(spec)
     create(cluster, "orders", "1:2:3,2:3:1", "min.insync.replicas=3", "retention.ms=86400000")
     create(cluster, "clicks", "2:1", "cleanup.policy=compact,delete")
@@ -95,27 +95,27 @@ def whole(topic: Topic) -> bool:
     )
 
 
-def test_a_running_cluster_is_what_its_own_tool_says(running: RealCluster) -> None:
-    """Topics, ids, replicas, ISR, ELR and settings are those that kafka-topics.sh prints."""
+def test_live_reading_equals_the_tools_output(running: RealCluster) -> None:
+    """Topics, ids, replicas, ISR, ELR and settings equal those of kafka-topics.sh."""
     read = load_cluster(running.bootstrap)
-    told = told_by_the_tool(running)
-    assert {topic.name for topic in told} >= {"orders", "clicks"}
-    assert without_epochs(read) == told
+    result = topics_by_the_tool(running)
+    assert {topic.name for topic in result} >= {"orders", "clicks"}
+    assert without_epochs(read) == result
     assert dict(read.brokers) == RACKS
     assert read.kafka_version == running.spec.version
     assert read.notes == ()
 
 
-def test_pages_are_put_together(running: RealCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for one partition and one topic at a time, the cluster is the same."""
+def test_pages_are_combined(running: RealCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one partition and one topic per request, the result is the same."""
     at_once = load_cluster(running.bootstrap)
     monkeypatch.setattr(client, "PARTITIONS_AT_ONCE", 1)
     monkeypatch.setattr(client, "TOPICS_AT_ONCE", 1)
     assert load_cluster(running.bootstrap) == at_once
 
 
-def test_what_a_describe_output_lacks_is_told(running: RealCluster) -> None:
-    """The controller, the ELR, epochs, and where each setting comes from are told too."""
+def test_live_reading_has_what_describe_output_lacks(running: RealCluster) -> None:
+    """Controller, ELR, epochs and config sources are read too."""
     read = load_cluster(running.bootstrap)
     seen = read.observed
     assert seen is not None
@@ -139,8 +139,8 @@ def test_what_a_describe_output_lacks_is_told(running: RealCluster) -> None:
     assert inherited == Setting("2" if static else "1", source)
 
 
-def test_a_saved_reading_is_read_again(running: RealCluster) -> None:
-    """What was read can be kept as JSON, and nothing gets lost on the way."""
+def test_live_reading_survives_json(running: RealCluster) -> None:
+    """A round trip through JSON loses nothing."""
     read = load_cluster(running.bootstrap)
     assert load_cluster(json.dumps(read.to_dict(), indent=1)).to_dict() == {
         **read.to_dict(),
@@ -149,17 +149,17 @@ def test_a_saved_reading_is_read_again(running: RealCluster) -> None:
 
 
 def test_reading_changes_nothing(running: RealCluster) -> None:
-    """Not even a topic comes into being, though the brokers would make one for whoever asks."""
+    """Reading creates no topic, even with auto.create.topics.enable."""
     before = tool(running, "kafka-topics.sh", "--describe")
     for _ in range(2):
         load_cluster(running.bootstrap)
     assert tool(running, "kafka-topics.sh", "--describe") == before
 
 
-def test_a_dead_broker_is_named_and_the_rest_is_read(running: RealCluster) -> None:
-    """One of three dead: its settings are missing, a note says so, and the rest is as the tool's.
+def test_a_dead_broker_is_noted_and_the_rest_is_read(running: RealCluster) -> None:
+    """With one of three brokers dead its settings are missing, with a note.
 
-    A reassignment to the dead one cannot end meanwhile, and is seen to run.
+    A reassignment to the dead broker stays in progress meanwhile.
     """
     running.kill(3)
     try:
@@ -171,20 +171,20 @@ def test_a_dead_broker_is_named_and_the_rest_is_read(running: RealCluster) -> No
                 and all(3 not in p.isr for t in read.topics for p in t.partitions)
             ),
         )
-        assert without_epochs(read) == told_by_the_tool(running)
+        assert without_epochs(read) == topics_by_the_tool(running)
         assert any(note.startswith("Brokers that do not run now: 3") for note in read.notes)
         assert set(read.brokers) == {1, 2, 3}
         assert read.observed is not None
         assert set(read.observed.broker_settings) == {1, 2}
         if running.spec.mode == "kraft":  # ZooKeeper's controller refuses brokers that are down
-            assert without_epochs(move(running, [2, 3])) == told_by_the_tool(running)
+            assert without_epochs(move(running, [2, 3])) == topics_by_the_tool(running)
             move(running, None)
     finally:
         running.start(3)
 
 
 def move(running: RealCluster, replicas: list[int] | None) -> Cluster:
-    """Begin to move a partition, or give it up; Kafka's tool would refuse a broker that is down."""
+    """Start or cancel a reassignment; Kafka's tool rejects a broker that is down."""
     with KafkaAdminClient(bootstrap_servers=running.bootstrap.split(",")[0]) as admin:
         asked = TopicPartition("clicks", 0)
         assert admin.alter_partition_reassignments({asked: replicas}) == {asked: None}
@@ -193,27 +193,27 @@ def move(running: RealCluster, replicas: list[int] | None) -> Cluster:
 
 
 def test_eligible_leader_replicas_are_read(real_cluster: Clusters) -> None:
-    """Who was in sync when the ISR fell below its minimum is listed, as the tool lists it."""
+    """The ELR is read as the tool prints it."""
     running = real_cluster(SPECS["kraft 4.3"])
     create(running, "narrow", "1:2:3", "min.insync.replicas=3")
     read_when(running, lambda read: whole(read.topic("narrow")))
     running.kill(2)
     running.kill(3)
     try:
-        # They fall behind there before the controller misses them, who led others until then.
+        # Followers leave the ISR before the controller fences the brokers, which still lead others.
         read = read_when(
             running, lambda read: all(p.isr == (1,) for t in read.topics for p in t.partitions)
         )
         assert read.topic("narrow").partitions[0].elr == (2, 3)
-        assert without_epochs(read) == told_by_the_tool(running)
+        assert without_epochs(read) == topics_by_the_tool(running)
         assert dict(read.brokers) == RACKS, "a broker that is down keeps its rack under KRaft"
     finally:
         running.start(2)
         running.start(3)
 
 
-def test_what_elects_there_is_what_is_reckoned_with(running: RealCluster) -> None:
-    """The advice for a running cluster is for its controller, not for a new cluster's."""
+def test_recommendation_uses_the_live_controller(running: RealCluster) -> None:
+    """Recommendations for a running cluster use its own mode and ELR setting."""
     read = load_cluster(running.bootstrap)
     card = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}})
     config = recommend(read, card, topics=["orders"]).best.config

@@ -1,4 +1,4 @@
-"""A cluster with TLS, logins and access rules is read as far as it may be."""
+"""Reading a cluster with TLS, SASL and ACLs, as far as permitted."""
 
 import io
 import logging
@@ -33,7 +33,7 @@ JAAS = "org.apache.kafka.common.security."
 
 
 def settings(folder: Path) -> dict[str, str]:
-    """TLS and logins for clients; the brokers themselves speak plaintext and may do all."""
+    """TLS and SASL for clients; brokers use plaintext and are super users."""
     users = " ".join(f'user_{name}="{word}"' for name, word in PASSWORDS.items())
     listener = "listener.name.client"
     return {
@@ -54,7 +54,7 @@ def settings(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Certificates, and a properties file for each login."""
+    """Certificates, and a properties file for each user."""
     made = tmp_path_factory.mktemp("secured")
     authority().write(made)
     for user, word in PASSWORDS.items():
@@ -81,7 +81,7 @@ def client(folder: Path, name: str, mechanism: str, login: str, identified: str 
 
 @pytest.fixture(scope="module")
 def running(folder: Path, real_cluster: Callable[[ClusterSpec], RealCluster]) -> RealCluster:
-    """The newest Kafka, with three topics: bob may read one's settings and see another."""
+    """The newest Kafka with three topics: bob may read the configs of one and describe another."""
     cluster = real_cluster(ClusterSpec("4.3", brokers_configs=settings(folder)))
     for topic in ("open", "seen", "hidden"):
         arguments = ["--create", "--topic", topic, "--replica-assignment", "1:2:3"]
@@ -113,26 +113,28 @@ def run(cluster: RealCluster, folder: Path, script: str, *arguments: str) -> str
     """Run one of Kafka's tools as alice."""
     reach = ["--bootstrap-server", cluster.bootstrap]
     reach += ["--command-config", str(folder / "alice.properties")]
-    told = run_tool(cluster.jars, script, [*reach, *arguments])
-    assert told.code == 0, told.output + told.errors
-    return told.output
+    result = run_tool(cluster.jars, script, [*reach, *arguments])
+    assert result.code == 0, result.output + result.errors
+    return result.output
 
 
 @pytest.mark.parametrize("login", ["alice", "scram", "oauth"])
-def test_each_login_reads_all(login: str, running: RealCluster, folder: Path) -> None:
-    """With the very file that Kafka's tools take, all is read, and is what they print."""
+def test_each_authentication_reads_everything(
+    login: str, running: RealCluster, folder: Path
+) -> None:
+    """With the properties file of Kafka's tools everything is read, as they print it."""
     read = load_cluster(running.bootstrap, client_properties=folder / f"{login}.properties")
-    told = load_cluster(run(running, folder, "kafka-topics.sh", "--describe"))
+    result = load_cluster(run(running, folder, "kafka-topics.sh", "--describe"))
     assert {topic.name: dict(topic.configs) for topic in read.topics} == {
-        topic.name: dict(topic.configs) for topic in told.topics
+        topic.name: dict(topic.configs) for topic in result.topics
     }
     assert read.notes == ()
     assert read.observed is not None
     assert set(read.observed.broker_settings) == {1, 2, 3}
 
 
-def test_who_may_see_little_is_told_what_is_missing(running: RealCluster, folder: Path) -> None:
-    """What may not be described is left out or unknown, with Kafka's reason; the rest is read."""
+def test_missing_authorization_is_noted(running: RealCluster, folder: Path) -> None:
+    """What is not authorized is missing, with Kafka's reason; the rest is read."""
     read = load_cluster(running.bootstrap, client_properties=folder / "bob.properties")
     assert [topic.name for topic in read.topics] == ["open", "seen"]
     assert read.topic("open").min_insync_replicas == 2
@@ -157,10 +159,10 @@ def test_who_may_see_little_is_told_what_is_missing(running: RealCluster, folder
         ("strict", r"has a certificate that is not trusted \(.*IP address mismatch"),
     ],
 )
-def test_who_cannot_get_in_is_told_why(
+def test_failed_authentication_is_explained(
     login: str | None, said: str, running: RealCluster, folder: Path
 ) -> None:
-    """No login, a wrong password, a certificate for another host: a sentence, no secret in it."""
+    """No SASL, wrong password, certificate for another host: one sentence without secrets."""
     path = None if login is None else folder / f"{login}.properties"
     with pytest.raises(InputError, match=said) as caught:
         load_cluster(running.bootstrap, client_properties=path)
@@ -169,7 +171,7 @@ def test_who_cannot_get_in_is_told_why(
 
 @pytest.mark.parametrize("login", ["alice", "scram", "oauth"])
 def test_no_log_shows_the_password(login: str, running: RealCluster, folder: Path) -> None:
-    """Even with all debugging turned on, kafka-python's log holds neither password nor token."""
+    """At level DEBUG kafka-python's log contains neither password nor token."""
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     root = logging.getLogger()
@@ -186,10 +188,10 @@ def test_no_log_shows_the_password(login: str, running: RealCluster, folder: Pat
     assert not any(word in written for word in (*PASSWORDS.values(), SCRAM, "Bearer"))
 
 
-def test_the_command_line_takes_kafkas_own_option(
+def test_the_command_line_accepts_command_config(
     running: RealCluster, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--command-config` is Kafka's own name; what is missing is said beside the answer."""
+    """`--command-config` works, and missing information is printed on stderr."""
     options = ["--model", "three_az_cloud", "--command-config", str(folder / "bob.properties")]
     assert main(["evaluate", running.bootstrap, *options, "--timeout", "60"]) == 0
     printed = capsys.readouterr()
@@ -199,10 +201,8 @@ def test_the_command_line_takes_kafkas_own_option(
     assert "speaks TLS" in capsys.readouterr().err
 
 
-def test_what_is_emitted_gets_in_by_itself(
-    running: RealCluster, folder: Path, tmp_path: Path
-) -> None:
-    """The lines name the address and the properties they were read with; the way back inherits."""
+def test_emitted_commands_authenticate(running: RealCluster, folder: Path, tmp_path: Path) -> None:
+    """Commands have address and client properties; the rollback restores inheritance."""
 
     def read() -> Cluster:
         found = load_cluster(running.bootstrap, client_properties=folder / "alice.properties")
@@ -225,7 +225,7 @@ def test_what_is_emitted_gets_in_by_itself(
 def test_every_tool_takes_the_client_properties(
     running: RealCluster, folder: Path, tmp_path: Path
 ) -> None:
-    """Moves and elections get in as well, each by the option that its tool has."""
+    """Reassignments and elections authenticate too, each with its tool's option."""
     tools = Tools("4.3", running.bootstrap, str(folder / "alice.properties"))
     move = Move("open", 0, (1, 2, 3), (1, 2, 3))
     shell = Shell(running, tmp_path / "shell")

@@ -1,6 +1,6 @@
-"""Every story that real brokers can play comes out there as the model tells it, line for line.
+"""Stories played on real brokers print the same as on the model, line by line.
 
-With ADVISOR_KAFKA=own each runs on its own line of releases instead of the nearest that is kept.
+With ADVISOR_KAFKA=own each story runs on its own Kafka version instead of a default one.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from advisor.kafka_lab.player import outputs_on_brokers, spec_for
 from advisor.protocol.scenario.language import parse
 from advisor.protocol.scenario.player import play, played
 from clusters import started
-from story_versions import retold, version_for
+from story_versions import version_for, with_version
 
 HERE = Path(__file__).parent
 STORIES = {p.stem: p.read_text() for p in sorted((HERE.parent / "scenarios").glob("*.txt"))}
@@ -26,19 +26,19 @@ OWN = os.environ.get("ADVISOR_KAFKA") == "own"
 
 VERSIONS = {name: version_for(text, own_only=OWN) for name, text in STORIES.items()}
 RUN = {
-    name: retold(STORIES[name], version)
+    name: with_version(STORIES[name], version)
     for name, version in VERSIONS.items()
     if version is not None
 }
 
 
-# Brokers wait more than they work: two clusters at once keep two cores busy.
+# Brokers mostly wait: two clusters at once keep two cores busy.
 AT_ONCE = 2
 STORIES_A_CLUSTER = 9
 
 
 def shares(names: Iterable[str]) -> Iterator[tuple[ClusterSpec, list[str]]]:
-    """Yield clusters and the stories that each plays, one after the other."""
+    """Yield specifications with the stories that run on each."""
     specs = {name: spec_for(parse(RUN[name])) for name in names}
     for key in dict.fromkeys(map(repr, specs.values())):
         found = [name for name in specs if repr(specs[name]) == key]
@@ -46,8 +46,8 @@ def shares(names: Iterable[str]) -> Iterator[tuple[ClusterSpec, list[str]]]:
             yield specs[found[at]], found[at : at + STORIES_A_CLUSTER]
 
 
-def told_by_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | BaseException]:
-    """Play stories on a cluster of their own; their transcripts, or what came between."""
+def transcripts_of_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | BaseException]:
+    """Play stories on one cluster; return transcripts or errors."""
     spec, names = share
     found: dict[str, str | BaseException] = {}
     try:
@@ -66,19 +66,19 @@ def told_by_brokers(share: tuple[ClusterSpec, list[str]]) -> dict[str, str | Bas
 
 @pytest.fixture(scope="module")
 def transcripts(request: pytest.FixtureRequest) -> dict[str, str | BaseException]:
-    """Give what brokers told of every story that is asked for, played when first asked."""
+    """Transcripts of real brokers for every selected story, played once."""
     asked = [
         item.callspec.params["name"]
         for item in request.session.items
         if item.path == request.path and hasattr(item, "callspec")
     ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        parts = list(pool.map(told_by_brokers, shares(asked)))
+        parts = list(pool.map(transcripts_of_brokers, shares(asked)))
     return {name: told for part in parts for name, told in part.items()}
 
 
-def test_every_story_is_run_or_left_out_with_a_reason() -> None:
-    """The list of what is not run names exactly the stories that no release here plays the same."""
+def test_every_story_is_run_or_excluded_with_a_reason() -> None:
+    """The exclusion list has exactly the stories that no available release plays the same."""
     kept = {name for name, text in STORIES.items() if version_for(text) is not None}
     own = {name for name, text in STORIES.items() if version_for(text, own_only=True) is not None}
     assert set(LEFT_OUT["never"]) == STORIES.keys() - own
@@ -88,7 +88,7 @@ def test_every_story_is_run_or_left_out_with_a_reason() -> None:
 
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_story_on_real_brokers(name: str, transcripts: dict[str, str | BaseException]) -> None:
-    """The transcript of real brokers is the model's, every line of every command."""
+    """Real brokers print the same transcript as the model."""
     told = transcripts[name]
     if isinstance(told, BaseException):
         raise told

@@ -1,4 +1,4 @@
-"""A scenario's time on faster clocks, and what its power failures leave."""
+"""Time scaling, flushed offsets, and the cluster specification of a scenario."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def timing(text):
     return timing_for(scenario, model.settings), model.settings.config
 
 
-def test_clocks_are_short_unless_a_scenario_compares_them():
-    """By default sessions and lags last seconds; a wait in the midst of things needs true ones."""
+def test_timeouts_are_short_unless_the_scenario_depends_on_them():
+    """Timeouts are short by default; `!wait` needs the real ones."""
     assert timing("kill 1\nwait 5s")[0].clocks == Clocks()
     assert timing("!kill 1\n!wait 5s")[0].clocks == Clocks(9_000, 30_000)
 
 
-def test_timeouts_shrink_with_the_lag_time():
-    """What was shorter than the lag time stays shorter, what was longer stays longer."""
+def test_producer_timeouts_scale_with_the_lag_timeout():
+    """Producer timeouts keep their ratio to the lag timeout."""
     found, config = timing("produce t-0 1 acks=all request_timeout_ms=10000")
     given = config.changed(request_timeout_ms=10_000, delivery_timeout_ms=45_000)
     lag_ms = found.clocks.replica_lag_time_max_ms
@@ -35,14 +35,14 @@ def test_timeouts_shrink_with_the_lag_time():
     assert found.delivery_s(given) == pytest.approx(1.5 * lag_ms / 1000)
 
 
-def test_a_default_patience_outlasts_every_clock():
-    """A producer that was given no timeout does not give up before sessions and lags end."""
+def test_default_delivery_timeout_exceeds_all_timeouts():
+    """The default delivery timeout is longer than session and lag timeouts."""
     found, config = timing("produce t-0 1 acks=all")
     assert found.delivery_s(config) > 2 * found.clocks.longest_timer_ms / 1000
 
 
-def test_waiting_ends_where_nothing_can_happen_any_more():
-    """An hour is no more than all clocks; five minutes after an alteration, a sweep more."""
+def test_waits_are_limited_to_the_longest_timeout():
+    """`wait` is limited to the longest timeout, plus the unclean election interval if enabled."""
     plain, _ = timing("wait 1h")
     assert plain.unclean_interval_ms is None
     assert plain.wait_s(3_600_000) == plain.wait_s(7_200_000)
@@ -60,14 +60,14 @@ def test_waiting_ends_where_nothing_can_happen_any_more():
         ("cluster brokers=2\ntopic t replicas=1\nreassign t-0 2 throttle=5", "line 3: .*bytes"),
     ],
 )
-def test_what_only_the_model_can_do_is_refused_before_anything_starts(text, what):
-    """The error says what real brokers cannot do, and where it stands."""
+def test_model_only_commands_are_rejected_before_start(text, what):
+    """Commands that real brokers do not support are errors that name the line."""
     with pytest.raises(AdvisorError, match=what):
         spec_for(parse(text))
 
 
-def test_a_wish_has_what_the_scenario_asks_for():
-    """Version, controller, racks, ELR and settings of the first command."""
+def test_spec_has_the_settings_of_the_scenario():
+    """The specification has version, mode, racks, ELR and settings of the first command."""
     text = "cluster brokers=1,4 racks=a,b kafka=4.0 eligible_leader_replicas=true"
     spec = spec_for(parse(f"{text} min_insync_replicas=2"))
     assert (spec.version, spec.mode, spec.racks) == ("4.0", "kraft", {1: "a", 4: "b"})
@@ -88,13 +88,13 @@ def test_a_wish_has_what_the_scenario_asks_for():
         ((Run(2, 0, 3),), (Run(1, 0, 3),), 0),
     ],
 )
-def test_logs_agree_up_to_the_first_record_that_differs(one, two, records):
-    """Value and epoch count, not how records are grouped."""
+def test_common_prefix_ends_at_the_first_difference(one, two, records):
+    """Records are compared by value and epoch, whatever the runs they are grouped in."""
     assert common_prefix_length(one, two) == common_prefix_length(two, one) == records
 
 
-def test_what_was_cut_off_and_written_again_is_not_flushed():
-    """A flush of ten, a truncation to four, six others: a power failure leaves four."""
+def test_rewritten_records_are_not_flushed():
+    """Flush 10, truncate to 4, write 6 others: a power failure preserves 4."""
     name = (1, "t", 0)
     flushed = FlushedOffsets()
     flushed.note(1, {name: Log(runs=(Run(0, 0, 10),), leo=10)})

@@ -1,4 +1,4 @@
-"""Which Java runs Spark, and what is said when none does."""
+"""Finding a Java for Spark, and the error if there is none."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     ("version", "release"), [("17", 17), ("25", 25), ("1.8", 8), ("9", 9), ("11", 11)]
 )
 def test_release_is_read_in_both_spellings(version: str, release: int) -> None:
-    """The release stands behind `1.` up to Java 8 and by itself since."""
+    """Up to Java 8 the release follows `1.`."""
     text = (
         "Picked up JAVA_TOOL_OPTIONS: -Dx=java.home\n"
         "    java.home = /opt/a java\n    java.vm.specification.version = 99\n"
@@ -73,13 +73,13 @@ def test_release_is_read_in_both_spellings(version: str, release: int) -> None:
         "    java.specification.version = 17",
     ],
 )
-def test_what_is_no_java_has_no_release(text: str) -> None:
-    """Output without both release and home, such as that of macOS's placeholder, is no Java's."""
+def test_other_output_has_no_release(text: str) -> None:
+    """Output without release or home, such as that of the macOS stub, is rejected."""
     assert parse_java_settings(text) is None
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    """A usable JAVA_HOME wins over the Java on PATH."""
+    """A usable JAVA_HOME takes precedence over PATH."""
     first, second = make_java(tmp_path / "a", "17"), make_java(tmp_path / "b", "21")
     found = find_java({"JAVA_HOME": str(first), "PATH": path_of(second)})
     assert found == Java(first, 17, "JAVA_HOME")
@@ -87,14 +87,14 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["1.8", "11", "16"])
 def test_an_old_java_home_is_passed_over(tmp_path: Path, version: str) -> None:
-    """A JAVA_HOME older than Java 17 does not keep the newer one on PATH from being used."""
+    """If JAVA_HOME is older than Java 17, the Java on PATH is used."""
     old, new = make_java(tmp_path / "a", version), make_java(tmp_path / "b", "17")
     found = find_java({"JAVA_HOME": str(old), "PATH": path_of(new)})
     assert found == Java(new, 17, "java on PATH")
 
 
-def test_path_is_asked_for_the_real_home(tmp_path: Path) -> None:
-    """A `java` on PATH that is only a link or a shim yields the home that it reports itself."""
+def test_the_real_home_is_used(tmp_path: Path) -> None:
+    """For a symbolic link or shim on PATH, the home that Java reports is used."""
     home = make_java(tmp_path / "real", "17")
     (tmp_path / "shims" / "bin").mkdir(parents=True)
     (tmp_path / "shims" / "bin" / "java").symlink_to(home / "bin" / "java")
@@ -102,8 +102,8 @@ def test_path_is_asked_for_the_real_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_bundle")
-def test_no_java_at_all_is_said_with_every_reason(tmp_path: Path) -> None:
-    """When nothing will do, the error says what each place held and what to do."""
+def test_missing_java_is_explained(tmp_path: Path) -> None:
+    """The error has a reason for each candidate and a remedy."""
     old = make_java(tmp_path / "a", "1.8")
     (tmp_path / "empty").mkdir()
     with pytest.raises(JavaNotFoundError) as caught:
@@ -117,13 +117,13 @@ def test_no_java_at_all_is_said_with_every_reason(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_bundle")
 def test_a_java_home_without_java_is_named(tmp_path: Path) -> None:
-    """A JAVA_HOME that holds no Java is named in the error."""
+    """The error names a JAVA_HOME without Java."""
     with pytest.raises(JavaNotFoundError, match=r"JAVA_HOME \(.*/bin/java\) does not start"):
         find_java({"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)})
 
 
 def test_bundled_runtime_starts_as_spark_starts_it(tmp_path: Path) -> None:
-    """With no Java in sight the bundled runtime is found, and bears Spark's vector argument."""
+    """Without another Java the bundled runtime is used, and accepts Spark's vector argument."""
     env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     found = find_java(env)
     assert found.source == "the bundled runtime"
@@ -135,7 +135,7 @@ def test_bundled_runtime_starts_as_spark_starts_it(tmp_path: Path) -> None:
 
 
 def test_start_script_passes_every_other_argument_as_it_is(tmp_path: Path) -> None:
-    """The start script drops the vector argument and nothing else, wherever it stands."""
+    """The start script drops the vector argument at any position, and nothing else."""
     home = make_java(tmp_path / "it's a java", "17", TRIMMED)
     found = find_java({"JAVA_HOME": str(home), "PATH": os.defpath, "HOME": str(tmp_path)})
     assert found.home != home
@@ -158,7 +158,7 @@ def test_start_script_passes_every_other_argument_as_it_is(tmp_path: Path) -> No
 
 
 def test_start_script_is_private_and_kept(tmp_path: Path) -> None:
-    """Only its owner can change the start script, and a second look leaves it alone."""
+    """Only the owner can write the start script, and a second call reuses it."""
     home = make_java(tmp_path / "java", "17", TRIMMED)
     env = {"JAVA_HOME": str(home), "PATH": os.defpath, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     script = find_java(env).home / "bin" / "java"
@@ -171,8 +171,8 @@ def test_start_script_is_private_and_kept(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_start_script_is_written_anew(tmp_path: Path) -> None:
-    """A start script with another text, say after a full disk, is replaced."""
+def test_a_damaged_start_script_is_replaced(tmp_path: Path) -> None:
+    """A start script with other content, for example truncated, is replaced."""
     home = make_java(tmp_path / "java", "17", TRIMMED)
     env = {"JAVA_HOME": str(home), "PATH": os.defpath, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     script = find_java(env).home / "bin" / "java"
@@ -183,8 +183,8 @@ def test_a_damaged_start_script_is_written_anew(tmp_path: Path) -> None:
     assert os.listdir(script.parent) == ["java"]
 
 
-def test_without_a_usable_cache_a_temporary_directory_serves(tmp_path: Path) -> None:
-    """A cache directory that cannot be made is no reason to do without Spark."""
+def test_without_a_cache_a_temporary_directory_is_used(tmp_path: Path) -> None:
+    """Without a writable cache a temporary directory is used."""
     home = make_java(tmp_path / "java", "17", TRIMMED)
     (tmp_path / "file").write_text("in the way")
     env = {"JAVA_HOME": str(home), "PATH": os.defpath, "XDG_CACHE_HOME": str(tmp_path / "file")}
@@ -194,8 +194,8 @@ def test_without_a_usable_cache_a_temporary_directory_serves(tmp_path: Path) -> 
     assert tmp_path not in found.home.parents
 
 
-def test_processes_that_start_together_share_the_script(tmp_path: Path) -> None:
-    """Several processes may make the start script at once: all get the same, whole one."""
+def test_concurrent_processes_share_the_start_script(tmp_path: Path) -> None:
+    """Concurrent processes all get the same complete start script."""
     home = make_java(tmp_path / "java", "17", TRIMMED)
     cache = tmp_path / "cache"
     env = {"JAVA_HOME": str(home), "PATH": os.defpath, "XDG_CACHE_HOME": str(cache)}

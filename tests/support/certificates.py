@@ -1,4 +1,4 @@
-"""A certificate authority of the tests' own, and certificates signed by it."""
+"""A certificate authority for tests, and certificates signed by it."""
 
 import datetime
 import ipaddress
@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Authority:
-    """A key and the certificate that others are checked with."""
+    """Key and certificate of the CA."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -44,7 +44,7 @@ class Authority:
 
 
 def authority() -> Authority:
-    """Make one that is good for a day."""
+    """Create a CA that is valid for a day."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
     built = _builder("tests", name, key).add_extension(

@@ -43,21 +43,21 @@ def only(text):
     return topic
 
 
-def test_the_oldest_era_has_small_letters_and_no_header():
+def test_0_8_0_output_is_lower_case_without_header():
     """0.8.0's kafka-list-topic.sh prints one lower-case line for each partition."""
     topic = only(SAMPLES["0.8.0"])
     assert topic == Topic("test", (Partition(0, 0, (0, 1, 2), (0, 1, 2)),))
 
 
-def test_the_header_without_blanks_is_read():
-    """0.8.1 to 2.3 put no blank after the header's colons."""
+def test_the_header_without_spaces_is_read():
+    """0.8.1 to 2.3 have no space after the colons of the header."""
     topic = only(SAMPLES["2.1"])
     assert topic.configs == {"min.insync.replicas": "2", "retention.ms": "1"}
     assert topic.partitions == (Partition(0, 5, (5, 6, 7), (5, 6, 7)),)
 
 
 def test_a_running_reassignment_is_read():
-    """2.6 and later name the replicas that come and go; a broker only named there exists."""
+    """2.6 and later list added and removed replicas; their brokers exist."""
     topic = only(SAMPLES["2.7"])
     assert topic.partitions[0].adding == (8,)
     assert topic.partitions[0].removing == (5,)
@@ -70,7 +70,7 @@ def test_the_topic_id_is_read():
 
 
 def test_the_elr_is_a_list_or_empty_or_unknown():
-    """3.8 and later print a list, nothing (an empty ELR), or N/A (the broker cannot tell)."""
+    """3.8 and later print a list, nothing (empty ELR) or N/A (unknown)."""
     assert only(SAMPLES["3.9"]).partitions[0].elr == ()
     first, second = only(SAMPLES["4.1"]).partitions
     assert (first.isr, first.elr, first.last_known_elr) == ((), (1, 2), (1,))
@@ -80,12 +80,12 @@ def test_the_elr_is_a_list_or_empty_or_unknown():
 
 @pytest.mark.parametrize("version", SAMPLES)
 def test_the_writer_prints_each_sample_byte_for_byte(version):
-    """What was read from a version's output is printed again in the very same columns."""
+    """Parsed output is written again identically."""
     assert format_describe(only(SAMPLES[version]), version) == SAMPLES[version]
 
 
 def test_a_pending_deletion_is_read_in_both_spellings():
-    """0.11 to 2.3 print MarkedForDeletion:true, later versions put a blank."""
+    """0.11 to 2.3 print MarkedForDeletion:true, later versions add a space."""
     for version in ("2.1", "2.7"):
         text = SAMPLES[version].replace("\n\t", "\tMarkedForDeletion:true\n\t", 1)
         topic = only(text)
@@ -111,13 +111,13 @@ def test_a_pending_deletion_is_read_in_both_spellings():
         lambda text: text.replace("Leader: none", "Leader: -1"),
     ],
 )
-def test_what_a_terminal_or_chat_does_to_the_text_changes_nothing(version, paste):
-    """Tabs become blanks, lines break, marks, prompts and prose come along."""
+def test_pasted_output_is_read(version, paste):
+    """Spaces for tabs, wrapped lines, prompts and prose do not change the result."""
     assert parse_describe(paste(SAMPLES[version]), "x") == parse_describe(SAMPLES[version], "x")
 
 
 def test_several_topics_and_any_order_are_read():
-    """Topics keep the order of the output, partitions are sorted, headers may be missing."""
+    """Topics keep their order, partitions are sorted, headers are optional."""
     lines = [
         "Topic: b\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 2,1",
         "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: cleanup.policy=compact,delete",
@@ -143,7 +143,7 @@ def test_several_topics_and_any_order_are_read():
     ],
 )
 def test_config_values_may_hold_commas(text, configs):
-    """Only a comma before the next key= parts two settings."""
+    """Only a comma before `key=` separates settings."""
     assert parse_configs(text, "x") == configs
 
 
@@ -184,7 +184,7 @@ GOOD = (
     ],
 )
 def test_a_broken_output_is_refused_with_its_line(old, new, said):
-    """One sentence names the file, the line, what is wrong and what to do."""
+    """The error has file, line, reason and remedy."""
     assert old in GOOD
     assert len(only(GOOD).partitions) == 2
     with pytest.raises(InputError, match=said) as caught:
@@ -194,20 +194,20 @@ def test_a_broken_output_is_refused_with_its_line(old, new, said):
 
 
 def test_two_outputs_in_one_file_are_refused():
-    """Which of two readings holds is not for us to guess."""
+    """Two outputs of the same topic in one file are ambiguous."""
     with pytest.raises(InputError, match=r"x\.txt:4: topic t is described a second time"):
         parse_describe(GOOD + GOOD, "x.txt")
 
 
-def test_partitions_of_different_size_are_real():
-    """A reassignment can give partitions different factors; the header counts one of them."""
+def test_partitions_may_differ_in_replication_factor():
+    """Partitions may differ in replication factor; the header has that of one."""
     text = GOOD.replace("Replicas: 2,3,1\tIsr: 2,3,1", "Replicas: 2,3\tIsr: 2,3")
     assert [p.replication_factor for p in only(text).partitions] == [3, 2]
 
 
 @pytest.mark.parametrize("version", ["0.8.0", "2.1", "2.7", "3.7", "3.9", "4.1"])
-def test_no_cut_ever_yields_other_numbers_where_it_can_be_known(version):
-    """Cut anywhere: refused, or the same topics; only the last ISR's tail cannot be missed."""
+def test_truncated_output_is_rejected_or_equal(version):
+    """Truncated output is rejected or equal, except for the tail of the last ISR."""
     text = SAMPLES[version]
     whole = parse_describe(text, "x")
     for end in range(len(text)):
@@ -256,15 +256,15 @@ def topics(draw, elr):
 
 @settings(max_examples=150, deadline=None)
 @given(topic=topics(elr=True), version=st.sampled_from(["3.8", "4.0", "4.1", "4.2.1"]))
-def test_reading_undoes_writing(topic, version):
-    """Whatever a topic is like, the columns of 3.8 and later carry all of it."""
+def test_round_trip_is_lossless(topic, version):
+    """The columns of 3.8 and later are a lossless round trip."""
     assert only(format_describe(topic, version)) == topic
 
 
 @settings(max_examples=100, deadline=None)
 @given(topic=topics(elr=False), version=st.sampled_from(["0.8.0", "0.8.2", "2.3", "2.4", "3.7"]))
-def test_older_columns_carry_what_they_have(topic, version):
-    """Partitions survive every era; ids came in 2.8, configs in 0.8.1."""
+def test_older_columns_round_trip(topic, version):
+    """Older columns preserve partitions; ids since 2.8, configs since 0.8.1."""
     numbers = tuple(map(int, version.split(".")))
     expected = Topic(
         topic.name,
@@ -275,8 +275,8 @@ def test_older_columns_carry_what_they_have(topic, version):
     assert only(format_describe(topic, version)) == expected
 
 
-def test_the_writer_knows_when_columns_came():
-    """Elr in 3.8, TopicId in 2.8, the reassignment in 2.6, blanks in the header in 2.4."""
+def test_the_writer_has_the_columns_of_each_version():
+    """Elr since 3.8, TopicId 2.8, reassignment 2.6, spaces in the header 2.4."""
     moving = Partition(0, 1, (1, 2, 3), (1, 2), (), (), adding=(3,), removing=(1,))
     topic = Topic("t", (moving,), {"a": "1"}, "id")
     printed = {
@@ -308,15 +308,15 @@ OLD = (
 
 
 @pytest.mark.parametrize("rest", ["t", "Top", "\ttopic", "topic:", "topic: t", "topic: t\tpart"])
-def test_a_line_that_only_begins_is_refused_even_without_a_header(rest):
-    """Without a header no count tells that a line is missing, so its first letters must."""
+def test_a_truncated_last_line_is_rejected_without_a_header(rest):
+    """Without a header, a truncated last line is detected by its first letters."""
     assert len(only(OLD).partitions) == 2
     with pytest.raises(InputError, match=r"x:3: the (output|line) is cut"):
         parse_describe(OLD + rest, "x")
 
 
-def test_an_isr_that_ends_before_its_leader_is_cut():
-    """A leader is always in its own ISR, so a last line that ends before it has been cut."""
+def test_an_isr_without_its_leader_is_truncated():
+    """The leader is always in the ISR, so a last line without it is truncated."""
     with pytest.raises(InputError, match=r"x:2: the line is cut in its Isr"):
         parse_describe(OLD.removesuffix(",2\n"), "x")
     assert only(OLD.removesuffix("\n")) == only(OLD)

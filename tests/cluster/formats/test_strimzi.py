@@ -41,7 +41,7 @@ spec: {partitions: 1, replicas: 9}
 
 
 def test_strimzi_resources_are_read():
-    """Brokers are the pools' with that role; topics take what they leave out from the cluster."""
+    """Brokers are the pools with that role; topics inherit cluster defaults."""
     cluster = load_cluster(STRIMZI)
     assert (cluster.kafka_version, cluster.brokers) == ("3.10", dict.fromkeys([3, 4, 5]))
     orders, events = cluster.topics
@@ -55,7 +55,7 @@ def test_strimzi_resources_are_read():
 
 
 def test_strimzi_racks_decide_the_placement():
-    """With racks given there is nothing left to note about them."""
+    """With racks given there is no note about racks."""
     cluster = load_cluster(STRIMZI, racks="3=a,4=b,5=c")
     assert cluster.racks == ("a", "b", "c")
     assert not any("zone" in note for note in cluster.notes)
@@ -64,7 +64,7 @@ def test_strimzi_racks_decide_the_placement():
 
 
 def test_older_strimzi_and_saved_lists_are_read(tmp_path):
-    """v1beta2 has the count in the Kafka resource; kubectl saves a List with the real node ids."""
+    """v1beta2 has the broker count in Kafka; a kubectl List has the real node ids."""
     old = (
         "apiVersion: kafka.strimzi.io/v1beta2\nkind: Kafka\nmetadata:\n  name: my\n"
         "spec:\n  kafka:\n    replicas: 4\n    version: 3.6.1\n"
@@ -97,8 +97,8 @@ def test_older_strimzi_and_saved_lists_are_read(tmp_path):
         ),
     ],
 )
-def test_strimzi_that_cannot_be_is_refused(old, new, said):
-    """One sentence names the resource."""
+def test_invalid_strimzi_is_rejected(old, new, said):
+    """The error names the resource."""
     assert old in STRIMZI
     with pytest.raises(InputError, match=said) as caught:
         load_cluster(STRIMZI.replace(old, new, 1))

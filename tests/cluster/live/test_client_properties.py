@@ -1,4 +1,4 @@
-"""A Java client's properties: what is understood, what is refused, and that secrets stay so."""
+"""Client properties: parsing, rejected properties, and hidden secrets."""
 
 import json
 import pickle
@@ -51,7 +51,7 @@ OAUTH = {
 
 
 def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
-    """Continued lines, escapes, either separator and comments are understood."""
+    """Continuation lines, escapes, both separators and comments are parsed."""
     path = tmp_path / "client.properties"
     path.write_text(FILE)
     read = load_properties(path)
@@ -65,8 +65,8 @@ def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
     assert read.sasl
 
 
-def test_an_empty_file_is_kafkas_defaults() -> None:
-    """Without properties connections are plaintext, and Kafka's own limits hold."""
+def test_an_empty_file_has_kafkas_defaults() -> None:
+    """Without properties, connections are plaintext with Kafka's default timeouts."""
     read = parse_properties({}, "client.properties")
     assert read == ClientProperties(source="client.properties")
     assert (read.tls, read.sasl) == (False, False)
@@ -91,8 +91,8 @@ def test_an_empty_file_is_kafkas_defaults() -> None:
         ({"sasl.login.callback.handler.class": "com.Mine"}, "Java code, which cannot run here"),
     ],
 )
-def test_what_is_not_understood_is_refused(pairs: dict[str, str], said: str) -> None:
-    """Each unknown, unsupported or malformed property is one sentence that names the file."""
+def test_unknown_properties_are_rejected(pairs: dict[str, str], said: str) -> None:
+    """An unknown, unsupported or malformed property is one sentence with the file name."""
     with pytest.raises(InputError, match=said) as caught:
         parse_properties(pairs, "client.properties")
     assert str(caught.value).startswith("client.properties: ")
@@ -100,7 +100,7 @@ def test_what_is_not_understood_is_refused(pairs: dict[str, str], said: str) -> 
 
 @pytest.mark.parametrize("content", [None, b"password=\\u12"])
 def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, tmp_path: Path) -> None:
-    """A missing file, or one with a broken escape, is one sentence, and shows no value."""
+    """A missing file or invalid escape is one sentence, without the value."""
     path = tmp_path / "client.properties"
     if content is not None:
         path.write_bytes(content)
@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_refused(content: bytes | None, tmp_path: 
     ],
 )
 def test_a_login_line_is_read_as_java_reads_it(text: str, options: dict[str, str]) -> None:
-    """Quotes of both kinds, escapes in them, and blanks around the sign are understood."""
+    """Both kinds of quotes, escapes and spaces around `=` are parsed."""
     read = parse_jaas(text, "client.properties")
     assert {name: value.reveal() for name, value in read.items()} == options
 
@@ -140,14 +140,14 @@ def test_a_login_line_is_read_as_java_reads_it(text: str, options: dict[str, str
         f'{PLAIN} required username="hush"; {PLAIN} required;',
     ],
 )
-def test_a_broken_login_line_is_refused_and_not_shown(text: str) -> None:
-    """The sentence gives the right form, and nothing of the line, which holds a password."""
+def test_a_broken_login_line_is_rejected_and_not_shown(text: str) -> None:
+    """The error gives the correct form, and nothing of the line with the password."""
     with pytest.raises(InputError, match=r"sasl\.jaas\.config is broken; it reads") as caught:
         parse_jaas(text, "client.properties")
     assert "hush" not in str(caught.value)
 
 
-def test_a_secret_shows_itself_to_nobody() -> None:
+def test_a_secret_is_hidden() -> None:
     """Printed, formatted, in a repr or in an object around it, a secret is hidden."""
     secret = Secret("hush")
     read = parse_properties(
@@ -162,7 +162,7 @@ def test_a_secret_shows_itself_to_nobody() -> None:
 
 
 def test_the_password_reaches_the_client_and_no_log() -> None:
-    """kafka-python gets what it joins and encodes; its options, when it logs them, show nothing."""
+    """kafka-python gets the password; its logged options hide it."""
     options = login_options(parse_properties(SASL, "client.properties"), time.monotonic() + 1)
     assert "\0".join(["", "alice", options["sasl_plain_password"]]).encode() == b"\0alice\0x"
     assert options["sasl_plain_password"].encode() == b"x"
@@ -171,7 +171,7 @@ def test_the_password_reaches_the_client_and_no_log() -> None:
 
 
 class Issuer(BaseHTTPRequestHandler):
-    """Gives a token to the client `me`, as RFC 6749 has it."""
+    """Issues a token to the client `me` (RFC 6749)."""
 
     def do_POST(self) -> None:
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
@@ -182,7 +182,7 @@ class Issuer(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"access_token": "t-1"}).encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def token(pairs: dict[str, str]) -> str:
 
 
 def test_a_token_is_fetched_for_the_client(issuer: str) -> None:
-    """The client's id and secret get a token from the endpoint; wrong ones get a sentence."""
+    """Client id and secret get a token; wrong ones are one sentence."""
     url = {"sasl.oauthbearer.token.endpoint.url": issuer}
     assert token({**OAUTH, **url}) == "t-1"
     wrong = OAUTH["sasl.jaas.config"].replace("hush", "else")
@@ -211,7 +211,7 @@ def test_a_token_is_fetched_for_the_client(issuer: str) -> None:
 
 
 def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
-    """`file:` names a file that holds the token; a missing one is a sentence."""
+    """`file:` reads the token from a file; a missing file is one sentence."""
     (tmp_path / "token").write_text("t-2\n")
     key = "sasl.oauthbearer.token.endpoint.url"
     assert token({**OAUTH, key: (tmp_path / "token").as_uri()}) == "t-2"
@@ -234,14 +234,14 @@ def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_without_a_token_there_is_a_sentence(change: dict[str, str], said: str) -> None:
-    """Whatever keeps a token from being had is said in one sentence."""
+def test_a_missing_token_is_one_sentence(change: dict[str, str], said: str) -> None:
+    """Every failure to get a token is one sentence."""
     with pytest.raises(InputError, match=said):
         token({**OAUTH, **change})
 
 
-def test_an_unsecured_token_is_made() -> None:
-    """For brokers under development a token without a signature names its user."""
+def test_an_unsecured_token_is_created() -> None:
+    """Without an endpoint an unsecured token with the claims is created."""
     made = token({**OAUTH, "sasl.jaas.config": 'M required unsecuredLoginStringClaim_sub="alice";'})
     head, body, signature = made.split(".")
     assert signature == ""

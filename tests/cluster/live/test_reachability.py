@@ -1,4 +1,4 @@
-"""Why nothing comes of an address: one sentence each, and in bounded time."""
+"""Unreachable addresses: one sentence for each reason, in bounded time."""
 
 import socket
 import ssl
@@ -29,7 +29,7 @@ Serve = Callable[[Callable[[socket.socket], None]], int]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Start servers that do with each connection what they are told to."""
+    """Start servers with a given behaviour for each connection."""
     listeners: list[socket.socket] = []
 
     def started(behave: Callable[[socket.socket], None]) -> int:
@@ -74,12 +74,12 @@ def saying(answer: bytes) -> Callable[[socket.socket], None]:
 
 
 def answer(request: bytes, body: bytes) -> bytes:
-    """Return the answer to a request: its length, the request's own number, and a body."""
+    """Return a response frame: length, correlation id, body."""
     return struct.pack(">i", len(body) + 4) + request[8:12] + body
 
 
 def hello(request: bytes) -> bytes:
-    """Answer ApiVersions in version 0, whichever was asked for: metadata and logins are known."""
+    """Answer ApiVersions in version 0: Metadata and SaslHandshake are supported."""
     newer = request[6:8] != b"\0\0"
     known = [(3, 0, 1), (17, 0, 1), (18, 0, 0), (36, 0, 0)]
     rows = b"".join(struct.pack(">hhh", *row) for row in known)
@@ -87,7 +87,7 @@ def hello(request: bytes) -> bytes:
 
 
 def requests(connection: socket.socket) -> Iterator[bytes]:
-    """Greet as a broker does, and yield every other request; hang up at what is none."""
+    """Answer ApiVersions and yield every other request; hang up on anything else."""
     while (request := connection.recv(4096))[:1] == b"\0":
         if request[4:6] == b"\0\x12":
             connection.sendall(hello(request))
@@ -96,13 +96,13 @@ def requests(connection: socket.socket) -> Iterator[bytes]:
 
 
 def greeting(connection: socket.socket) -> None:
-    """Greet as a broker does, and leave all else without an answer."""
+    """Answer ApiVersions only."""
     for _ in requests(connection):
         pass
 
 
 def hanging_up(connection: socket.socket) -> None:
-    """Greet as a broker does, and hang up at the first request after."""
+    """Answer ApiVersions, and hang up at the next request."""
     next(requests(connection), None)
 
 
@@ -112,7 +112,7 @@ def closed_port() -> int:
 
 
 def refusal(address: str, timeout_ms: int = LIMIT_MS, **options: object) -> str:
-    """Return the sentence, which came in time and names the address."""
+    """Return the error message after checking its time and form."""
     begun = time.monotonic()
     with pytest.raises(InputError) as caught:
         load_cluster(address, timeout_ms=timeout_ms, **options)
@@ -124,12 +124,12 @@ def refusal(address: str, timeout_ms: int = LIMIT_MS, **options: object) -> str:
 
 
 def test_a_closed_port_is_refused_at_once() -> None:
-    """Nobody listens: the sentence says so, long before the time is up."""
+    """A closed port is reported long before the timeout."""
     said = refusal(f"127.0.0.1:{closed_port()}", timeout_ms=600_000)
     assert "cannot be reached (connection refused)" in said
 
 
-def test_a_name_that_nobody_knows() -> None:
+def test_an_unknown_host_name() -> None:
     """A host that cannot be resolved is named."""
     assert "no address is known by this name" in refusal("no-such-host.invalid:9092")
 
@@ -149,15 +149,15 @@ def test_a_name_that_nobody_knows() -> None:
     ],
     ids=["silent", "greets only", "closes", "http", "ssh", "cut", "garbage", "tls", "sasl"],
 )
-def test_what_is_no_broker_is_told_apart(
+def test_other_servers_are_distinguished(
     behave: Callable[[socket.socket], None], said: str, serve: Serve
 ) -> None:
-    """Silence, a foreign protocol, TLS, and a broker that wants a login: a sentence for each."""
+    """No response, another protocol, TLS, required SASL: a different sentence for each."""
     assert said in refusal(f"127.0.0.1:{serve(behave)}")
 
 
 def test_every_address_is_tried_and_has_its_reason(serve: Serve) -> None:
-    """The first that answers is taken; when none does, each has its own reason."""
+    """The first address that answers is used; if none does, each has a reason."""
     good, closed = serve(greeting), closed_port()
     places = parse_addresses(f"127.0.0.1:{closed},127.0.0.1:{good}")
     found = first_reachable(places, None, "", 1000, time.monotonic() + 5)
@@ -171,7 +171,7 @@ def test_every_address_is_tried_and_has_its_reason(serve: Serve) -> None:
 
 
 def login(code: int, taken: list[str]) -> Callable[[socket.socket], None]:
-    """A broker that answers SaslHandshake with an error and the mechanisms it takes."""
+    """A broker that answers SaslHandshake with an error code and its mechanisms."""
     texts = b"".join(struct.pack(">h", len(text)) + text.encode() for text in taken)
 
     def behave(connection: socket.socket) -> None:
@@ -191,10 +191,10 @@ def login(code: int, taken: list[str]) -> Callable[[socket.socket], None]:
         (0, "refuses the login; see sasl.jaas.config in "),
     ],
 )
-def test_a_login_that_cannot_be_is_told_apart(
+def test_sasl_failures_are_distinguished(
     code: int, said: str, serve: Serve, tmp_path: Path
 ) -> None:
-    """Another mechanism, no login at all, or the wrong password: a sentence for each."""
+    """Wrong mechanism, no SASL, wrong password: a different sentence for each."""
     path = tmp_path / "client.properties"
     path.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
@@ -220,13 +220,13 @@ def test_a_login_that_cannot_be_is_told_apart(
     ],
 )
 def test_addresses_are_read(text: str, addresses: list[Address]) -> None:
-    """Several, with a protocol before them as Kafka prints it, and IPv6 in brackets."""
+    """Lists, listener prefixes as Kafka prints them, and IPv6 in brackets."""
     assert list(parse_addresses(text)) == addresses
     assert str(Address("::1", 9092)) == "[::1]:9092"
 
 
 @pytest.mark.parametrize("text", ["kafka:0", "kafka:65536", "kafka:99999"])
-def test_a_port_that_cannot_be_is_refused(text: str) -> None:
+def test_an_invalid_port_is_rejected(text: str) -> None:
     """Ports go from 1 to 65535."""
     with pytest.raises(InputError, match="ports are numbered 1 to 65535"):
         load_cluster(text)
@@ -251,7 +251,7 @@ def test_the_command_line_says_one_sentence(
 
 
 def test_without_the_extra_it_says_what_to_install() -> None:
-    """Where kafka-python is not installed, the sentence names the extra."""
+    """Without kafka-python the error names the extra."""
     code = (
         "import sys; sys.modules['kafka'] = None\n"
         "from advisor import AdvisorError, load_cluster\n"
@@ -286,7 +286,7 @@ def reached(port: int, pairs: dict[str, str], host: str = "127.0.0.1") -> Addres
 
 
 def stores(folder: Path) -> dict[str, dict[str, str]]:
-    """Trust and key stores of one authority, by kind."""
+    """Trust and key stores of one CA, by format."""
     made = authority()
     made.write(folder)
     key, certificate = made.signed("127.0.0.1")
@@ -318,7 +318,7 @@ def stores(folder: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("kind", ["pem", "inline", "pkcs12"])
 def test_stores_of_each_kind_open_a_connection(kind: str, serve: Serve, tmp_path: Path) -> None:
-    """A broker that wants a certificate gets one, and its own is checked against the store."""
+    """A client certificate is sent, and the broker's is verified."""
     pairs = stores(tmp_path)[kind]
     port = serve(over_tls(secured(tmp_path, client_certificate=True)))
     assert reached(port, pairs).port == port
@@ -328,7 +328,7 @@ def test_stores_of_each_kind_open_a_connection(kind: str, serve: Serve, tmp_path
 
 
 def test_certificates_are_checked(serve: Serve, tmp_path: Path) -> None:
-    """A stranger's certificate, or one for another host, is refused; the latter may be allowed."""
+    """An untrusted certificate, or one for another host, is rejected; the latter is optional."""
     pairs = stores(tmp_path)["pem"]
     del pairs["ssl.keystore.location"]
     port = serve(over_tls(secured(tmp_path)))
@@ -340,8 +340,8 @@ def test_certificates_are_checked(serve: Serve, tmp_path: Path) -> None:
     assert reached(port, unchecked, host="localhost").port == port
 
 
-def test_tls_to_a_plaintext_port_is_told(serve: Serve) -> None:
-    """A plaintext broker is recognised, and so is what is no broker at all."""
+def test_tls_to_a_plaintext_port_is_detected(serve: Serve) -> None:
+    """With TLS, a plaintext broker and another protocol are distinguished."""
     with pytest.raises(InputError, match=r"does not speak TLS; its security\.protocol is"):
         reached(serve(greeting), {})
     with pytest.raises(InputError, match="neither with TLS nor as a Kafka broker does"):
@@ -361,7 +361,7 @@ def test_tls_to_a_plaintext_port_is_told(serve: Serve) -> None:
 def test_a_store_that_cannot_be_read_is_refused(
     content: bytes | None, said: str, tmp_path: Path
 ) -> None:
-    """JKS with the way to convert it; what is broken or missing by its name."""
+    """JKS with the conversion command; broken or missing stores by name."""
     path = tmp_path / "store"
     if content is not None:
         path.write_bytes(content)
@@ -371,10 +371,10 @@ def test_a_store_that_cannot_be_read_is_refused(
     assert "hush" not in str(caught.value)
 
 
-def test_a_key_that_does_not_fit_is_refused_and_left_nowhere(
+def test_a_store_without_a_key_is_rejected_and_not_left_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key store without a key is refused, and no copy of it stays on disk."""
+    """A key store without a key is rejected, and no copy is left on disk."""
     aside = tmp_path / "aside"
     aside.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(aside))

@@ -1,4 +1,4 @@
-"""What is made of a running cluster's answers, without one."""
+"""Conversion of a running cluster's responses, without a cluster."""
 
 import json
 import shlex
@@ -53,8 +53,8 @@ def answers(**changes: Any) -> Answers:
     return Answers(**{**told, **changes})
 
 
-def test_answers_become_a_cluster() -> None:
-    """Everything that was told has its place, and nothing is noted where nothing is missing."""
+def test_responses_become_a_cluster() -> None:
+    """Complete responses are converted without notes."""
     read = cluster_from_answers(answers(), "kafka:9092")
     (orders,) = read.topics
     (found,) = orders.partitions
@@ -66,8 +66,8 @@ def test_answers_become_a_cluster() -> None:
     assert (read.kafka_version, read.source, read.notes) == ("4.1", "kafka:9092", ())
 
 
-def test_what_a_partition_lacks_is_none() -> None:
-    """No leader, no epoch and no ELR told are None; an empty ELR is something else: empty."""
+def test_unknown_partition_fields_are_none() -> None:
+    """Unknown leader, epoch and ELR are None; an empty ELR is empty."""
     row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
     (orders,) = cluster_from_answers(answers(topics=[topic("orders", row)]), "kafka:9092").topics
     (found,) = orders.partitions
@@ -75,8 +75,8 @@ def test_what_a_partition_lacks_is_none() -> None:
     assert found.last_known_elr == ()
 
 
-def test_running_reassignments_are_put_to_their_partitions() -> None:
-    """What is being added and removed counts as in a describe output."""
+def test_reassignments_are_added_to_their_partitions() -> None:
+    """Added and removed replicas are converted as in a describe output."""
     row = partition(replica_nodes=[1, 2, 3, 4])
     told = answers(
         topics=[topic("orders", row)],
@@ -113,13 +113,13 @@ def test_running_reassignments_are_put_to_their_partitions() -> None:
         ),
     ],
 )
-def test_what_is_missing_is_noted(changes: dict[str, Any], note: str) -> None:
-    """Each thing that was refused, not known or not there is a sentence of its own."""
+def test_missing_parts_are_noted(changes: dict[str, Any], note: str) -> None:
+    """Each missing part is one sentence."""
     assert note in "\n".join(cluster_from_answers(answers(**changes), "kafka:9092").notes)
 
 
 def test_the_oldest_version_counts() -> None:
-    """Versions are compared as numbers, and brokers that did not tell do not count."""
+    """Versions are compared numerically; brokers without one are ignored."""
     read = cluster_from_answers(answers(versions={1: "3.10", 2: "3.9"}), "kafka:9092")
     assert read.kafka_version == "3.9"
     assert cluster_from_answers(answers(versions={}), "kafka:9092").kafka_version is None
@@ -137,12 +137,12 @@ def test_the_oldest_version_counts() -> None:
     ],
 )
 def test_where_a_setting_comes_from(row: dict[str, Any], kind: int, source: str) -> None:
-    """Since 1.1 brokers name the source; before, only whether a setting is a default."""
+    """Brokers report the config source since 1.1, before only whether it is the default."""
     assert parse_setting({"name": "x", "value": "1", **row}, kind) == Setting("1", source)
 
 
 def test_topic_ids_are_printed_as_kafka_prints_them() -> None:
-    """URL-safe base64 without padding (`org.apache.kafka.common.Uuid`); zero stands for none."""
+    """URL-safe base64 without padding (`org.apache.kafka.common.Uuid`); zero means none."""
     told = "99feb01c-29c3-4a5a-8d6b-9ef1e25b1d6a"
     assert format_topic_id(told) == format_topic_id(uuid.UUID(told)) == "mf6wHCnDSlqNa57x4lsdag"
     assert format_topic_id(uuid.UUID(int=0)) is None
@@ -161,21 +161,21 @@ def test_topic_ids_are_printed_as_kafka_prints_them() -> None:
 def test_whether_eligible_leader_replicas_are_on(
     mode: str, features: dict[str, int], known: bool, expected: bool | None
 ) -> None:
-    """A feature that is not finalized is off, if the cluster tells its features at all."""
+    """A feature that is not finalized is disabled, if features are known."""
     seen = Observed(mode=mode, features=features, features_known=known)
     assert seen.eligible_leader_replicas is expected
 
 
-def test_the_controller_at_hand_is_reckoned_with() -> None:
-    """KIP-966 is off in an upgraded cluster; of another version than runs there nothing is said."""
+def test_the_mode_of_the_live_cluster_is_used() -> None:
+    """The cluster's own mode and ELR are used, for its own version only."""
     read = cluster_from_answers(answers(), "kafka:9092")
     assert controller_of(read, "4.1") == {"mode": "kraft", "eligible_leader_replicas": False}
     assert controller_of(read, "4.2") == {}
     assert controller_of(Cluster(brokers={1: None}), "4.1") == {}
 
 
-def test_a_saved_reading_is_the_same() -> None:
-    """JSON keeps everything; what is no such reading is refused."""
+def test_observed_survives_json() -> None:
+    """JSON preserves everything; malformed data is rejected."""
     read = cluster_from_answers(
         answers(settings={(TOPIC, "orders"): MIN_ISR, (BROKER, "1"): {}}), "k:1"
     )
@@ -195,8 +195,8 @@ def test_a_saved_reading_is_the_same() -> None:
             load_cluster(json.dumps(document, indent=1))
 
 
-def test_work_is_left_behind_when_its_time_is_up() -> None:
-    """What takes too long gives None in time; what fails in time fails, a timeout included."""
+def test_work_is_abandoned_after_the_timeout() -> None:
+    """A timeout returns None; an error of the function is raised, also a TimeoutError."""
     begun = time.monotonic()
     assert run_with_timeout(lambda: time.sleep(60), 0.05) is None
     assert time.monotonic() - begun < 30
@@ -211,13 +211,13 @@ def test_work_is_left_behind_when_its_time_is_up() -> None:
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_a_limit_is_positive(timeout_ms: int) -> None:
-    """No time at all is refused, before anything is tried."""
+    """A limit below 1 ms is rejected before connecting."""
     with pytest.raises(InputError, match="give milliseconds, 1 or more"):
         load_cluster("127.0.0.1:9092", timeout_ms=timeout_ms)
 
 
-def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
-    """The plan names the address and the client properties; back means to inherit again."""
+def test_plan_has_client_properties_and_restores_inheritance() -> None:
+    """The plan has address and client properties; its rollback restores inheritance."""
     inherited = {"min.insync.replicas": Setting("2", "STATIC_BROKER_CONFIG")}
     told = answers(settings={(TOPIC, "orders"): inherited})
     read = cluster_from_answers(told, "kafka-1:9092, kafka-2:9093", "the client's.properties")
@@ -242,5 +242,5 @@ def test_what_is_emitted_knows_the_way_in_and_what_was_inherited() -> None:
     ("version", "option"), [("4.1", "admin.config"), ("4.2", "command-config")]
 )
 def test_the_election_tool_has_its_own_option(version: str, option: str) -> None:
-    """KIP-1147 gave `kafka-leader-election.sh` the others' option in 4.2."""
+    """KIP-1147 renamed the option of `kafka-leader-election.sh` in 4.2."""
     assert f'--{option} "$CLIENT"' in Tools(version, "b:1", "c.properties").elect_preferred("f")

@@ -1,4 +1,4 @@
-"""What a reading of real brokers shows, what is still owed, and when they have come to rest."""
+"""Snapshots of real brokers: pending changes, quiescence, and conversion to a state."""
 
 from dataclasses import replace
 
@@ -34,8 +34,8 @@ def reading(record=RECORD, logs=None, hw: int | None = 10, running=ALL, serving=
     )
 
 
-def test_a_whole_cluster_owes_nothing():
-    """All serve, all have copied, all are in the ISR: nothing will change by itself."""
+def test_healthy_cluster_has_no_pending_work():
+    """If all brokers serve and all replicas are in sync, nothing is pending."""
     assert pending_work(reading(), LinkFaults()) == []
 
 
@@ -62,19 +62,19 @@ def test_a_whole_cluster_owes_nothing():
         (reading(replace(RECORD, adding=(3,))), LinkFaults(), "t-0: a reassignment is to end"),
     ],
 )
-def test_what_must_still_happen_is_named(seen, links, what):
-    """A clock that still runs, or copying that is under way, is owed; each in a sentence."""
+def test_pending_work_is_named(seen, links, what):
+    """Each pending timeout or replication is one sentence."""
     assert pending_work(seen, links) == [what]
 
 
 @pytest.mark.parametrize(
     ("seen", "links"),
     [
-        # Out of the ISR and not copying: nothing brings it back.
+        # Out of the ISR and not fetching: it cannot return.
         (reading(replace(RECORD, isr=(1, 2)), {3: SHORT}), LinkFaults(lagging=frozenset({3}))),
-        # Down, and known to be.
+        # Down and fenced.
         (reading(replace(RECORD, isr=(1, 2)), running={1, 2}, serving={1, 2}), LinkFaults()),
-        # Nobody leads: the controller acts when somebody comes back.
+        # Offline: the controller acts when an ISR member returns.
         (
             reading(
                 replace(RECORD, isr=(1,), leader=NO_LEADER),
@@ -90,13 +90,13 @@ def test_what_must_still_happen_is_named(seen, links, what):
         ),
     ],
 )
-def test_what_stays_as_it_is_owes_nothing(seen, links):
-    """What waits for somebody else to act is at rest."""
+def test_blocked_changes_are_not_pending(seen, links):
+    """A change that needs an external event is not pending."""
     assert pending_work(seen, links) == []
 
 
 class _Clock:
-    """Time that passes only in sleep."""
+    """A clock that advances only in sleep."""
 
     def __init__(self, monkeypatch):
         self.now = 0.0
@@ -107,23 +107,23 @@ class _Clock:
         self.now += seconds
 
 
-def test_rest_is_reached_soon_where_nothing_is_owed(monkeypatch):
-    """A whole cluster is believed after a second of the same readings."""
+def test_quiescence_is_quick_without_pending_work(monkeypatch):
+    """Without pending changes, one second of equal snapshots is enough."""
     clock = _Clock(monkeypatch)
     assert wait_until_quiescent(reading, LinkFaults(), Clocks()) == reading()
     assert 1.0 <= clock.now <= 1.5
 
 
-def test_where_something_is_owed_every_clock_strikes_first(monkeypatch):
-    """A follower that does not copy, though it may, is waited for as long as clocks run."""
+def test_pending_work_waits_for_the_longest_timeout(monkeypatch):
+    """With a pending change, the wait is as long as the longest timeout."""
     clock = _Clock(monkeypatch)
     stuck = reading(logs={3: SHORT})
     wait_until_quiescent(lambda: stuck, LinkFaults(), Clocks())
     assert clock.now >= 1.0 + Clocks().longest_timer_ms / 1000
 
 
-def test_a_session_is_waited_for_however_long_it_takes(monkeypatch):
-    """A dead broker that still counts as alive is no rest, on the busiest machine."""
+def test_fencing_is_waited_for(monkeypatch):
+    """A dead broker that is not fenced is waited for without a limit from timeouts."""
     clock = _Clock(monkeypatch)
     before, after = (
         reading(running={1, 2}),
@@ -133,8 +133,8 @@ def test_a_session_is_waited_for_however_long_it_takes(monkeypatch):
     assert seen == after
 
 
-def test_an_equal_copy_is_waited_for_until_it_is_in_the_isr(monkeypatch):
-    """A copy that equals its leader's joins the ISR without fail, however late."""
+def test_joining_the_isr_is_waited_for(monkeypatch):
+    """A follower equal to its leader is waited for until it is in the ISR."""
     clock = _Clock(monkeypatch)
     outside = reading(replace(RECORD, isr=(1, 2)))
     seen = wait_until_quiescent(
@@ -143,8 +143,8 @@ def test_an_equal_copy_is_waited_for_until_it_is_in_the_isr(monkeypatch):
     assert seen == reading()
 
 
-def test_a_cluster_that_never_rests_is_an_error_that_says_why(monkeypatch):
-    """The error names what was still owed."""
+def test_missing_quiescence_is_an_error_with_the_pending_work(monkeypatch):
+    """The error names the pending change."""
     _Clock(monkeypatch)
     with pytest.raises(BrokersUnavailableError, match="broker 3 is to be fenced"):
         wait_until_quiescent(lambda: reading(running={1, 2}), LinkFaults(), Clocks())
@@ -155,8 +155,8 @@ def state() -> State:
     return State(tuple(Broker(b) for b in (1, 2, 3)), (settings,))
 
 
-def test_a_reading_is_looked_at_as_a_state_is():
-    """The looks of the protocol print what was read."""
+def test_snapshot_is_rendered_as_a_state():
+    """The renderers of the protocol print a converted snapshot."""
     seen = state_from_snapshot(reading(replace(RECORD, isr=(1, 2)), {3: SHORT}), state())
     partition = seen.partitions[0]
     line = "leader=1 epoch=0 replicas=1,2,3 isr=1,2 elr= hw=10"
@@ -165,30 +165,30 @@ def test_a_reading_is_looked_at_as_a_state_is():
     assert check(seen) == ()
 
 
-def test_loss_is_counted_from_what_lies_on_disks():
-    """A leader without four of ten acknowledged records loses them; a copy elsewhere is no help."""
+def test_loss_is_detected_from_logs_on_disk():
+    """A leader that lacks 4 of 10 acknowledged records has lost them, whatever others hold."""
     seen = state_from_snapshot(reading(logs={1: SHORT}, hw=6), state())
     found = {str(violation) for violation in check(seen)}
     assert "NoAcknowledgedRecordLost t-0: lost 4 of 10 acknowledged records" in found
     assert "LeaderCompleteness t-0: leader 1 lacks 4 committed records" in found
 
 
-def test_a_leader_that_does_not_answer_has_no_high_watermark():
-    """Of a leader on record that does not lead, though it runs, the look shows a dash."""
+def test_unresponsive_leader_has_no_high_watermark():
+    """A registered leader that does not answer as leader has the high watermark `-`."""
     seen = state_from_snapshot(reading(hw=None), state())
     assert state_line(seen, seen.partitions[0]).endswith("hw=-")
 
 
-def test_a_broker_fenced_for_no_reason_spoils_the_run():
-    """Who served, and to whom nothing was done, must go on serving."""
+def test_fencing_without_a_fault_is_an_error():
+    """A broker that is fenced without an injected fault invalidates the run."""
     steady = ExpectedServing()
     steady.check({1, 2}, {1, 2})
     with pytest.raises(TooBusyError, match="broker 2"):
         steady.check({1}, {1, 2})
 
 
-def test_a_broker_that_was_disturbed_may_be_fenced():
-    """After a fault its session may end; once it serves again it is watched again."""
+def test_fencing_after_a_fault_is_expected():
+    """After a fault a broker may be fenced; once it serves again it must keep serving."""
     steady = ExpectedServing()
     steady.check({1, 2}, {1, 2})
     steady.disturb(2)
