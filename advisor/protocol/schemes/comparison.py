@@ -1,7 +1,7 @@
-"""The replication schemes side by side: replicas that they need, and whom they wait for.
+"""Replication schemes side by side: replicas needed, and acknowledgement latency.
 
 Source of the comparison: Kafka's documentation, "Replicated Logs: Quorums, ISRs, and State
-Machines"; every number here is found by trying all cases of ``advisor.protocol.schemes.rules``.
+Machines". All numbers come from exhaustive enumeration with ``advisor.protocol.schemes.rules``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from advisor.protocol.schemes.rules import (
     ISR,
     LEADER,
     MAJORITY,
-    MOST_REPLICAS,
+    MAX_REPLICAS,
     NAMES,
     SYNCHRONOUS,
     Scheme,
@@ -26,21 +26,23 @@ from advisor.protocol.schemes.rules import (
     may_acknowledge,
 )
 
-MOST_FAILURES = 2
+MAX_FAILURES = 2
 
 
 def withstands(scheme: Scheme, failures: int, missing: Iterable[int] = (0,)) -> bool:
-    """Whether no crash of so many replicas loses a record, or blocks a healthy partition.
+    """Whether no crash of up to ``failures`` replicas loses a record or blocks writes.
 
     Parameters
     ----------
     scheme : Scheme
     failures : int
+        Replicas that crash together, at most.
     missing : iterable of int
-        The numbers of missing followers at the acknowledgement for which nothing may be lost.
+        Numbers of followers absent at the acknowledgement for which no record may be lost. Writes
+        are checked with no follower absent.
     """
     crashes = list(crash_sets(scheme, failures))
-    if any(fate.unwritable for fate in (after_crash(scheme, crashed) for crashed in crashes)):
+    if any(after_crash(scheme, crashed).unwritable for crashed in crashes):
         return False
     return not any(
         after_crash(scheme, crashed, absent).lost for absent in missing for crashed in crashes
@@ -48,48 +50,54 @@ def withstands(scheme: Scheme, failures: int, missing: Iterable[int] = (0,)) -> 
 
 
 def replicas_needed(name: str, failures: int) -> int | None:
-    """The fewest replicas that lose nothing and stay writable through so many crashes.
+    """Fewest replicas that lose nothing and stay writable with this number of crashes.
 
-    All replicas take part when the record is acknowledged, and min ISR is 1: the usual comparison,
-    f+1 for the ISR against 2f+1 for a majority.
+    All replicas are in sync when the record is acknowledged, and min ISR is 1: the usual
+    comparison, f+1 replicas for the ISR and 2f+1 for a majority.
+
+    Parameters
+    ----------
+    name : {"synchronous", "asynchronous", "majority", "isr"}
+    failures : int
+        Replicas that crash, 0 to ``MAX_FAILURES``.
 
     Returns
     -------
     int or None
-        None where no number up to ``MOST_REPLICAS`` is enough.
+        None if no number up to ``MAX_REPLICAS`` is enough.
     """
     _check_failures(failures)
-    for count in range(failures + 1, MOST_REPLICAS + 1):
+    for count in range(failures + 1, MAX_REPLICAS + 1):
         if withstands(Scheme(name, count), failures):
             return count
     return None
 
 
 def replicas_needed_at_any_time(name: str, failures: int) -> int | None:
-    """The same for a record acknowledged at the worst moment that the scheme allows.
+    """The same for a record acknowledged with as many followers absent as the scheme allows.
 
-    The ISR may have shrunk to min.insync.replicas then. With the best min ISR for the purpose,
-    f+1, it needs 2f+1 replicas, like a majority; a scheme without such a floor never has enough.
+    The ISR may have shrunk to min.insync.replicas. With the best min ISR, f+1, it needs 2f+1
+    replicas, like a majority; without such a floor no number is enough.
     """
     _check_failures(failures)
-    for count in range(failures + 1, MOST_REPLICAS + 1):
+    for count in range(failures + 1, MAX_REPLICAS + 1):
         for min_isr in range(1, count + 1 if name == ISR else 2):
             scheme = Scheme(name, count, min_isr)
-            moments = [n for n in range(count) if may_acknowledge(scheme, count - n)]
-            if withstands(scheme, failures, moments):
+            missing = [n for n in range(count) if may_acknowledge(scheme, count - n)]
+            if withstands(scheme, failures, missing):
                 return count
     return None
 
 
 def _check_failures(failures: int) -> None:
-    if not 0 <= failures <= MOST_FAILURES:
-        raise InputError(f"failures={failures} must lie between 0 and {MOST_FAILURES}")
+    if not 0 <= failures <= MAX_FAILURES:
+        raise InputError(f"failures={failures} must lie between 0 and {MAX_FAILURES}")
 
 
 def copies_waited_for(scheme: Scheme) -> int:
-    """Replicas, the leader among them, that have a record when it is acknowledged in health."""
-    everyone = frozenset(range(scheme.replicas))
-    return min(len(held) for held in holders(scheme, everyone))
+    """Replicas, including the leader, that hold an acknowledged record if all are in sync."""
+    replicas = frozenset(range(scheme.replicas))
+    return min(len(held) for held in holders(scheme, replicas))
 
 
 def acknowledgement_ms(
@@ -98,23 +106,28 @@ def acknowledgement_ms(
     followers_ms: Sequence[float],
     in_sync: Collection[int] | None = None,
 ) -> float:
-    """How long a record waits for its acknowledgement.
+    """Acknowledgement latency of a record.
 
     Parameters
     ----------
     scheme : Scheme
     leader_ms : float
-        Until the leader has written it.
+        Time until the leader has written it.
     followers_ms : sequence of float
-        Until the leader knows that follower 1, 2, ... has it; infinity for one that is down.
+        Time until the leader knows that follower 1, 2, ... has it; infinity for one that is down.
     in_sync : collection of int, optional
-        The ISR; None is every replica. A synchronous scheme waits for all that are not down.
+        The ISR. Default: every replica. A synchronous scheme waits for all that are not down.
 
     Returns
     -------
     float
-        Leader alone, fastest quorum, slowest of the ISR, or slowest of all; infinity where the
-        scheme would not acknowledge.
+        Milliseconds: of the leader alone, the fastest quorum, the slowest of the ISR, or the
+        slowest of all; infinity if the scheme does not acknowledge.
+
+    Raises
+    ------
+    InputError
+        For a wrong number of latencies, a negative one, or an ISR with unknown replicas.
     """
     if len(followers_ms) != scheme.replicas - 1:
         raise InputError(
@@ -149,13 +162,13 @@ class Comparison:
     name : str
     failures : int
     replicas : int or None
-        Fewest that withstand so many crashes, starting in health.
+        Fewest replicas that withstand the failures if all are in sync at the acknowledgement.
     copies : int or None
-        That a record has when it is acknowledged, with so many replicas.
+        Copies of a record at its acknowledgement, with this number of replicas.
     replicas_at_any_time : int or None
-        Fewest if the record may also be acknowledged at the worst moment.
+        Fewest replicas if the record may be acknowledged with followers absent.
     waits_for : str
-        Whose time the acknowledgement takes.
+        The replicas that determine the acknowledgement latency.
     """
 
     name: str
@@ -175,7 +188,13 @@ _WAITS_FOR = {
 
 
 def compare(failures: int) -> tuple[Comparison, ...]:
-    """All schemes side by side, sized for so many failures (0 to 2)."""
+    """Compare all schemes, sized for a number of failures from 0 to ``MAX_FAILURES``.
+
+    Examples
+    --------
+    >>> [(row.name, row.replicas, row.replicas_at_any_time) for row in compare(1)]
+    [('synchronous', 2, None), ('asynchronous', None, None), ('majority', 3, 3), ('isr', 2, 3)]
+    """
     rows = []
     for name in NAMES:
         count = replicas_needed(name, failures)

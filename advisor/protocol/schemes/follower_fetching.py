@@ -1,15 +1,16 @@
-"""When a record becomes readable at the leader, and when at a follower.
+"""When a record becomes readable at the leader and at followers.
 
-Consumers see only what is below the high watermark, and a follower learns the high watermark from
-the answers to its own fetches. So a follower shows a record later than the leader does, on a quiet
-partition by up to ``replica.fetch.wait.max.ms``, and a consumer that changes replicas may see the
-log go back. Consumers read from followers since 2.4 (KIP-392); before, the leader served all reads.
+Consumers read below the high watermark, and a follower learns the high watermark from its fetch
+responses. So a record is readable later at a follower than at the leader, on an idle partition by
+up to ``replica.fetch.wait.max.ms``, and a consumer that switches replicas may see the end of the
+log move back. Consumers can read from followers since 2.4 (KIP-392).
 
-One partition, every replica in sync. An answer takes no time but the way: ``one_way_ms`` there
-and back. A real follower fetches many partitions at once; a record in any of them ends the wait.
+The model has one partition with every replica in sync. A request or response takes ``one_way_ms``;
+processing takes no time. A real follower fetches many partitions in one request, and a record in
+any of them completes the fetch.
 
 Sources: ``ReplicaManager.fetchMessages``, ``DelayedFetch``, ``Partition.updateFollowerFetchState``
-(2.4 to 3.9); KAFKA-9952 (2.6) took away the answer at once when the high watermark moves.
+(2.4 to 3.9); since KAFKA-9952 (2.6) an advancing high watermark no longer completes a fetch.
 """
 
 from __future__ import annotations
@@ -30,34 +31,34 @@ LEADER = 0
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """When each record could be read.
+    """Times at which records are appended and become readable.
 
     Attributes
     ----------
     appended_ms : tuple of float
-        By offset.
+        Time of the append, by offset.
     readable_ms : mapping of int to tuple of float
-        Replica (0 is the leader) to the time for each offset.
+        Replica (0 is the leader) -> time at which each offset becomes readable.
     """
 
     appended_ms: tuple[float, ...]
     readable_ms: Mapping[int, tuple[float, ...]]
 
     def delay_ms(self, replica: int) -> float:
-        """The longest time that a record was readable at the leader and not yet at a replica."""
+        """Longest time that a record is readable at the leader but not at a replica."""
         pairs = zip(self.readable_ms[replica], self.readable_ms[LEADER], strict=True)
-        return max((there - here for there, here in pairs), default=0.0)
+        return max((at_replica - at_leader for at_replica, at_leader in pairs), default=0.0)
 
     def end_offset(self, replica: int, at_ms: float) -> int:
-        """The offset up to which a consumer can read at a replica."""
+        """Offset up to which a consumer can read at a replica."""
         return bisect_right(self.readable_ms[replica], at_ms)
 
     def records_behind(self, replica: int, at_ms: float) -> int:
-        """Records that the leader shows and a replica does not."""
+        """Records readable at the leader but not at a replica."""
         return self.end_offset(LEADER, at_ms) - self.end_offset(replica, at_ms)
 
     def goes_back(self, reads: Sequence[tuple[int, float]]) -> bool:
-        """Whether reads at (replica, time), in this order, ever see less than one before."""
+        """Whether any of these reads, (replica, time) in order, sees less than an earlier one."""
         ends = [self.end_offset(replica, at_ms) for replica, at_ms in reads]
         return any(later < earlier for earlier, later in pairwise(ends))
 
@@ -69,23 +70,34 @@ def visibility(
     kafka_version: str = NEWEST_KNOWN,
     fetch_wait_max_ms: float = 500.0,
 ) -> Visibility:
-    """Follow records from the leader's log to every replica's high watermark.
+    """Simulate when records become readable at every replica.
 
     Parameters
     ----------
     appended_ms : sequence of float
-        When the leader appends each record, ascending, from 0 on.
+        Time at which the leader appends each record, ascending, from 0.
     one_way_ms : mapping of int to float
-        Follower (1, 2, ...) to the time between it and the leader, above 0.
+        Follower (1, 2, ...) -> one-way network latency to the leader, above 0.
     kafka_version : str
-        From 2.4 on.
+        2.4 or newer.
     fetch_wait_max_ms : float
-        ``replica.fetch.wait.max.ms``: how long a fetch without news waits at the leader.
+        ``replica.fetch.wait.max.ms``: longest time that a fetch without new records waits.
+
+    Returns
+    -------
+    Visibility
 
     Raises
     ------
     InputError
-        If a time makes no sense, or the version lets nobody read from a follower.
+        If a time is out of range, or the version does not support reads from followers.
+
+    Examples
+    --------
+    On an idle partition the high watermark reaches the follower with its next fetch response:
+
+    >>> visibility([0.0], {1: 1.0}).readable_ms
+    {0: (2.0,), 1: (503.0,)}
     """
     version = parse_version(kafka_version)
     if version < (2, 4):
@@ -106,24 +118,24 @@ def visibility(
 
 @dataclass(slots=True)
 class _Fetch:
-    """A follower's request: waiting at the leader, or on its way."""
+    """A follower's fetch request: waiting at the leader or in transit."""
 
     leo: int = 0
-    known: int = 0
+    high_watermark: int = 0
     waiting: bool = False
     number: int = 0
 
 
-_APPEND, _ARRIVE, _WAITED, _ANSWER = range(4)
+_APPEND, _REQUEST, _TIMEOUT, _RESPONSE = range(4)
 
 
 @dataclass(slots=True)
 class _Run:
-    """Leader, followers, and what is on its way between them."""
+    """Event simulation of the leader, the followers and the messages between them."""
 
     one_way_ms: dict[int, float]
     wait_ms: float
-    prompt: bool
+    completes_on_hw: bool
     kafka_version: str
     leo: int = 0
     high_watermark: int = 0
@@ -133,7 +145,7 @@ class _Run:
     due: list[tuple[float, int, int, int, int]] = field(default_factory=list)
 
     def play(self, appended_ms: tuple[float, ...]) -> Visibility:
-        """Until every replica shows every record; fetches wait at the leader from the start."""
+        """Run until every record is readable at every replica; fetches wait from time 0."""
         self.readable = {replica: [] for replica in (LEADER, *self.one_way_ms)}
         self.leos = dict.fromkeys(self.one_way_ms, 0)
         self.fetches = {follower: _Fetch() for follower in self.one_way_ms}
@@ -145,61 +157,63 @@ class _Run:
             at_ms, what, follower, first, second = heapq.heappop(self.due)
             if what == _APPEND:
                 self.leo += 1
-                self._advance(at_ms)
-                self._answer_waiting(at_ms)
-            elif what == _ARRIVE:
-                self._fetched(at_ms, follower, first)
-            elif what == _WAITED:
+                self._advance_high_watermark(at_ms)
+                self._complete_waiting(at_ms)
+            elif what == _REQUEST:
+                self._on_request(at_ms, follower, first)
+            elif what == _TIMEOUT:
                 fetch = self.fetches[follower]
                 if fetch.waiting and fetch.number == first:
-                    self._answer(at_ms, follower)
+                    self._respond(at_ms, follower)
             else:
-                self._answered(at_ms, follower, first, second)
+                self._on_response(at_ms, follower, first, second)
         return Visibility(appended_ms, {r: tuple(times) for r, times in self.readable.items()})
 
-    def _fetched(self, at_ms: float, follower: int, offset: int) -> None:
-        """A fetch arrives: it says how far the follower is, and is answered or waits for news."""
+    def _on_request(self, at_ms: float, follower: int, offset: int) -> None:
+        """A fetch arrives with the follower's LEO; respond with records or wait for some."""
         self.leos[follower] = offset
-        has_news = offset < self.leo
-        if has_news:
-            self._answer(at_ms, follower)
+        has_records = offset < self.leo
+        if has_records:
+            self._respond(at_ms, follower)
         else:
             self._wait(at_ms, follower)
-        self._advance(at_ms)
+        self._advance_high_watermark(at_ms)
 
     def _wait(self, at_ms: float, follower: int) -> None:
         fetch = self.fetches[follower]
         fetch.waiting = True
         fetch.number += 1
-        heapq.heappush(self.due, (at_ms + self.wait_ms, _WAITED, follower, fetch.number, 0))
+        heapq.heappush(self.due, (at_ms + self.wait_ms, _TIMEOUT, follower, fetch.number, 0))
 
-    def _advance(self, at_ms: float) -> None:
+    def _advance_high_watermark(self, at_ms: float) -> None:
         replicas = len(self.one_way_ms) + 1
         before = self.high_watermark
         self.high_watermark = next_high_watermark(
             before, self.leo, self.leos.values(), replicas, 1, rules_for(self.kafka_version)
         )
         self._show(LEADER, self.high_watermark, at_ms)
-        if self.prompt and self.high_watermark > before:
-            self._answer_waiting(at_ms)
+        if self.completes_on_hw and self.high_watermark > before:
+            self._complete_waiting(at_ms)
 
-    def _answer_waiting(self, at_ms: float) -> None:
+    def _complete_waiting(self, at_ms: float) -> None:
         for follower, fetch in self.fetches.items():
-            news = fetch.leo < self.leo or (self.prompt and fetch.known < self.high_watermark)
-            if fetch.waiting and news:
-                self._answer(at_ms, follower)
+            is_complete = fetch.leo < self.leo or (
+                self.completes_on_hw and fetch.high_watermark < self.high_watermark
+            )
+            if fetch.waiting and is_complete:
+                self._respond(at_ms, follower)
 
-    def _answer(self, at_ms: float, follower: int) -> None:
+    def _respond(self, at_ms: float, follower: int) -> None:
         self.fetches[follower].waiting = False
         arrives_ms = at_ms + self.one_way_ms[follower]
-        heapq.heappush(self.due, (arrives_ms, _ANSWER, follower, self.leo, self.high_watermark))
+        heapq.heappush(self.due, (arrives_ms, _RESPONSE, follower, self.leo, self.high_watermark))
 
-    def _answered(self, at_ms: float, follower: int, leo: int, high_watermark: int) -> None:
+    def _on_response(self, at_ms: float, follower: int, leo: int, high_watermark: int) -> None:
         fetch = self.fetches[follower]
-        fetch.leo, fetch.known = leo, high_watermark
+        fetch.leo, fetch.high_watermark = leo, high_watermark
         self._show(follower, min(leo, high_watermark), at_ms)
         arrives_ms = at_ms + self.one_way_ms[follower]
-        heapq.heappush(self.due, (arrives_ms, _ARRIVE, follower, leo, 0))
+        heapq.heappush(self.due, (arrives_ms, _REQUEST, follower, leo, 0))
 
     def _show(self, replica: int, end: int, at_ms: float) -> None:
         times = self.readable[replica]

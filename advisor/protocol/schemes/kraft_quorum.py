@@ -1,10 +1,11 @@
-"""Whether the KRaft controllers can still decide: majorities, placement, and the vote itself.
+"""The KRaft controller quorum: majorities, placement over zones, and voting.
 
-A quorum of n voters works while a majority, n // 2 + 1, is alive and can talk. Without it no leader
-is elected, no ISR changes and no topic is created; partitions whose leader and ISR live go on.
+A quorum of n voters works while a majority, n // 2 + 1, is alive and connected. Without a majority
+no leader is elected, no ISR changes and no topic is created; partitions with a live leader and ISR
+keep working.
 
 Sources: ``RaftClient``, ``QuorumState``, ``EpochElection`` and ``UnattachedState`` in Kafka's
-``raft`` module (KIP-595), KIP-853 (voters come and go), and Kafka's operations guide (three or five
+``raft`` module (KIP-595), KIP-853 (dynamic quorums), and Kafka's operations guide (three or five
 controllers; combined mode is not for critical clusters).
 """
 
@@ -20,12 +21,12 @@ NO_VOTE = -1
 
 
 def majority(voters: int) -> int:
-    """The least number of voters that can decide.
+    """Smallest number of voters that is a majority.
 
     Raises
     ------
     ConfigError
-        Without voters.
+        If there are no voters.
     """
     if voters < 1:
         raise ConfigError(f"{voters} controllers cannot decide anything; Kafka needs at least 1")
@@ -33,25 +34,25 @@ def majority(voters: int) -> int:
 
 
 def tolerated(voters: int) -> int:
-    """How many voters may be lost: 0 of 1 or 2, 1 of 3 or 4, 2 of 5."""
+    """Number of voter failures that a quorum tolerates: 0 of 1 or 2, 1 of 3 or 4, 2 of 5."""
     return voters - majority(voters)
 
 
 def quorum_survives(voters: Collection[int], lost: Collection[int]) -> bool:
-    """Whether the voters that are not lost can still decide."""
+    """Whether the remaining voters are a majority."""
     distinct = set(voters)
     return len(distinct - set(lost)) >= majority(len(distinct))
 
 
 def fatal_zones(zone_of: Mapping[int, str], zones_lost: int = 1) -> tuple[tuple[str, ...], ...]:
-    """The sets of zones whose loss, all at once, stops the quorum.
+    """Sets of zones whose simultaneous loss stops the quorum.
 
     Parameters
     ----------
     zone_of : mapping of int to str
         Zone (rack) of each voter.
     zones_lost : int
-        Size of the sets.
+        Number of zones in each set.
     """
     zones = sorted(set(zone_of.values()))
     return tuple(
@@ -63,17 +64,17 @@ def fatal_zones(zone_of: Mapping[int, str], zones_lost: int = 1) -> tuple[tuple[
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Voters over zones.
+    """Placement of voters over zones.
 
     Attributes
     ----------
     voters, zones : int
     per_zone : tuple of int
-        Voters in each zone, the fullest first.
+        Voters in each zone, descending.
     tolerates_voters : int
-        Any so many voters may be lost.
+        Largest number of voters that may fail, in any combination.
     tolerates_zones : int
-        Any so many zones may be lost.
+        Largest number of zones that may fail, in any combination.
     """
 
     voters: int
@@ -84,7 +85,7 @@ class Spread:
 
 
 def spread(per_zone: Collection[int]) -> Spread:
-    """What a placement survives; ``per_zone`` counts the voters in each zone."""
+    """Failures that a placement tolerates, from the number of voters in each zone."""
     fullest = tuple(sorted((count for count in per_zone if count), reverse=True))
     voters = sum(fullest)
     needed = majority(voters)
@@ -95,47 +96,47 @@ def spread(per_zone: Collection[int]) -> Spread:
 
 
 def even_spread(voters: int, zones: int) -> Spread:
-    """Voters dealt to the zones in turn: no placement survives the loss of more zones."""
+    """Round-robin placement; no other tolerates the loss of more zones."""
     if zones < 1:
-        raise ConfigError(f"zones={zones}: voters must stand somewhere")
+        raise ConfigError(f"zones={zones}: voters must run_election somewhere")
     return spread([(voters + zones - 1 - zone) // zones for zone in range(zones)])
 
 
 def spread_table(
     voters: Collection[int] = (1, 3, 5), zones: Collection[int] = (1, 2, 3)
 ) -> tuple[Spread, ...]:
-    """The best placement of each number of voters over each number of zones.
+    """Best placement for each number of voters and zones.
 
-    Over two zones no number survives the loss of either zone: one of them has at least half of
-    the voters, and the other then has no majority.
+    With two zones no placement tolerates the loss of either zone: one zone holds at least half of
+    the voters, so the other has no majority.
     """
     return tuple(even_spread(n, z) for n in voters for z in zones)
 
 
 def nodes_lost_to_stop(voters: Collection[int], brokers: Collection[int]) -> tuple[int, int]:
-    """The fewest machines whose loss stops the quorum: (machines, brokers among them at least).
+    """Fewest nodes whose loss stops the quorum, and the fewest brokers among them.
 
-    In combined mode a machine is controller and broker at once, so every lost controller takes a
-    broker with it, and broker faults count against the quorum. Apart, the second number is 0.
+    In combined mode a node is both controller and broker, so a broker failure is also a controller
+    failure. With dedicated controllers the second number is 0.
     """
     needed = tolerated(len(set(voters))) + 1
-    alone = len(set(voters) - set(brokers))
-    return needed, max(0, needed - alone)
+    dedicated = len(set(voters) - set(brokers))
+    return needed, max(0, needed - dedicated)
 
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """What a voter keeps on disk, as far as votes go.
+    """Persistent state of a voter that matters for elections.
 
     Attributes
     ----------
     id : int
     epoch : int
-        The highest it has seen.
+        Highest epoch seen.
     voted_for : int
-        In that epoch; -1 for nobody.
+        Candidate voted for in that epoch; -1 for none.
     log_epoch, log_end : int
-        Epoch of the last record of its metadata log, and its end offset.
+        Epoch of the last record of the metadata log, and the log's end offset.
     """
 
     id: int
@@ -146,22 +147,22 @@ class Voter:
 
 
 def vote(voter: Voter, candidate: Voter) -> tuple[Voter, bool]:
-    """Answer a candidate's request in its epoch: (the voter afterwards, granted).
+    """Handle a candidate's vote request: (voter afterwards, whether the vote is granted).
 
-    Granted once an epoch, and only to a log that is at least as long: first by epoch of the last
-    record, then by end offset.
+    A voter grants one vote per epoch, and only if the candidate's log is at least as up to date:
+    by epoch of the last record, then by end offset.
     """
     if candidate.epoch < voter.epoch:
         return voter, False
     if candidate.epoch > voter.epoch:
         voter = replace(voter, epoch=candidate.epoch, voted_for=NO_VOTE)
-    enough = (candidate.log_epoch, candidate.log_end) >= (voter.log_epoch, voter.log_end)
-    granted = enough and voter.voted_for in (NO_VOTE, candidate.id)
+    up_to_date = (candidate.log_epoch, candidate.log_end) >= (voter.log_epoch, voter.log_end)
+    granted = up_to_date and voter.voted_for in (NO_VOTE, candidate.id)
     return (replace(voter, voted_for=candidate.id) if granted else voter), granted
 
 
-def stand(voters: Mapping[int, Voter], candidate: int, reached: Collection[int]) -> Election:
-    """One candidacy: the next epoch, its own vote, and a request to every voter it reaches."""
+def run_election(voters: Mapping[int, Voter], candidate: int, reached: Collection[int]) -> Election:
+    """Run one election: the candidate votes for itself and requests votes in the next epoch."""
     own = voters[candidate]
     after = dict(voters)
     after[candidate] = replace(own, epoch=own.epoch + 1, voted_for=candidate)
@@ -174,7 +175,7 @@ def stand(voters: Mapping[int, Voter], candidate: int, reached: Collection[int])
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """The voters after a candidacy, its epoch, the votes it got, and whether it won."""
+    """Result of an election: voters afterwards, its epoch, votes granted, whether it was won."""
 
     voters: Mapping[int, Voter]
     epoch: int
@@ -183,15 +184,15 @@ class Election:
 
 
 def can_elect(voters: Mapping[int, Voter], alive: Collection[int]) -> bool:
-    """Whether the voters alive, all reaching each other, can agree on a leader.
+    """Whether the live voters, all connected to each other, can elect a leader.
 
-    A refused candidate learns the others' epoch and stands again above it, so only the logs and
-    the number of votes decide.
+    A rejected candidate learns the higher epoch and retries above it, so only the logs and the
+    number of votes matter.
     """
     present = [voters[voter] for voter in sorted(set(alive) & set(voters))]
     if len(present) < majority(len(voters)):
         return False
     highest = max(voter.epoch for voter in present)
-    level = {v.id: replace(v, epoch=max(v.epoch, highest)) for v in present}
-    table = {**voters, **level}
-    return any(stand(table, voter.id, level).won for voter in present)
+    same_epoch = {v.id: replace(v, epoch=max(v.epoch, highest)) for v in present}
+    table = {**voters, **same_epoch}
+    return any(run_election(table, voter.id, same_epoch).won for voter in present)

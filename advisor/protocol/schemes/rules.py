@@ -1,15 +1,16 @@
-"""Kafka's in-sync replicas beside the other ways to replicate a log.
+"""Acknowledgement and election rules of four replication schemes, Kafka's ISR among them.
 
-Four schemes, each as two rules on the same logs: which replicas must have a record before it is
-acknowledged, and who may lead after a crash. Everything else follows by trying all cases.
+Each scheme is two rules: which replicas must have a record before it is acknowledged, and which
+replica may lead after a crash. All results come from enumerating all cases.
 
-- synchronous: every working replica has it; any of them may lead.
-- asynchronous: the leader has it; whoever is left with the longest log leads.
-- majority: f+1 of 2f+1 replicas have it; the longest log among any f+1 that answer leads.
-- isr: every in-sync replica has it, at least min.insync.replicas; an in-sync replica leads.
+- synchronous: all live replicas have the record; any of them may lead.
+- asynchronous: the leader has it; the replica with the longest remaining log leads.
+- majority: f+1 of 2f+1 replicas have it; the longest log among any f+1 responding ones leads.
+- isr: all in-sync replicas have it, at least min.insync.replicas; an in-sync replica leads.
 
-A crash is for good: what a crashed replica alone had is gone. Sources: Kafka's documentation,
-"Replicated Logs: Quorums, ISRs, and State Machines"; ``advisor.protocol.rules.election`` for the ISR.
+A crash is permanent: records held only by crashed replicas are gone. Sources: Kafka's
+documentation, "Replicated Logs: Quorums, ISRs, and State Machines"; for the ISR
+``advisor.protocol.rules.election``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ISR = "isr"
 NAMES = (SYNCHRONOUS, ASYNCHRONOUS, MAJORITY, ISR)
 
 LEADER = 0
-MOST_REPLICAS = 7
+MAX_REPLICAS = 7
 
 _RULES = rules_for("3.9", "zookeeper")
 _BEFORE = append(EMPTY, [Run(0, 0, 1)], with_epochs=True)
@@ -45,17 +46,17 @@ Replicas = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A way to replicate one log over so many replicas.
+    """A replication scheme and its number of replicas.
 
     Attributes
     ----------
     name : {"synchronous", "asynchronous", "majority", "isr"}
     replicas : int
-        Numbered from 0; replica 0 leads.
+        Number of replicas, 1 to ``MAX_REPLICAS``; replica 0 is the leader.
     min_isr : int
-        min.insync.replicas, of the ISR alone.
+        min.insync.replicas; for ``"isr"`` only.
     unclean : bool
-        unclean.leader.election.enable, of the ISR alone.
+        unclean.leader.election.enable; for ``"isr"`` only.
     """
 
     name: str
@@ -66,31 +67,31 @@ class Scheme:
     def __post_init__(self) -> None:
         if self.name not in NAMES:
             raise InputError(f"scheme {self.name!r} is not known; write one of {', '.join(NAMES)}")
-        if not 1 <= self.replicas <= MOST_REPLICAS:
+        if not 1 <= self.replicas <= MAX_REPLICAS:
             raise InputError(
-                f"{self.replicas} replicas: every case is tried, so 1 to {MOST_REPLICAS} only"
+                f"{self.replicas} replicas: every case is tried, so 1 to {MAX_REPLICAS} only"
             )
         if not 1 <= self.min_isr <= self.replicas:
             raise InputError(f"min_isr={self.min_isr} must lie between 1 and {self.replicas}")
 
     @property
     def quorum(self) -> int:
-        """A majority of the replicas."""
+        """Size of a majority of the replicas."""
         return self.replicas // 2 + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What a crash can do to a record that had been acknowledged, at worst.
+class CrashOutcome:
+    """Worst case of a crash for an acknowledged record and its partition.
 
     Attributes
     ----------
     lost : bool
-        Nobody will read the record again.
+        The record can never be read again.
     unreadable : bool
         No replica may lead.
     unwritable : bool
-        No further record would be acknowledged.
+        No further record can be acknowledged.
     """
 
     lost: bool
@@ -105,9 +106,9 @@ def _subsets(items: Iterable[int], least: int = 0) -> Iterator[Replicas]:
 
 
 def members_at(scheme: Scheme, missing: int) -> Iterator[Replicas]:
-    """The replicas that take part when ``missing`` followers are down or lag too far behind.
+    """Sets of in-sync replicas with ``missing`` followers down or lagging.
 
-    Nothing comes out where the scheme would not acknowledge a record then.
+    Empty if the scheme does not acknowledge records in that state.
     """
     followers = range(1, scheme.replicas)
     for absent in combinations(followers, missing):
@@ -117,14 +118,14 @@ def members_at(scheme: Scheme, missing: int) -> Iterator[Replicas]:
 
 
 def may_acknowledge(scheme: Scheme, members: int) -> bool:
-    """Whether a record would be acknowledged with so many replicas taking part."""
+    """Whether records are acknowledged with this number of replicas in sync."""
     if scheme.name == MAJORITY:
         return members >= scheme.quorum
     return members >= (scheme.min_isr if scheme.name == ISR else 1)
 
 
 def holders(scheme: Scheme, members: Replicas) -> Iterator[Replicas]:
-    """Every set of replicas that may be all that have a record when it is acknowledged."""
+    """Every possible set of replicas that hold a record when it is acknowledged."""
     if scheme.name in (SYNCHRONOUS, ISR):
         yield members
         return
@@ -135,13 +136,13 @@ def holders(scheme: Scheme, members: Replicas) -> Iterator[Replicas]:
 def leaders(
     scheme: Scheme, logs: Mapping[int, Log], members: Replicas, live: Replicas
 ) -> frozenset[int | None]:
-    """Who may come to lead after a crash; None stands for nobody.
+    """Replicas that may become leader after a crash; None stands for no leader.
 
-    More than one where the scheme leaves it open: a majority asks any quorum of those that live.
+    A majority election may end with different leaders, depending on the quorum that responds.
     """
     if scheme.name == MAJORITY:
-        asked = [set(some) for some in combinations(sorted(live), scheme.quorum)]
-        return frozenset(_longest(logs, some) for some in asked) or frozenset({None})
+        quorums = combinations(sorted(live), scheme.quorum)
+        return frozenset(_longest(logs, quorum) for quorum in quorums) or frozenset({None})
     if scheme.name == ASYNCHRONOUS:
         return frozenset({_longest(logs, live)}) if live else frozenset({None})
     registration = Registration(tuple(range(scheme.replicas)), tuple(sorted(members)), LEADER)
@@ -150,7 +151,7 @@ def leaders(
 
 
 def _longest(logs: Mapping[int, Log], among: Collection[int]) -> int:
-    """The most complete log: highest last epoch, then longest, then lowest id."""
+    """Replica with the most complete log: highest last epoch, then longest, then lowest id."""
 
     def completeness(replica: int) -> tuple[int, int, int]:
         return epoch_cache.latest(logs[replica].epochs), logs[replica].leo, -replica
@@ -158,42 +159,49 @@ def _longest(logs: Mapping[int, Log], among: Collection[int]) -> int:
     return max(among, key=completeness)
 
 
-def after_crash(scheme: Scheme, crashed: Collection[int], missing: int = 0) -> Fate:
-    """The worst that the crash of these replicas can do to an acknowledged record.
+def after_crash(scheme: Scheme, crashed: Collection[int], missing: int = 0) -> CrashOutcome:
+    """Worst case of the permanent crash of these replicas.
 
     Parameters
     ----------
     scheme : Scheme
     crashed : collection of int
-        Replicas that fail for good at once; replica 0 leads.
+        Replicas that crash together; replica 0 is the leader.
     missing : int
-        Followers that did not take part when the record was acknowledged: the worst choice.
+        Followers not in sync when the record was acknowledged; the worst choice of them counts.
 
     Raises
     ------
     InputError
-        If no record would be acknowledged with so many missing.
+        If no record is acknowledged with this number of followers missing.
+
+    Examples
+    --------
+    The leader and the only other in-sync replica crash:
+
+    >>> after_crash(Scheme("isr", 3, min_isr=2), {0, 1}, missing=1)
+    CrashOutcome(lost=True, unreadable=True, unwritable=True)
     """
-    everyone = frozenset(range(scheme.replicas))
-    live = everyone - set(crashed)
-    fates = [
-        _fate(scheme, members, held, live)
+    replicas = frozenset(range(scheme.replicas))
+    live = replicas - set(crashed)
+    outcomes = [
+        _outcome(scheme, members, held, live)
         for members in members_at(scheme, missing)
         for held in holders(scheme, members)
     ]
-    if not fates:
+    if not outcomes:
         raise InputError(
             f"{scheme.name} over {scheme.replicas} replicas acknowledges nothing while "
             f"{missing} followers are missing"
         )
-    return Fate(
-        any(fate.lost for fate in fates),
-        any(fate.unreadable for fate in fates),
-        any(fate.unwritable for fate in fates),
+    return CrashOutcome(
+        any(outcome.lost for outcome in outcomes),
+        any(outcome.unreadable for outcome in outcomes),
+        any(outcome.unwritable for outcome in outcomes),
     )
 
 
-def _fate(scheme: Scheme, members: Replicas, held: Replicas, live: Replicas) -> Fate:
+def _outcome(scheme: Scheme, members: Replicas, held: Replicas, live: Replicas) -> CrashOutcome:
     logs = {r: _AFTER if r in held else _BEFORE for r in range(scheme.replicas)}
     next_leaders = leaders(scheme, logs, members, live)
     survives = any(holds(logs[replica], _RECORD) for replica in live)
@@ -204,18 +212,18 @@ def _fate(scheme: Scheme, members: Replicas, held: Replicas, live: Replicas) -> 
     counted = live & members if scheme.name in (SYNCHRONOUS, ISR) else live
     if scheme.unclean and scheme.name == ISR and not counted:
         counted = live
-    return Fate(lost, unreadable, unreadable or not may_acknowledge(scheme, len(counted)))
+    return CrashOutcome(lost, unreadable, unreadable or not may_acknowledge(scheme, len(counted)))
 
 
 def crash_sets(scheme: Scheme, most: int | None = None) -> Iterator[Replicas]:
-    """Every set of replicas that may crash together, the small ones first."""
+    """Every set of replicas that may crash together, in order of size."""
     sets = _subsets(range(scheme.replicas))
     return (crashed for crashed in sets if most is None or len(crashed) <= most)
 
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How many replicas may crash, whichever they are."""
+    """Numbers of crashes tolerated, for any choice of the crashed replicas."""
 
     without_loss: int
     while_readable: int
@@ -223,11 +231,11 @@ class Tolerance:
 
 
 def tolerance(scheme: Scheme, missing: int = 0) -> Tolerance:
-    """The largest number of crashes that never loses, never blocks reads, never blocks writes."""
-    fates = {crashed: after_crash(scheme, crashed, missing) for crashed in crash_sets(scheme)}
+    """Largest number of crashes without loss, while readable, and while writable."""
+    outcomes = {crashed: after_crash(scheme, crashed, missing) for crashed in crash_sets(scheme)}
 
-    def most(bad: str) -> int:
-        least = (len(crashed) for crashed, fate in fates.items() if getattr(fate, bad))
-        return min(least, default=scheme.replicas + 1) - 1
+    def tolerated(effect: str) -> int:
+        sizes = (len(crashed) for crashed, outcome in outcomes.items() if getattr(outcome, effect))
+        return min(sizes, default=scheme.replicas + 1) - 1
 
-    return Tolerance(most("lost"), most("unreadable"), most("unwritable"))
+    return Tolerance(tolerated("lost"), tolerated("unreadable"), tolerated("unwritable"))

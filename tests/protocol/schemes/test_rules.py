@@ -24,7 +24,7 @@ from advisor.protocol.schemes.rules import (
     MAJORITY,
     NAMES,
     SYNCHRONOUS,
-    Fate,
+    CrashOutcome,
     Scheme,
     Tolerance,
     after_crash,
@@ -38,43 +38,43 @@ from advisor.protocol.schemes.rules import (
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 5])
 def test_isr_loses_only_with_its_last_member(replicas: int) -> None:
-    """F+1 in-sync replicas lose nothing through f failures. All subsets of crashes."""
+    """f+1 in-sync replicas tolerate f failures. All subsets of crashes."""
     for crashed in crash_sets(Scheme(ISR, replicas)):
         gone = len(crashed) == replicas
-        assert after_crash(Scheme(ISR, replicas), crashed) == Fate(gone, gone, gone)
+        assert after_crash(Scheme(ISR, replicas), crashed) == CrashOutcome(gone, gone, gone)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 5])
 def test_a_majority_elects_while_a_quorum_lives(replicas: int) -> None:
-    """2f+1 replicas tolerate f failures; one more leaves no leader and may lose."""
+    """2f+1 replicas tolerate f failures; one more leaves no leader and may lose the record."""
     scheme = Scheme(MAJORITY, replicas)
     for crashed in crash_sets(scheme):
-        fate = after_crash(scheme, crashed)
-        assert fate.unreadable == (replicas - len(crashed) < scheme.quorum)
-        # A record is gone for good if all that had it are: the leader and any other copies.
-        assert fate.lost == (0 in crashed and len(crashed) >= scheme.quorum)
+        outcome = after_crash(scheme, crashed)
+        assert outcome.unreadable == (replicas - len(crashed) < scheme.quorum)
+        # The record is lost if all its holders crash: the leader and the other copies.
+        assert outcome.lost == (0 in crashed and len(crashed) >= scheme.quorum)
 
 
 @pytest.mark.parametrize("replicas", [2, 3, 4, 5])
 def test_asynchronous_replication_loses_with_the_leader(replicas: int) -> None:
-    """Acknowledged when the leader has it, so its crash loses what nobody had copied."""
+    """Acknowledged by the leader alone, so its crash loses records that were not yet copied."""
     scheme = Scheme(ASYNCHRONOUS, replicas)
     for crashed in crash_sets(scheme):
-        fate = after_crash(scheme, crashed)
-        assert fate.lost == (0 in crashed)
-        assert fate.unreadable == (len(crashed) == replicas)
+        outcome = after_crash(scheme, crashed)
+        assert outcome.lost == (0 in crashed)
+        assert outcome.unreadable == (len(crashed) == replicas)
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
 def test_synchronous_counts_only_the_working_replicas(missing: int) -> None:
-    """All working followers; those that were down at the time hold nothing of the record."""
+    """Followers that were down at the acknowledgement do not have the record."""
     scheme = Scheme(SYNCHRONOUS, 3)
     assert tolerance(scheme, missing).without_loss == 2 - missing
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 5])
 def test_three_numbers_of_kafka(replicas: int) -> None:
-    """Min ISR - 1 without loss at the worst moment, RF - min ISR writable, in health RF - 1."""
+    """Loss-free crashes: RF - 1 (full ISR), min ISR - 1 (smallest ISR); writable: RF - min ISR."""
     for min_isr in range(1, replicas + 1):
         scheme = Scheme(ISR, replicas, min_isr)
         assert tolerance(scheme) == Tolerance(replicas - 1, replicas - 1, replicas - min_isr)
@@ -82,39 +82,39 @@ def test_three_numbers_of_kafka(replicas: int) -> None:
         assert worst == Tolerance(min_isr - 1, min_isr - 1, 0)
 
 
-def test_min_isr_refuses_instead_of_risking() -> None:
-    """With fewer in sync than min ISR nothing is acknowledged, so there is nothing to lose."""
+def test_below_min_isr_nothing_is_acknowledged() -> None:
+    """With fewer in sync than min ISR nothing is acknowledged, so nothing can be lost."""
     with pytest.raises(InputError, match="acknowledges nothing while 2 followers are missing"):
         after_crash(Scheme(ISR, 3, min_isr=2), {0}, missing=2)
 
 
 def test_an_unclean_election_trades_the_record_for_a_leader() -> None:
-    """Wait for the ISR and be unavailable, or take any replica and lose."""
+    """Clean: unavailable until an ISR member returns. Unclean: available with loss."""
     clean, unclean = Scheme(ISR, 3), Scheme(ISR, 3, unclean=True)
-    # Only the leader was in sync, and it is gone for good.
-    assert after_crash(clean, {0}, missing=2) == Fate(True, True, True)
-    assert after_crash(unclean, {0}, missing=2) == Fate(True, False, False)
-    assert after_crash(clean, {1}, missing=2) == Fate(False, False, False)
+    # Only the leader was in sync, and it has crashed permanently.
+    assert after_crash(clean, {0}, missing=2) == CrashOutcome(True, True, True)
+    assert after_crash(unclean, {0}, missing=2) == CrashOutcome(True, False, False)
+    assert after_crash(clean, {1}, missing=2) == CrashOutcome(False, False, False)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4])
 def test_more_crashes_never_help(name: str, replicas: int) -> None:
-    """A superset of a crash is at least as bad, in each of the three ways."""
+    """A superset of crashed replicas is at least as bad in all three respects."""
     scheme = Scheme(name, replicas)
-    fates = {crashed: after_crash(scheme, crashed) for crashed in crash_sets(scheme)}
-    for fewer, more in itertools.permutations(fates, 2):
+    outcomes = {crashed: after_crash(scheme, crashed) for crashed in crash_sets(scheme)}
+    for fewer, more in itertools.permutations(outcomes, 2):
         if fewer < more:
-            assert fates[fewer].lost <= fates[more].lost
-            assert fates[fewer].unreadable <= fates[more].unreadable
-            assert fates[fewer].unwritable <= fates[more].unwritable
+            assert outcomes[fewer].lost <= outcomes[more].lost
+            assert outcomes[fewer].unreadable <= outcomes[more].unreadable
+            assert outcomes[fewer].unwritable <= outcomes[more].unwritable
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_leader_always_has_the_record(name: str) -> None:
-    """Every scheme writes to its leader first; replica 0 is among all holders."""
-    everyone = frozenset(range(5))
-    assert all(0 in held for held in holders(Scheme(name, 5), everyone))
+    """Every scheme writes to its leader first: replica 0 is in every set of holders."""
+    replicas = frozenset(range(5))
+    assert all(0 in held for held in holders(Scheme(name, 5), replicas))
 
 
 # --- sizes ---------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_at_the_worst_moment_the_isr_needs_as_many_as_a_majority(failures: int) 
 
 
 def test_isr_2_replicas_1_acknowledgement_against_quorum_3_replicas_1_acknowledgement() -> None:
-    """For one failure: the same one follower to wait for, one replica less."""
+    """For one failure: both wait for one follower, the ISR has one replica fewer."""
     isr = Scheme(ISR, replicas_needed(ISR, 1) or 0)
     quorum = Scheme(MAJORITY, replicas_needed(MAJORITY, 1) or 0)
     assert (isr.replicas, copies_waited_for(isr) - 1) == (2, 1)
@@ -146,14 +146,14 @@ def test_isr_2_replicas_1_acknowledgement_against_quorum_3_replicas_1_acknowledg
 
 @pytest.mark.parametrize("failures", [0, 1, 2])
 def test_isr_and_majority_wait_for_equally_many_copies(failures: int) -> None:
-    """To tolerate f failures both wait for f+1 copies before they acknowledge."""
+    """To tolerate f failures both acknowledge with f+1 copies."""
     rows = {row.name: row for row in compare(failures)}
     assert rows[ISR].copies == rows[MAJORITY].copies == failures + 1
     assert set(rows) == set(NAMES)
 
 
 def test_one_replica_less_does_not_withstand() -> None:
-    """The sizes are least ones: with one replica fewer something is lost or blocked."""
+    """The sizes are minimal: with one replica fewer a record is lost or writes are blocked."""
     assert withstands(Scheme(MAJORITY, 5), 2)
     assert not withstands(Scheme(MAJORITY, 4), 2)
     assert withstands(Scheme(ISR, 3), 2)
@@ -163,24 +163,24 @@ def test_one_replica_less_does_not_withstand() -> None:
 # --- latency -------------------------------------------------------------------------------------
 
 
-def test_whom_an_acknowledgement_waits_for() -> None:
+def test_which_replicas_an_acknowledgement_waits_for() -> None:
     """Slowest of the ISR, fastest f+1, the leader alone, slowest of all."""
     followers = [5.0, 9.0, 40.0, 300.0]
     times = {name: acknowledgement_ms(Scheme(name, 5), 1.0, followers) for name in NAMES}
     assert times == {SYNCHRONOUS: 300.0, ASYNCHRONOUS: 1.0, MAJORITY: 9.0, ISR: 300.0}
-    # A slow replica falls out of the ISR and no longer counts; a working one always does.
+    # A slow replica leaves the ISR and no longer counts; the synchronous scheme still waits for it.
     assert acknowledgement_ms(Scheme(ISR, 5), 1.0, followers, in_sync={0, 1, 2, 3}) == 40.0
     assert acknowledgement_ms(Scheme(ISR, 5, 2), 1.0, followers, in_sync={0}) == math.inf
 
 
 def test_rf_3_majority_waits_for_the_faster_follower() -> None:
-    """With three replicas the faster follower decides, not the slower."""
+    """With three replicas a majority waits for the faster follower, the ISR for the slower."""
     assert acknowledgement_ms(Scheme(MAJORITY, 3), 1.0, [4.0, 90.0]) == 4.0
     assert acknowledgement_ms(Scheme(ISR, 3), 1.0, [4.0, 90.0]) == 90.0
 
 
-def test_a_dead_follower_holds_up_only_who_counts_it() -> None:
-    """Infinity is a follower that is down: synchronous skips it, an ISR that still has it waits."""
+def test_a_dead_follower_blocks_only_an_isr_that_contains_it() -> None:
+    """Infinity is a follower that is down: synchronous skips it, an ISR that contains it waits."""
     followers = [4.0, math.inf]
     assert acknowledgement_ms(Scheme(SYNCHRONOUS, 3), 1.0, followers) == 4.0
     assert acknowledgement_ms(Scheme(MAJORITY, 3), 1.0, followers) == 4.0
@@ -210,15 +210,15 @@ def test_order_of_the_schemes_by_latency(leader: float, followers: list[float]) 
 def test_a_record_is_readable_at_the_leader_after_the_slowest_round_trip(
     one_way: list[float], at_ms: float
 ) -> None:
-    """Quiet partition: the fetch takes the record, the next fetch tells the leader: two ways."""
+    """Idle partition: fetch response to the follower, then its next fetch: one round trip."""
     ways = dict(enumerate(one_way, start=1))
     seen = visibility([at_ms], ways)
     assert seen.readable_ms[0] == pytest.approx((at_ms + 2 * max(one_way),), rel=1e-12)
     assert all(seen.readable_ms[r][0] > seen.readable_ms[0][0] for r in ways)
 
 
-def test_a_follower_of_a_quiet_partition_shows_a_record_half_a_second_later() -> None:
-    """KAFKA-9952, 2.6: the news of the high watermark waits for replica.fetch.wait.max.ms."""
+def test_on_an_idle_partition_a_follower_is_half_a_second_behind() -> None:
+    """KAFKA-9952, 2.6: the high watermark is sent after replica.fetch.wait.max.ms."""
     seen = visibility([10.0], {1: 1.0, 2: 3.0})
     # Leader: 10 + 2*3. Follower r: its second fetch arrives at 10 + 2w, waits 500, and comes back.
     assert seen.readable_ms == {0: (16.0,), 1: (12.0 + 500 + 1,), 2: (16.0 + 500 + 3,)}
@@ -228,21 +228,21 @@ def test_a_follower_of_a_quiet_partition_shows_a_record_half_a_second_later() ->
 
 @pytest.mark.parametrize(("version", "at_once"), [("2.4", True), ("2.5", True), ("2.6", False)])
 def test_2_4_and_2_5_sent_the_high_watermark_at_once(version: str, at_once: bool) -> None:
-    """KIP-392 until KAFKA-9952: a waiting fetch was answered when the high watermark rose."""
+    """KIP-392 until KAFKA-9952: an advancing high watermark completed a waiting fetch."""
     seen = visibility([10.0], {1: 1.0, 2: 3.0}, kafka_version=version)
     assert (seen.readable_ms == {0: (16.0,), 1: (17.0,), 2: (19.0,)}) == at_once
 
 
 def test_a_fetch_that_finds_records_is_answered_at_once() -> None:
-    """Second record on its way before the first fetch is back: no wait in between."""
+    """The second record is appended before the next fetch arrives: no wait."""
     seen = visibility([10.0, 11.0], {1: 3.0})
     # The follower's fetches reach the leader at 16 (has one, finds the second) and 22 (has both).
-    # Neither answer knows the high watermark that the fetch itself moves; the next comes 500 later.
+    # Neither response has the high watermark that its own fetch advances; the next is 500 ms later.
     assert seen.readable_ms == {0: (16.0, 22.0), 1: (525.0, 525.0)}
 
 
-def test_traffic_brings_the_high_watermark_along() -> None:
-    """On a busy partition the next record's fetch carries it: a few round trips, not 500 ms."""
+def test_on_a_busy_partition_the_high_watermark_is_prompt() -> None:
+    """Fetch responses for later records carry it: a few round trips, not 500 ms."""
     busy = [float(ms) for ms in range(0, 2_000, 2)]
     seen = visibility(busy, {1: 1.0, 2: 3.0})
     lag = [
@@ -251,8 +251,8 @@ def test_traffic_brings_the_high_watermark_along() -> None:
     assert max(lag[:900]) <= 2 * (2 * 3.0) + 3.0
 
 
-def test_changing_replicas_lets_the_log_go_back() -> None:
-    """Why the leader served all reads: a consumer that moves to a follower sees less."""
+def test_switching_replicas_moves_the_end_of_the_log_back() -> None:
+    """A consumer that switches from the leader to a follower sees fewer records."""
     seen = visibility([10.0, 20.0], {1: 1.0, 2: 3.0})
     assert seen.goes_back([(0, 30.0), (1, 31.0)])
     assert not seen.goes_back([(0, 30.0), (0, 31.0)])
@@ -267,7 +267,7 @@ def test_changing_replicas_lets_the_log_go_back() -> None:
 def test_no_replica_shows_a_record_before_all_have_it(
     gaps: list[float], one_way: list[float], version: str
 ) -> None:
-    """Whatever the traffic: in offset order, never before the leader, at most one wait late."""
+    """For any traffic: in offset order, never before the leader, at most one fetch wait later."""
     ways = dict(enumerate(one_way, start=1))
     appended = list(itertools.accumulate(gaps))
     seen = visibility(appended, ways, kafka_version=version)
@@ -278,7 +278,7 @@ def test_no_replica_shows_a_record_before_all_have_it(
             for shown, put in zip(times, appended, strict=True)
         )
         assert seen.delay_ms(replica) >= 0.0
-        # A fetch that just missed the rise comes back empty-handed; the next one brings it.
+        # A fetch completed just before the advance does not carry it; the next one does.
         longest = 2 * max(one_way) + 500.0 + ways.get(replica, 0.0)
         assert seen.delay_ms(replica) <= longest + 2 * max(one_way) + 1e-6
 
@@ -294,16 +294,16 @@ def test_no_replica_shows_a_record_before_all_have_it(
         ([1.0], {1: 1.0}, {"kafka_version": "2.3"}),
     ],
 )
-def test_senseless_reads_are_refused(
+def test_invalid_reads_are_rejected(
     appended: list[float], ways: dict[int, float], changes: dict[str, Any]
 ) -> None:
-    """Times that make no sense, and versions in which nobody reads from a follower."""
+    """Times out of range, and versions without reads from followers, are errors."""
     with pytest.raises(InputError):
         visibility(appended, ways, **changes)
 
 
-def test_senseless_schemes_are_refused() -> None:
-    """Unknown names, impossible counts, latencies that do not fit."""
+def test_invalid_schemes_are_rejected() -> None:
+    """Unknown names, impossible counts and wrong numbers of latencies are errors."""
     for call in (
         lambda: Scheme("raid", 3),
         lambda: Scheme(ISR, 0),
