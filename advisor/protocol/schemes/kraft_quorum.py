@@ -98,7 +98,7 @@ def spread(per_zone: Collection[int]) -> Spread:
 def even_spread(voters: int, zones: int) -> Spread:
     """Round-robin placement; no other tolerates the loss of more zones."""
     if zones < 1:
-        raise ConfigError(f"zones={zones}: voters must run_election somewhere")
+        raise ConfigError(f"zones={zones}: voters must stand somewhere")
     return spread([(voters + zones - 1 - zone) // zones for zone in range(zones)])
 
 
