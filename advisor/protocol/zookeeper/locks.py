@@ -1,16 +1,16 @@
-"""Two locks on ZooKeeper, and what each costs and promises.
+"""Two lock recipes on ZooKeeper: cost, mutual exclusion, split brain and fencing.
 
-* ``NAME``: everybody creates the same ephemeral node; whoever succeeds holds the lock, the others
-  watch the node. When it goes, all of them wake: a herd.
-* ``SEQUENCE``: everybody creates an ephemeral sequential node; the lowest number holds the lock,
-  every other watches the one before it. When one goes, one wakes.
+* ``NAME``: all clients create the same ephemeral node. The one that succeeds holds the lock, the
+  others watch the node; its deletion wakes all of them (herd effect).
+* ``SEQUENCE``: each client creates an ephemeral sequential node. The lowest number holds the lock,
+  every other client watches the next lower node; a deletion wakes one client.
 
-Either way at most one client holds the lock *on the server*. A client that has not yet read that
-its session ended still believes that it holds it: a split brain, and no lock can prevent it. What
-does is a fence: whatever the lock protects remembers the highest token it has seen and refuses a
-lower one. Kafka's leader epoch and controller epoch are such tokens.
+With both, at most one client holds the lock *on the server*. A client that has not yet read that
+its session expired still believes that it holds the lock (split brain); no lock recipe prevents
+this. Fencing does: the protected resource rejects any token lower than the highest it has seen.
+Kafka's leader epoch and controller epoch are such tokens.
 
-Every message waits in its client's inbox until ``Deliver``; the caller decides whose turn it is.
+Messages wait in each client's inbox until ``Deliver``, so the caller controls the interleaving.
 
 Source: ZooKeeper's recipes for locks and leader election.
 """
@@ -42,7 +42,7 @@ NAME = "name"
 SEQUENCE = "sequence"
 
 IDLE = "idle"
-ASKING = "asking"
+ACQUIRING = "acquiring"
 WAITING = "waiting"
 HOLDING = "holding"
 
@@ -51,16 +51,17 @@ TIMEOUT_MS = 18_000  # Kafka's zookeeper.session.timeout.ms from 2.5 on (KIP-537
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """What one client believes about one lock.
+    """One client's view of one lock.
 
     Attributes
     ----------
-    belief : {"idle", "asking", "waiting", "holding"}
-        Waiting: a watch stands, nothing to do until it fires.
+    belief : {"idle", "acquiring", "waiting", "holding"}
+        ``"waiting"``: a watch is set, and the client acts when it fires.
     node : str or None
-        Its own node.
+        The client's own node.
     token : int
-        The transaction that gave it the lock's node; later holders have higher ones.
+        Fencing token: transaction id or sequence number of its node. Later holders have higher
+        tokens.
     """
 
     belief: str = IDLE
@@ -69,8 +70,8 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """A client starts to ask for a lock."""
+class Acquire:
+    """A client starts to acquire a lock."""
 
     session: int
     lock: str
@@ -78,7 +79,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A holder gives a lock back."""
+    """A holder releases a lock."""
 
     session: int
     lock: str
@@ -91,13 +92,13 @@ class Deliver:
     session: int
 
 
-Event = Want | Release | Deliver | Expire | Elapse | Heartbeat
+Event = Acquire | Release | Deliver | Expire | Elapse | Heartbeat
 Key = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A ZooKeeper, its clients' beliefs, and the messages that they have not read yet."""
+    """A ZooKeeper service, its clients' views of the locks, and their unread messages."""
 
     recipe: str
     server: ZooKeeper
@@ -111,25 +112,25 @@ Step = tuple[World, tuple[Effect, ...]]
 def new_world(
     recipe: str, sessions: int, locks: Iterable[str], timeout_ms: int = TIMEOUT_MS
 ) -> World:
-    """Clients 1 to ``sessions``, none of which wants any of the locks yet.
+    """Clients 1 to ``sessions``, all idle.
 
-    A lock by name needs its parent to exist, one by sequence itself.
+    A lock by name needs an existing parent path, a lock by sequence an existing path.
     """
     paths = list(locks)
     above = [parent_of(path) for path in paths] if recipe == NAME else paths
-    server = service.prepared(path for path in above if path != "/")
+    server = service.with_paths(path for path in above if path != "/")
     for session in range(1, sessions + 1):
         server, _ = service.step(server, Connect(timeout_ms, session))
     return World(recipe, server)
 
 
 def step(world: World, event: Event) -> Step:
-    """One event: the next world, and what the server sent because of it."""
+    """Process one event; returns the next world and the messages that the server sent."""
     if isinstance(event, Expire | Elapse | Heartbeat):
         server, effects = service.step(world.server, event)
-        return _posted(replace(world, server=server), effects), effects
-    if isinstance(event, Want):
-        return _ask(world, (event.session, event.lock))
+        return _enqueue(replace(world, server=server), effects), effects
+    if isinstance(event, Acquire):
+        return _acquire(world, (event.session, event.lock))
     if isinstance(event, Release):
         return _release(world, (event.session, event.lock))
     waiting = world.inboxes.get(event.session, ())
@@ -140,7 +141,7 @@ def step(world: World, event: Event) -> Step:
 
 
 def settle(world: World) -> Step:
-    """Every client reads whatever it gets, the lowest session first, until nothing is left."""
+    """Deliver all messages, lowest session first, until no inbox has any."""
     effects: list[Effect] = []
     while ready := [session for session, inbox in world.inboxes.items() if inbox]:
         for session in sorted(ready):
@@ -150,8 +151,8 @@ def settle(world: World) -> Step:
     return world, tuple(effects)
 
 
-def believers(world: World, lock: str) -> tuple[int, ...]:
-    """The clients that believe they hold the lock: two or more are a split brain."""
+def presumed_holders(world: World, lock: str) -> tuple[int, ...]:
+    """Clients that believe they hold the lock; two or more are a split brain."""
     return tuple(
         session
         for (session, path), contender in sorted(world.contenders.items())
@@ -160,27 +161,27 @@ def believers(world: World, lock: str) -> tuple[int, ...]:
 
 
 def holders(world: World, lock: str) -> tuple[int, ...]:
-    """The believers whose session the server still knows: never more than one."""
-    return tuple(s for s in believers(world, lock) if s in world.server.sessions)
+    """Presumed holders with a live session on the server: never more than one."""
+    return tuple(s for s in presumed_holders(world, lock) if s in world.server.sessions)
 
 
 def fenced_write(highest: int, token: int) -> tuple[int, bool]:
-    """What a protected resource does with a write: (highest token seen, was it accepted)."""
+    """Fencing of a write by the protected resource: (highest token seen, accepted)."""
     return max(highest, token), token >= highest
 
 
 def herd_size(recipe: str, waiting: int) -> int:
-    """How many waiting clients wake when the holder goes."""
+    """Number of waiting clients that are notified when the holder's node is deleted."""
     return waiting if recipe == NAME else min(waiting, 1)
 
 
-def _ask(world: World, key: Key) -> Step:
-    known = world.contenders.get(key, Contender())
-    if known.belief != IDLE:
+def _acquire(world: World, key: Key) -> Step:
+    contender = world.contenders.get(key, Contender())
+    if contender.belief != IDLE:
         return world, ()
     session, lock = key
     path, sequential = (lock, False) if world.recipe == NAME else (f"{lock}/n-", True)
-    world = _believing(world, key, Contender(ASKING))
+    world = _with_contender(world, key, Contender(ACQUIRING))
     return _send(world, Create(session, path, str(session), True, sequential))
 
 
@@ -188,16 +189,16 @@ def _release(world: World, key: Key) -> Step:
     contender = world.contenders.get(key, Contender())
     if contender.belief != HOLDING or contender.node is None:
         return world, ()
-    world = _believing(world, key, Contender())
+    world = _with_contender(world, key, Contender())
     return _send(world, Delete(key[0], contender.node))
 
 
 def _send(world: World, request: Request) -> Step:
     server, effects = service.step(world.server, request)
-    return _posted(replace(world, server=server), effects), effects
+    return _enqueue(replace(world, server=server), effects), effects
 
 
-def _posted(world: World, effects: tuple[Effect, ...]) -> World:
+def _enqueue(world: World, effects: tuple[Effect, ...]) -> World:
     if not effects:
         return world
     inboxes = dict(world.inboxes)
@@ -206,7 +207,7 @@ def _posted(world: World, effects: tuple[Effect, ...]) -> World:
     return replace(world, inboxes=inboxes)
 
 
-def _believing(world: World, key: Key, contender: Contender) -> World:
+def _with_contender(world: World, key: Key, contender: Contender) -> World:
     return replace(world, contenders={**world.contenders, key: contender})
 
 
@@ -225,9 +226,10 @@ def _read(world: World, message: Effect) -> Step:
     if contender.belief in (IDLE, HOLDING):
         return world, ()
     if isinstance(message, Reply):
-        return _answered(world, key, contender, message)
-    # A client that looked for a node already gone also hears when the next holder creates it.
-    return _awake(world, key, contender) if message.kind == "NodeDeleted" else (world, ())
+        return _on_reply(world, key, contender, message)
+    # A client that called exists on a deleted node is also notified when the next holder creates
+    # it.
+    return _on_node_deleted(world, key, contender) if message.kind == "NodeDeleted" else (world, ())
 
 
 def _path(reply: Reply) -> str:
@@ -235,42 +237,42 @@ def _path(reply: Reply) -> str:
     return request.path if isinstance(request, Create | Delete | Exists | GetChildren) else ""
 
 
-def _awake(world: World, key: Key, contender: Contender) -> Step:
-    """The watched node went: by name, try again; by sequence, look who is first now."""
-    world = _believing(world, key, replace(contender, belief=ASKING))
+def _on_node_deleted(world: World, key: Key, contender: Contender) -> Step:
+    """The watched node was deleted: retry (by name), or list the queue again (by sequence)."""
+    world = _with_contender(world, key, replace(contender, belief=ACQUIRING))
     session, lock = key
     if world.recipe == NAME:
         return _send(world, Create(session, lock, str(session), True))
     return _send(world, GetChildren(session, lock))
 
 
-def _answered(world: World, key: Key, contender: Contender, reply: Reply) -> Step:
+def _on_reply(world: World, key: Key, contender: Contender, reply: Reply) -> Step:
     session, lock = key
     request = reply.request
     if isinstance(request, Create) and reply.error is None:
         node = str(reply.value)
         if world.recipe == SEQUENCE:
             token = int(node[-10:]) + 1
-            world = _believing(world, key, Contender(ASKING, node, token))
+            world = _with_contender(world, key, Contender(ACQUIRING, node, token))
             return _send(world, GetChildren(session, lock))
-        return _believing(world, key, Contender(HOLDING, node, reply.zxid)), ()
+        return _with_contender(world, key, Contender(HOLDING, node, reply.zxid)), ()
     if isinstance(request, Create):
         return _send(world, Exists(session, request.path, watch=True))
     if isinstance(request, GetChildren) and isinstance(reply.value, tuple):
-        return _ranked(world, key, contender, reply.value)
+        return _take_or_watch(world, key, contender, reply.value)
     if isinstance(request, Exists) and reply.value is None:
-        return _awake(world, key, contender)
+        return _on_node_deleted(world, key, contender)
     if isinstance(request, Exists):
-        return _believing(world, key, replace(contender, belief=WAITING)), ()
+        return _with_contender(world, key, replace(contender, belief=WAITING)), ()
     return world, ()
 
 
-def _ranked(world: World, key: Key, contender: Contender, children: tuple[str, ...]) -> Step:
-    """The lowest number holds the lock; any other watches the next lower one."""
+def _take_or_watch(world: World, key: Key, contender: Contender, children: tuple[str, ...]) -> Step:
+    """Hold the lock with the lowest number; otherwise watch the next lower node."""
     assert contender.node is not None
     session, lock = key
     own = contender.node.rpartition("/")[2]
     lower = sorted(child for child in children if child < own)
     if not lower:
-        return _believing(world, key, replace(contender, belief=HOLDING)), ()
+        return _with_contender(world, key, replace(contender, belief=HOLDING)), ()
     return _send(world, Exists(session, f"{lock}/{lower[-1]}", watch=True))

@@ -1,4 +1,4 @@
-"""What clients ask of ZooKeeper, and what it sends them."""
+"""Requests to ZooKeeper, and its replies and notifications."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_CHILDREN_FOR_EPHEMERALS = "NOCHILDRENFOREPHEMERALS"
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A new session; ``session`` 0 lets the server choose its id."""
+    """Open a session; with ``session`` 0 the server chooses its id."""
 
     timeout_ms: int
     session: int = 0
@@ -23,35 +23,35 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Elapse:
-    """Time goes by; sessions that nobody was heard from for their timeout end."""
+    """Time elapses; sessions without a request for their timeout expire."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """The server gives up on a session at once; its client has yet to learn of it."""
+    """The server expires a session immediately; its client does not know yet."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The client ends its own session."""
+    """The client closes its session."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The client says that it is alive."""
+    """Keep a session alive (ping)."""
 
     session: int
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new znode; a sequential one gets ten digits appended to its path."""
+    """Create a znode; a sequential one gets ten digits appended to its path."""
 
     session: int
     path: str
@@ -81,7 +81,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Succeed only if a znode's data version is ``version``; for use in a Multi."""
+    """Succeed only if a znode's data version is ``version``; used in a Multi."""
 
     session: int
     path: str
@@ -90,7 +90,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Multi:
-    """Several writes in one transaction: all, or none."""
+    """Several writes in one transaction, all or nothing."""
 
     session: int
     writes: tuple[Create | Delete | SetData | Check, ...]
@@ -107,7 +107,7 @@ class GetData:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Look for a znode that may be missing; a watch fires also when it is created."""
+    """Check whether a znode exists; a watch also fires when it is created."""
 
     session: int
     path: str
@@ -116,7 +116,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class GetChildren:
-    """List a znode's children; a watch fires when one comes or goes, or the node itself goes."""
+    """List a znode's children; a watch fires when they change or the znode is deleted."""
 
     session: int
     path: str
@@ -130,11 +130,19 @@ Event = Request | Connect | Elapse | Expire | Close | Heartbeat
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a request: an error in ZooKeeper's name, or a value.
+    """Reply to a request.
 
-    The value is the path for Create, the Znode for SetData, GetData and Exists (None: no such
-    node), the names for GetChildren, the parts' values for Multi, the session id for Connect.
-    ``zxid`` is the last transaction that the server knew when it answered.
+    Attributes
+    ----------
+    session : int
+    request : Event
+    error : str or None
+        ZooKeeper's name of the error; None for success.
+    value : object
+        Path for Create; Znode for SetData, GetData and Exists (None if there is none); names for
+        GetChildren; values of the parts for Multi; session id for Connect.
+    zxid : int
+        Last transaction of the server at the time of the reply.
     """
 
     session: int
@@ -155,7 +163,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class SessionExpired:
-    """What the client of an ended session is told when it comes back."""
+    """Sent to the client of an expired session when it reconnects."""
 
     session: int
 
@@ -164,7 +172,7 @@ Effect = Reply | Notification | SessionExpired
 
 
 class RequestError(AdvisorError):
-    """A request that the service answers with an error; never leaves the service."""
+    """A request failed; internal to the service, which replies with the error code."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)

@@ -1,10 +1,10 @@
-"""ZooKeeper as Kafka relied on it up to 3.9: sessions, znodes, versions and one-shot watches.
+"""ZooKeeper service as used by Kafka up to 3.9: sessions, znodes, versions, one-shot watches.
 
-One linear history of writes stands for the whole ensemble; an event is a request as it reaches
-the leader, or time going by. ``step(state, event) -> (state, effects)`` is pure. Effects come in
-the order in which the server sends them. Each client gets its own in that order, and a watch that
-a write triggers is sent before any answer that shows the write; when a client reads them is up to
-the caller, and that freedom is where split brains come from.
+A single linear history of writes stands for the ensemble. An event is a request that reaches the
+leader, or elapsed time. ``step(state, event) -> (state, effects)`` is pure. Effects are in the
+order in which the server sends them; each client receives its own in that order, and a watch
+notification precedes any reply that shows the change. The caller decides when a client reads a
+message; delayed reads are the cause of split brains.
 
 Sources: ZooKeeper's ``DataTree``, ``PrepRequestProcessor``, ``WatchManager``, ``SessionTracker``
 and ``ExpiryQueue``, and the guarantees that its programmer's guide gives.
@@ -58,14 +58,15 @@ class Znode:
     czxid, mzxid, pzxid : int
         Transaction that created it, last set its data, last changed its children.
     ctime_ms, mtime_ms : int
+        Time of creation and of the last data change.
     data_version, acl_version : int
     children : tuple of str
         Names, in order of creation.
     creates, deletes : int
-        Children ever created and deleted. A sequential node is numbered by the first; ``cversion``
-        is their sum.
+        Children ever created and deleted. ``creates`` numbers sequential nodes; ``cversion`` is
+        the sum.
     ephemeral_owner : int
-        The session it dies with; 0 for a persistent node.
+        Owning session of an ephemeral node; 0 for a persistent one.
     """
 
     data: str = ""
@@ -83,12 +84,12 @@ class Znode:
 
     @property
     def cversion(self) -> int:
-        """How often the children changed."""
+        """Number of changes to the children."""
         return self.creates + self.deletes
 
 
 class Session(NamedTuple):
-    """A client's session: its negotiated timeout and when it ends unless the client is heard."""
+    """A session: its negotiated timeout, and when it expires without further requests."""
 
     timeout_ms: int
     expires_ms: int
@@ -99,7 +100,7 @@ Watches = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeper:
-    """The state of the service.
+    """State of the service.
 
     Attributes
     ----------
@@ -107,10 +108,13 @@ class ZooKeeper:
         By absolute path; the root is ``/``.
     sessions : mapping of int to Session
     data_watches, child_watches : mapping of str to tuple of int
-        Sessions watching a path, the longest-standing first.
+        Sessions watching a path, oldest watch first.
     zxid : int
         Last transaction: leader epoch in the upper 32 bits, counter in the lower.
-    next_session, now_ms, tick_ms : int
+    next_session : int
+        Next session id to assign.
+    now_ms, tick_ms : int
+        Current time, and ``tickTime``.
     """
 
     nodes: Mapping[str, Znode] = field(default_factory=lambda: {"/": Znode()})
@@ -127,32 +131,32 @@ Step = tuple[ZooKeeper, tuple[Effect, ...]]
 _Applied = tuple[ZooKeeper, object, tuple[Notification, ...]]
 
 
-def negotiated_timeout_ms(asked_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
-    """The session timeout that the server grants: from 2 to 20 ticks.
+def negotiated_timeout_ms(requested_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
+    """Session timeout that the server grants: between 2 and 20 ticks.
 
-    Kafka's old default, 6 s, is exactly the least that a 3 s tick allows.
+    Kafka's old default, 6 s, is the minimum for a tick of 3 s.
     """
-    return min(max(asked_ms, 2 * tick_ms), 20 * tick_ms)
+    return min(max(requested_ms, 2 * tick_ms), 20 * tick_ms)
 
 
-def expiry_ms(heard_ms: int, timeout_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
-    """When a session ends that was last heard at ``heard_ms``: the next tick after the timeout."""
-    return ((heard_ms + timeout_ms) // tick_ms + 1) * tick_ms
+def expiry_ms(last_request_ms: int, timeout_ms: int, tick_ms: int = DEFAULT_TICK_MS) -> int:
+    """Time at which a session expires: the first tick after its timeout since the last request."""
+    return ((last_request_ms + timeout_ms) // tick_ms + 1) * tick_ms
 
 
 def watch_count(state: ZooKeeper) -> int:
-    """Watches standing on the service."""
+    """Number of watches set on the service."""
     watches = (*state.data_watches.values(), *state.child_watches.values())
     return sum(len(watchers) for watchers in watches)
 
 
 def parent_of(path: str) -> str:
-    """The path above; that of ``/a`` is ``/``."""
+    """Parent path; ``/`` for ``/a``."""
     return path.rpartition("/")[0] or "/"
 
 
-def prepared(paths: Iterable[str], state: ZooKeeper | None = None) -> ZooKeeper:
-    """A service in which these persistent paths exist, with whatever stands above them."""
+def with_paths(paths: Iterable[str], state: ZooKeeper | None = None) -> ZooKeeper:
+    """Service with these persistent paths and their parents."""
     nodes = dict((state or ZooKeeper()).nodes)
     for path in paths:
         above = ""
@@ -169,7 +173,7 @@ def prepared(paths: Iterable[str], state: ZooKeeper | None = None) -> ZooKeeper:
 
 
 def step(state: ZooKeeper, event: Event) -> Step:
-    """One event: the next state, and what the server sends, in order."""
+    """Process one event; returns the next state and the messages sent, in order."""
     if isinstance(event, Elapse):
         return _elapse(state, event.ms)
     if isinstance(event, Connect):
@@ -182,7 +186,7 @@ def step(state: ZooKeeper, event: Event) -> Step:
         return _end_session(
             state, event.session, (Reply(event.session, event, None, None, state.zxid),)
         )
-    state = _heard(state, event.session)
+    state = _touch(state, event.session)
     if isinstance(event, Heartbeat):
         return state, (Reply(event.session, event, None, None, state.zxid),)
     return _request(state, event)
@@ -200,7 +204,7 @@ def _connect(state: ZooKeeper, event: Connect) -> Step:
     return state, (Reply(session, event, None, session, state.zxid),)
 
 
-def _heard(state: ZooKeeper, session: int) -> ZooKeeper:
+def _touch(state: ZooKeeper, session: int) -> ZooKeeper:
     timeout = state.sessions[session].timeout_ms
     expires = expiry_ms(state.now_ms, timeout, state.tick_ms)
     if state.sessions[session].expires_ms == expires:
@@ -220,7 +224,7 @@ def _elapse(state: ZooKeeper, ms: int) -> Step:
 
 
 def _end_session(state: ZooKeeper, session: int, last: tuple[Effect, ...]) -> Step:
-    """All its ephemeral nodes go in one transaction; its watches go with it."""
+    """Delete the session's ephemeral nodes in one transaction, and remove its watches."""
     kept = {i: s for i, s in state.sessions.items() if i != session}
     state = replace(
         state,
@@ -268,7 +272,7 @@ def _read(state: ZooKeeper, request: GetData | Exists | GetChildren) -> Step:
 
 
 def _with(watches: Watches, path: str, session: int) -> Watches:
-    """A session watches a path once, however often it asks."""
+    """Add a watch; a session has at most one of a kind on a path."""
     watchers = watches.get(path, ())
     return watches if session in watchers else {**watches, path: (*watchers, session)}
 
@@ -342,7 +346,7 @@ def _delete(state: ZooKeeper, request: Delete) -> _Applied:
     state, about = _fire(state, "data_watches", request.path, "NodeDeleted")
     state, below = _fire(state, "child_watches", request.path, "NodeDeleted")
     state, around = _fire(state, "child_watches", above, "NodeChildrenChanged")
-    # A session with both kinds of watch on the node hears of its end once.
+    # A session with both kinds of watch on the node gets one NodeDeleted.
     return state, None, about + tuple(n for n in below if n not in about) + around
 
 
@@ -363,7 +367,7 @@ def _set_data(state: ZooKeeper, request: SetData) -> _Applied:
 def _fire(
     state: ZooKeeper, kind: str, path: str, event: str
 ) -> tuple[ZooKeeper, tuple[Notification, ...]]:
-    """Watches fire once and are gone."""
+    """Fire and remove the watches on a path."""
     watches: Watches = getattr(state, kind)
     if path not in watches:
         return state, ()

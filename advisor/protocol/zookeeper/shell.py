@@ -1,9 +1,9 @@
-"""How ZooKeeper's shell prints: ``ls`` and the block below ``get``.
+"""Output of ZooKeeper's shell: ``ls``, and ``get`` with its stat.
 
-Up to ZooKeeper 3.4 ``ls`` prints the children in the order of the server's ``java.util.HashSet``;
-from 3.5 on it sorts them, and ``get`` prints the block only with ``-s``.
+Up to ZooKeeper 3.4 ``ls`` prints children in the iteration order of the server's
+``java.util.HashSet``; since 3.5 it sorts them, and ``get`` prints the stat only with ``-s``.
 
-Source: ZooKeeper's ``DataNode`` (a set for eight children), ``LsCommand`` and ``StatPrinter``.
+Source: ZooKeeper's ``DataNode`` (initial capacity of eight), ``LsCommand`` and ``StatPrinter``.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _CHILDREN_EXPECTED = 8
 
 
 def ls(children: Sequence[str]) -> str:
-    """The one line of ``ls``: the children as they come."""
+    """Output of ``ls`` for children in the given order."""
     return "[" + ", ".join(children) + "]"
 
 
 def server_order(children: Sequence[str], java: int = 8) -> list[str]:
-    """Children as a server before 3.5 lists them.
+    """Children in the order in which a server before 3.5 lists them.
 
     Parameters
     ----------
     children : sequence of str
-        In order of creation, none deleted since.
+        In order of creation, without deletions.
     java : int
-        Version of the server's Java; before 8 hashes were spread in another way, and a bucket
-        took new entries at its head.
+        Version of the server's Java. Before 8, ``HashMap`` spread hashes differently and inserted
+        entries at the head of a bucket.
     """
     spread = _spread_java_8 if java >= 8 else _spread_java_7
     size = _CHILDREN_EXPECTED
@@ -50,12 +50,12 @@ def server_order(children: Sequence[str], java: int = 8) -> list[str]:
 
 
 def get(node: Znode, zone: str = "UTC", utc_offset_hours: float = 0.0) -> str:
-    """The data and the block that ``get`` prints, with times in the given zone."""
+    """Output of ``get``: data and stat, with times in the given zone."""
     return "\n".join([node.data, *stat_lines(node, zone, utc_offset_hours)])
 
 
 def stat_lines(node: Znode, zone: str = "UTC", utc_offset_hours: float = 0.0) -> list[str]:
-    """The eleven lines of a znode's stat, in the shell's order."""
+    """Lines of a znode's stat, in the shell's order."""
     return [
         f"cZxid = {node.czxid:#x}",
         f"ctime = {_date(node.ctime_ms, zone, utc_offset_hours)}",
@@ -72,7 +72,7 @@ def stat_lines(node: Znode, zone: str = "UTC", utc_offset_hours: float = 0.0) ->
 
 
 def _date(at_ms: int, zone: str, utc_offset_hours: float) -> str:
-    """As ``java.util.Date`` prints itself; English names whatever the locale."""
+    """Format of ``java.util.Date.toString``, independent of the locale."""
     local = datetime.fromtimestamp(at_ms // 1000, UTC) + timedelta(hours=utc_offset_hours)
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
     names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

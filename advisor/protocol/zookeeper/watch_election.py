@@ -1,13 +1,14 @@
-"""Leader election without a controller, and what it would cost beside Kafka's.
+"""Partition leader election by watches alone, compared with Kafka's controller.
 
-The plain scheme: the leader of each partition is an ephemeral node, every follower watches it, and
-when it goes every follower tries to create it. It has three troubles. A leader that has not heard
-that its session ended goes on leading beside the new one (split brain); the death of one broker
-wakes every follower of every partition it led (herd); and every follower costs ZooKeeper a watch
-(load). Kafka elects one controller in that way and lets it decide for all partitions (0.8 to 3.9).
+The watch scheme: the leader of each partition is an ephemeral node that every follower watches;
+when it is deleted, every follower tries to create it. It has three problems. A leader that has not
+yet learned that its session expired keeps leading beside the new one (split brain). The failure of
+one broker notifies every follower of every partition it led (herd effect). Every follower needs a
+watch (load). Kafka elects one controller in this way, which then elects all partition leaders (0.8
+to 3.9).
 
-Loads are of the schemes themselves. What else Kafka's controller watched is in
-``kafka_controller_watches``.
+Loads are those of the schemes themselves. ``kafka_controller_watches`` counts all watches that
+Kafka's controller sets.
 
 Sources: ``KafkaController`` (``onControllerFailover``, ``onBrokerFailure``, ``elect``),
 ``ReplicaStateMachine``, ``KafkaZkClient.registerControllerAndIncrementControllerEpoch``.
@@ -46,20 +47,20 @@ _READS = (Exists, GetChildren, GetData)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one death costs.
+    """Load on ZooKeeper of one broker failure.
 
     Attributes
     ----------
     watches : int
-        Standing before the death.
+        Watches set before the failure.
     notifications : int
-        Sent by ZooKeeper because of it.
+        Watch notifications sent.
     woken : int
-        Clients that got at least one.
+        Clients that receive at least one.
     creates, refused_creates : int
-        Attempts to create a node; those that came too late.
+        Attempts to create a node, and those that fail because it exists.
     reads : int
-        Looks at a node or at children, most of which set a watch again.
+        Reads of nodes or children, most of which set a watch again.
     writes : int
         Partition states written.
     """
@@ -75,7 +76,17 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both schemes when broker 0 dies, and the second when it was also the controller."""
+    """Load of both schemes when broker 0 fails.
+
+    Attributes
+    ----------
+    every_follower_watches : Load
+        Without a controller.
+    controller : Load
+        With a controller on another broker.
+    controller_died : Load
+        With the controller on broker 0.
+    """
 
     every_follower_watches: Load
     controller: Load
@@ -83,7 +94,7 @@ class Comparison:
 
 
 def compare(partitions: int, replication_factor: int, brokers: int) -> Comparison:
-    """The loads by formula, for replicas placed by ``(i + j) mod brokers``.
+    """Loads in closed form, for replicas assigned by ``(i + j) mod brokers``.
 
     Parameters
     ----------
@@ -94,15 +105,19 @@ def compare(partitions: int, replication_factor: int, brokers: int) -> Compariso
     brokers : int
         B, at least 2.
 
+    Returns
+    -------
+    Comparison
+
     Notes
     -----
-    With L partitions led by broker 0 and F followed: every follower watching costs P (R-1)
-    watches and L (R-1) notifications, each followed by an attempt to create and, but for one a
-    partition, by a look that sets the watch again. With R = 1 nobody follows, nobody takes over.
-    The controller costs B watches, one notification and one look at the list of brokers, and
-    writes each partition of broker 0 once. If the controller died, the B-1 others all try to
-    follow it; the winner reads every partition, and writes those that broker 0 led twice (see
-    ``controller.controller_started``).
+    Let broker 0 lead L partitions and follow F. The watch scheme needs P (R-1) watches and
+    L (R-1) notifications, each followed by an attempt to create the node and, except for one per
+    partition, by a read that sets the watch again. With R = 1 there is no follower to take over.
+    The controller scheme needs B watches, one notification and one read of the broker list, and
+    writes each partition of broker 0 once. If the controller fails, the B-1 other brokers all try
+    to become controller; the new one reads every partition, and writes those led by broker 0 twice
+    (see ``controller.controller_started``).
     """
     followers = replication_factor - 1
     led = _count(partitions, brokers, 0)
@@ -111,10 +126,10 @@ def compare(partitions: int, replication_factor: int, brokers: int) -> Compariso
     )
     woken = led * followers
     writes = led + followed
-    # Followers of broker 0's partitions stand on the next brokers round the ring.
-    crowd = followers if led else 0
+    # Followers of broker 0's partitions are on the next brokers, modulo the number of brokers.
+    notified = followers if led else 0
     lost = led if followers else 0
-    plain = Load(partitions * followers, woken, crowd, woken, woken - lost, woken - lost, 0)
+    plain = Load(partitions * followers, woken, notified, woken, woken - lost, woken - lost, 0)
     others = brokers - 1
     watches = others + 1
     alive = Load(watches, 1, 1, 0, 0, 1, writes)
@@ -124,11 +139,11 @@ def compare(partitions: int, replication_factor: int, brokers: int) -> Compariso
 
 
 def kafka_controller_watches(brokers: int, topics: int) -> int:
-    """Watches that Kafka's controller code sets (1.1 to 3.9), outside of reassignments.
+    """Watches that Kafka's controller sets (1.1 to 3.9), without reassignments.
 
     Every broker watches ``/controller``. The controller watches five lists (brokers, topics,
     deletions, ISR changes, log directory events), two nodes (preferred election, reassignment),
-    each broker's node and each topic's. Partitions and replicas do not count.
+    each broker's node and each topic's. The number does not depend on partitions or replicas.
     """
     return brokers + 5 + 2 + brokers + topics
 
@@ -136,28 +151,29 @@ def kafka_controller_watches(brokers: int, topics: int) -> int:
 def split_brain_ms(
     isolated_ms: int, timeout_ms: int, tick_ms: int = service.DEFAULT_TICK_MS
 ) -> int:
-    """How long two brokers lead a partition whose leader loses touch with ZooKeeper alone.
+    """Time with two leaders when a leader is disconnected from ZooKeeper but not from clients.
 
-    Its clients still reach it, its last heartbeat fell on a tick, and the followers act at once.
-    From the end of the session, at most one tick after the timeout, until the leader hears
-    of it: the longer it is cut off, the longer there are two, without bound.
+    Its last heartbeat was on a tick, and the followers act immediately. Two brokers lead from the
+    expiry of the session, at most one tick after the timeout, until the old leader reconnects; the
+    time has no upper bound.
 
     Parameters
     ----------
     isolated_ms : int
-        How long it is cut off.
+        Duration of the disconnection.
     timeout_ms : int
-        What it asked for, such as ``zookeeper_session_timeout_ms``.
+        Requested session timeout, such as ``zookeeper_session_timeout_ms``.
     tick_ms : int
+        ZooKeeper's ``tickTime``.
     """
     granted = service.negotiated_timeout_ms(timeout_ms, tick_ms)
     return max(0, isolated_ms - service.expiry_ms(0, granted, tick_ms))
 
 
 def watch_scheme(assignment: Mapping[int, Replicas], timeout_ms: int = locks.TIMEOUT_MS) -> World:
-    """The plain scheme at rest: the first replica of each partition leads, the others watch.
+    """Watch scheme in steady state: the first replica of each partition leads, the others watch.
 
-    Clients are sessions; broker b is session b + 1, since ZooKeeper has no session 0.
+    Broker b has session b + 1, since ZooKeeper has no session 0.
     """
     brokers = 1 + max(broker for replicas in assignment.values() for broker in replicas)
     paths = map(_election_path, assignment)
@@ -165,76 +181,79 @@ def watch_scheme(assignment: Mapping[int, Replicas], timeout_ms: int = locks.TIM
     for place in range(max(map(len, assignment.values()))):
         for partition, replicas in sorted(assignment.items()):
             if place < len(replicas):
-                want = locks.Want(replicas[place] + 1, _election_path(partition))
-                world, _ = locks.step(world, want)
+                acquire = locks.Acquire(replicas[place] + 1, _election_path(partition))
+                world, _ = locks.step(world, acquire)
         world, _ = locks.settle(world)
     return world
 
 
 def leaders(world: World, partition: int) -> Replicas:
-    """The brokers that believe they lead the partition: two or more are a split brain."""
-    return tuple(session - 1 for session in locks.believers(world, _election_path(partition)))
+    """Brokers that believe they lead the partition; two or more are a split brain."""
+    return tuple(
+        session - 1 for session in locks.presumed_holders(world, _election_path(partition))
+    )
 
 
 def watch_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
-    """Simulate the death of a broker under the plain scheme, and count."""
+    """Load of the simulated failure of a broker under the watch scheme."""
     world = watch_scheme(assignment)
     watches = service.watch_count(world.server)
-    world, at_once = locks.step(world, Expire(dead + 1))
+    world, immediate = locks.step(world, Expire(dead + 1))
     _, later = locks.settle(world)
-    return _tally(watches, at_once + later)
+    return _tally(watches, immediate + later)
 
 
 @dataclass(frozen=True, slots=True)
-class Controlled:
-    """A cluster whose controller elects: the lock on ``/controller`` and the partitions' states.
+class ControllerScheme:
+    """A cluster with a controller: the lock on ``/controller``, and the partition registrations.
 
     Attributes
     ----------
     world : World
-        Broker b is session b + 1.
+        Broker b has session b + 1.
     registrations : mapping of int to Registration
+        By partition.
     """
 
     world: World
     registrations: Mapping[int, Registration]
 
 
-def controller_scheme(assignment: Mapping[int, Replicas]) -> Controlled:
-    """The controller's scheme at rest: broker 0 is the controller, all brokers registered."""
+def controller_scheme(assignment: Mapping[int, Replicas]) -> ControllerScheme:
+    """Controller scheme in steady state: broker 0 is the controller, all brokers registered."""
     brokers = 1 + max(broker for replicas in assignment.values() for broker in replicas)
     world = locks.new_world(locks.NAME, brokers, [CONTROLLER])
     states = [f"{ELECTION}/{partition}" for partition in assignment]
-    world = replace(world, server=service.prepared([BROKER_IDS, *states], world.server))
+    world = replace(world, server=service.with_paths([BROKER_IDS, *states], world.server))
     for broker in range(brokers):
         registered = Create(broker + 1, f"{BROKER_IDS}/{broker}", ephemeral=True)
         server, _ = service.step(world.server, registered)
-        world, _ = locks.step(replace(world, server=server), locks.Want(broker + 1, CONTROLLER))
+        world, _ = locks.step(replace(world, server=server), locks.Acquire(broker + 1, CONTROLLER))
         world, _ = locks.settle(world)
     server, _ = service.step(world.server, GetChildren(1, BROKER_IDS, watch=True))
     registrations = {p: Registration(r, r, r[0]) for p, r in assignment.items()}
-    return Controlled(replace(world, server=server), registrations)
+    return ControllerScheme(replace(world, server=server), registrations)
 
 
 def controller_scheme_load(assignment: Mapping[int, Replicas], dead: int) -> Load:
-    """Simulate the death of a broker under the controller's scheme, and count.
+    """Load of the simulated failure of a broker under the controller scheme.
 
-    Broker 0 is the controller; if it is the dead one, the others elect the next first.
+    Broker 0 is the controller; if it fails, the others first elect a new one.
     """
     cluster = controller_scheme(assignment)
     watches = service.watch_count(cluster.world.server)
-    world, at_once = locks.step(cluster.world, Expire(dead + 1))
+    world, immediate = locks.step(cluster.world, Expire(dead + 1))
     world, later = locks.settle(world)
-    _, acted = controller_acts(replace(cluster, world=world), dead, took_over=dead == 0)
-    return _tally(watches, at_once + later + acted)
+    _, elections = run_controller(replace(cluster, world=world), dead, took_over=dead == 0)
+    return _tally(watches, immediate + later + elections)
 
 
-def controller_acts(
-    cluster: Controlled, dead: int, took_over: bool
-) -> tuple[Controlled, tuple[Effect, ...]]:
-    """The controller lists the brokers anew and decides for every partition of the dead one.
+def run_controller(
+    cluster: ControllerScheme, dead: int, took_over: bool
+) -> tuple[ControllerScheme, tuple[Effect, ...]]:
+    """The controller lists the brokers again and updates every partition of the dead broker.
 
-    A new controller reads every partition's state first. Each write of a state is one request.
+    A new controller first reads every partition's state. Each state is written with one request.
     """
     (session,) = locks.holders(cluster.world, CONTROLLER)
     server = cluster.world.server
@@ -247,7 +266,7 @@ def controller_acts(
             server, sent = service.step(server, GetData(session, f"{ELECTION}/{partition}"))
             effects += sent
     live = frozenset(int(name) for name in listed.value)
-    # The era's rules; the version matters only in that a ZooKeeper controller decides.
+    # Any version with a ZooKeeper controller gives the same result.
     policy = Policy(min_isr=1, unclean=False, rules=rules_for("3.9", "zookeeper"))
     registrations = {}
     for partition, registration in cluster.registrations.items():
@@ -260,7 +279,7 @@ def controller_acts(
             write = SetData(session, f"{ELECTION}/{partition}", str(changed.leader))
             server, sent = service.step(server, write)
             effects += sent
-    return Controlled(replace(cluster.world, server=server), registrations), effects
+    return ControllerScheme(replace(cluster.world, server=server), registrations), effects
 
 
 def _election_path(partition: int) -> str:
@@ -268,7 +287,7 @@ def _election_path(partition: int) -> str:
 
 
 def _count(partitions: int, brokers: int, remainder: int) -> int:
-    """How many of 0 .. partitions-1 leave this remainder."""
+    """Number of partitions, from 0, with this remainder modulo ``brokers``."""
     return (partitions - remainder + brokers - 1) // brokers if partitions > remainder else 0
 
 

@@ -1,7 +1,7 @@
-"""What Kafka writes into ZooKeeper, byte for byte, and how ZooKeeper's shell prints it.
+"""JSON that Kafka writes to ZooKeeper, byte for byte, by version.
 
-The layout is that of ``kafka.zk.ZkData`` (1.1 to 3.9) and ``kafka.utils.ZkUtils`` (before); the
-order of the fields is that of Scala's maps (see ``scala_maps``). Versions of the JSON:
+The format is that of ``kafka.zk.ZkData`` (1.1 to 3.9) and ``kafka.utils.ZkUtils`` (before); the
+order of fields is the iteration order of Scala's maps (``jvm.scala_hash_order``). JSON versions:
 
 * ``/brokers/ids/N``: 1; 2 with endpoints (0.9); 3 with rack (0.10.0, KIP-36); 4 with the listener
   security protocol map (0.10.2, KIP-103); 5 with features (2.7, KIP-584).
@@ -29,25 +29,25 @@ from advisor.protocol.jvm.scala_hash_order import (
 from advisor.protocol.rules.partition_registration import Registration, Replicas
 from advisor.protocol.rules.versions import Version, parse_version
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+_EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInfo:
-    """A broker as it registers itself.
+    """Registration of a broker.
 
     Attributes
     ----------
     id : int
     host : str or None
-        Of the plaintext listener; None, with port -1, without one.
+        Host of the plaintext listener; None, with port -1, if there is none.
     port : int
     timestamp_ms : int
-        The broker's own clock at registration.
+        The broker's clock at registration.
     endpoints : tuple of str
-        Such as ``"PLAINTEXT://host:9092"``; empty: one plaintext listener on host and port.
+        Such as ``"PLAINTEXT://host:9092"``. Empty: one plaintext listener on host and port.
     security : mapping of str to str
-        Listener name to security protocol; empty: every listener is named after its protocol.
+        Listener name -> security protocol. Empty: listeners are named after their protocol.
     jmx_port : int
         -1 without JMX.
     rack : str or None
@@ -58,14 +58,14 @@ class BrokerInfo:
     port: int
     timestamp_ms: int
     endpoints: tuple[str, ...] = ()
-    security: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    security: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     jmx_port: int = -1
     rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """A topic's registrations by partition, and its id from 2.8 on (22 characters of base64)."""
+    """Partition registrations of a topic, and its id since 2.8 (22 base64 characters)."""
 
     name: str
     partitions: Mapping[int, Registration]
@@ -73,7 +73,7 @@ class TopicInfo:
 
 
 def broker_json(broker: BrokerInfo, kafka_version: str, scala: str | None = None) -> str:
-    """The data of ``/brokers/ids/N``.
+    """Data of ``/brokers/ids/N``.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def broker_json(broker: BrokerInfo, kafka_version: str, scala: str | None = None
     kafka_version : str
         0.8 to 3.9.
     scala : {"2.12", "2.13"}, optional
-        What the broker was built with; None: Kafka's own default (2.13 from 2.6 on).
+        Scala version of the broker's build. Default: that of Kafka's download (2.13 since 2.6).
 
     Raises
     ------
     ConfigError
-        If that version does not use ZooKeeper, or the broker has no listener at all.
+        If the version has no ZooKeeper mode, or the broker has no listener.
     """
     version, scala = _era(kafka_version, scala)
     if broker.host is None and not broker.endpoints:
@@ -101,7 +101,7 @@ def broker_json(broker: BrokerInfo, kafka_version: str, scala: str | None = None
             broker.endpoints or (f"PLAINTEXT://{broker.host}:{broker.port}",)
         )
     fields |= {"jmx_port": broker.jmx_port, "timestamp": str(broker.timestamp_ms)}
-    given = len(fields)
+    inserted = len(fields)
     if broker.rack is not None and version >= (0, 10):
         fields["rack"] = broker.rack
     if version >= (0, 10, 2):
@@ -109,7 +109,7 @@ def broker_json(broker: BrokerInfo, kafka_version: str, scala: str | None = None
     if version >= (2, 7):
         fields["features"] = {}
     if version >= (0, 10, 2):
-        return _compact(fields, mutable_order(list(fields), scala, given))
+        return _compact(fields, mutable_order(list(fields), scala, inserted))
     return _encoded(fields, version, scala)
 
 
@@ -119,7 +119,7 @@ def state_json(
     kafka_version: str,
     scala: str | None = None,
 ) -> str:
-    """The data of ``/brokers/topics/T/partitions/P/state``."""
+    """Data of ``/brokers/topics/T/partitions/P/state``."""
     version, scala = _era(kafka_version, scala)
     fields: dict[str, object] = {
         "version": 1,
@@ -134,13 +134,13 @@ def state_json(
 
 
 def topic_json(topic: TopicInfo, kafka_version: str, scala: str | None = None) -> str:
-    """The data of ``/brokers/topics/T``: the assignment.
+    """Data of ``/brokers/topics/T``: the replica assignment.
 
     Notes
     -----
-    Partitions whose hashes share a bucket come in the order of yet another map. Here they are
-    taken as inserted from the lowest on, or for a new topic in the order of Kafka's own
-    assignment, which agrees up to twelve partitions.
+    Partitions in the same hash bucket keep the iteration order of the map they were inserted from.
+    This function inserts partitions in ascending order (before 2.4: in the order of the map that
+    Kafka's assignment returns). For a new topic this agrees with Kafka up to twelve partitions.
     """
     version, scala = _era(kafka_version, scala)
     rows = {str(p): topic.partitions[p] for p in sorted(topic.partitions)}
@@ -159,16 +159,16 @@ def topic_json(topic: TopicInfo, kafka_version: str, scala: str | None = None) -
     }
     if version < (2, 8):
         return _compact(fields, list(fields))
-    given = len(fields)
+    inserted = len(fields)
     if topic.topic_id is not None:
         fields["topic_id"] = topic.topic_id
-    return _compact(fields, mutable_order(list(fields), scala, given))
+    return _compact(fields, mutable_order(list(fields), scala, inserted))
 
 
 def controller_json(
     broker: int, timestamp_ms: int, kafka_version: str, kraft_controller_epoch: int = -1
 ) -> str:
-    """The data of ``/controller``; -1 stands for "no KRaft controller has taken over"."""
+    """Data of ``/controller``; a KRaft controller epoch of -1 means no migration to KRaft."""
     version, scala = _era(kafka_version, None)
     fields: dict[str, object] = {
         "version": 1 if version < (3, 4) else 2,
@@ -189,21 +189,21 @@ def cluster_znodes(
     kafka_version: str,
     scala: str | None = None,
 ) -> dict[str, str]:
-    """Path to data of everything a small cluster keeps in ZooKeeper about brokers and replicas."""
-    found = {
+    """Path -> data of all znodes about a cluster's brokers, controller, topics and partitions."""
+    znodes = {
         "/controller": controller_json(controller.id, controller.timestamp_ms, kafka_version),
         "/controller_epoch": str(controller_epoch),
     }
     for broker in brokers:
-        found[f"/brokers/ids/{broker.id}"] = broker_json(broker, kafka_version, scala)
+        znodes[f"/brokers/ids/{broker.id}"] = broker_json(broker, kafka_version, scala)
     for topic in topics:
         path = f"/brokers/topics/{topic.name}"
-        found[path] = topic_json(topic, kafka_version, scala)
+        znodes[path] = topic_json(topic, kafka_version, scala)
         for partition, registration in sorted(topic.partitions.items()):
-            found[f"{path}/partitions/{partition}/state"] = state_json(
+            znodes[f"{path}/partitions/{partition}/state"] = state_json(
                 registration, controller_epoch, kafka_version, scala
             )
-    return found
+    return znodes
 
 
 def _era(kafka_version: str, scala: str | None) -> tuple[Version, str]:
@@ -231,7 +231,7 @@ def _security(broker: BrokerInfo) -> dict[str, str]:
 def _topic_before_reassignment_fields(
     rows: Mapping[str, Registration], version: Version, scala: str
 ) -> str:
-    """Up to four partitions keep the order in which the assignment's own map held them."""
+    """Up to four partitions keep the order of the assignment's map."""
     order = mutable_order(list(rows), SCALA_2_12, hash_code=int)
     order = immutable_order(order, scala)
     partitions = {key: list(rows[key].replicas) for key in order}
@@ -250,7 +250,7 @@ def _compact(fields: Mapping[str, object], order: Sequence[str]) -> str:
 
 
 def _spaced(value: object) -> str:
-    """Kafka 0.8.0 wrote its JSON by hand: sorted, with spaces inside the brackets."""
+    """JSON of Kafka 0.8.0: sorted, with spaces inside the brackets."""
     if isinstance(value, Mapping):
         fields = sorted(f'"{key}":{_spaced(item)}' for key, item in value.items())
         return "{ " + ", ".join(fields) + " }"

@@ -1,4 +1,4 @@
-"""The second seed's two locks on ZooKeeper: every interleaving of three clients."""
+"""Two lock recipes on ZooKeeper: every interleaving of three clients."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from advisor.protocol.zookeeper.locks import (
     IDLE,
     NAME,
     SEQUENCE,
+    Acquire,
     Deliver,
     Release,
-    Want,
-    believers,
     fenced_write,
     herd_size,
     holders,
     new_world,
+    presumed_holders,
     settle,
     step,
 )
@@ -29,7 +29,7 @@ RECIPES = (NAME, SEQUENCE)
 
 
 def key(world, done):
-    """Everything that later steps depend on; zxids only by their order."""
+    """Key of a state for later behaviour; zxids matter only by their order."""
     server = world.server
     nodes = sorted(
         (path, n.ephemeral_owner, n.creates, n.czxid) for path, n in server.nodes.items()
@@ -55,7 +55,7 @@ def message(sent):
 
 
 def reachable(recipe, clients, expiries):
-    """Every world that any order of deliveries, releases and expiries leads to."""
+    """Every world reachable by some order of deliveries, releases and expiries."""
     first = new_world(recipe, clients, [LOCK])
     seen = {}
     open_ = [(first, (frozenset(), frozenset(), 0))]
@@ -68,11 +68,11 @@ def reachable(recipe, clients, expiries):
         for session in range(1, clients + 1):
             if session not in wanted:
                 done = (wanted | {session}, released, expired)
-                open_.append((step(world, Want(session, LOCK))[0], done))
+                open_.append((step(world, Acquire(session, LOCK))[0], done))
             if world.inboxes.get(session):
                 done = (wanted, released, expired)
                 open_.append((step(world, Deliver(session))[0], done))
-            if session in believers(world, LOCK) and session not in released:
+            if session in presumed_holders(world, LOCK) and session not in released:
                 done = (wanted, released | {session}, expired)
                 open_.append((step(world, Release(session, LOCK))[0], done))
             if expired < expiries and session in world.server.sessions:
@@ -83,7 +83,7 @@ def reachable(recipe, clients, expiries):
 
 @pytest.fixture(scope="module", params=RECIPES)
 def worlds(request):
-    """All worlds of three clients of which at most one loses its session."""
+    """All worlds of three clients with at most one session expiry."""
     return reachable(request.param, 3, 1)
 
 
@@ -94,56 +94,56 @@ def test_at_most_one_holder_has_a_live_session(worlds):
 
 
 def test_split_brain_two_clients_believe_that_they_hold_the_lock(worlds):
-    """It can happen, and only while a holder has yet to read that its session ended."""
-    split = [world for world in worlds if len(believers(world, LOCK)) > 1]
+    """It can happen, but only while a holder has not read that its session expired."""
+    split = [world for world in worlds if len(presumed_holders(world, LOCK)) > 1]
     assert split
     for world in split:
-        dead = set(believers(world, LOCK)) - set(holders(world, LOCK))
+        dead = set(presumed_holders(world, LOCK)) - set(holders(world, LOCK))
         assert len(dead) == 1
         assert all(world.inboxes.get(session) for session in dead)
 
 
 def test_without_an_expired_session_there_is_no_split_brain():
-    """Late messages alone never make two believers."""
+    """Delayed messages alone never lead to two presumed holders."""
     for recipe in RECIPES:
         found = reachable(recipe, 3, 0)
-        assert max(len(believers(world, LOCK)) for world in found) == 1
+        assert max(len(presumed_holders(world, LOCK)) for world in found) == 1
 
 
 def test_a_later_holder_has_the_higher_token(worlds):
-    """So a fence can tell a zombie: the live holder's token is above any other believer's."""
+    """Fencing works: the live holder's token is above that of any other presumed holder."""
     for world in worlds:
-        tokens = {s: world.contenders[s, LOCK].token for s in believers(world, LOCK)}
+        tokens = {s: world.contenders[s, LOCK].token for s in presumed_holders(world, LOCK)}
         for live in holders(world, LOCK):
             assert all(tokens[live] > tokens[other] for other in tokens if other != live)
 
 
-def test_nobody_waits_for_ever(worlds):
-    """Once all messages are read, a lock that is wanted is held, and every waiter has a watch."""
+def test_no_client_waits_forever(worlds):
+    """With all messages read, a contended lock is held and every waiting client has a watch."""
     for world in worlds:
-        still, _ = settle(world)
+        settled, _ = settle(world)
         beliefs = [
-            still.contenders[s, LOCK].belief
-            for s in still.server.sessions
-            if (s, LOCK) in still.contenders
+            settled.contenders[s, LOCK].belief
+            for s in settled.server.sessions
+            if (s, LOCK) in settled.contenders
         ]
         wanted = [belief for belief in beliefs if belief != IDLE]
         assert not wanted or wanted.count(HOLDING) == 1
         assert wanted.count(locks.WAITING) == max(0, len(wanted) - 1)
-        assert watch_count(still.server) >= wanted.count(locks.WAITING)
+        assert watch_count(settled.server) >= wanted.count(locks.WAITING)
 
 
-def test_a_fence_refuses_the_zombie_s_write():
-    """With a fence the old holder's write after the new one's is refused; without one it lands."""
+def test_fencing_rejects_the_write_of_an_expired_holder():
+    """With fencing the old holder's write is rejected after a write by the new holder."""
     for recipe in RECIPES:
         world = new_world(recipe, 2, [LOCK])
         for session in (1, 2):
-            world, _ = step(world, Want(session, LOCK))
+            world, _ = step(world, Acquire(session, LOCK))
             world, _ = settle(world)
         world, _ = step(world, Expire(1))
         while world.inboxes[2]:
             world, _ = step(world, Deliver(2))
-        assert believers(world, LOCK) == (1, 2)
+        assert presumed_holders(world, LOCK) == (1, 2)
         old, new = (world.contenders[s, LOCK].token for s in (1, 2))
         highest, first = fenced_write(0, old)
         highest, second = fenced_write(highest, new)
@@ -156,16 +156,16 @@ def queue(recipe, clients):
     """Client 1 holds the lock, the others wait."""
     world = new_world(recipe, clients, [LOCK])
     for session in range(1, clients + 1):
-        world, _ = step(world, Want(session, LOCK))
+        world, _ = step(world, Acquire(session, LOCK))
         world, _ = settle(world)
-    assert believers(world, LOCK) == (1,)
+    assert presumed_holders(world, LOCK) == (1,)
     return world
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("clients", range(1, 9))
 def test_herd_effect_of_both_recipes(recipe, clients):
-    """A release wakes everybody by name, and only the next by number."""
+    """A release notifies all waiting clients by name, only the next one by sequence."""
     world = queue(recipe, clients)
     assert watch_count(world.server) == clients - 1
     world, at_once = step(world, Release(1, LOCK))
@@ -177,58 +177,58 @@ def test_herd_effect_of_both_recipes(recipe, clients):
     assert holders(world, LOCK) == ((2,) if clients > 1 else ())
 
 
-def test_locks_by_number_are_given_in_the_order_of_asking():
-    """First come, first served, whatever the order in which messages are read."""
+def test_locks_by_sequence_are_fair():
+    """First come, first served, independent of the order of deliveries."""
     world = new_world(SEQUENCE, 4, [LOCK])
     for session in (3, 1, 4, 2):
-        world, _ = step(world, Want(session, LOCK))
+        world, _ = step(world, Acquire(session, LOCK))
     served = []
     for _ in range(4):
         world, _ = settle(world)
-        served += believers(world, LOCK)
+        served += presumed_holders(world, LOCK)
         world, _ = step(world, Release(served[-1], LOCK))
     assert served == [3, 1, 4, 2]
 
 
-def test_a_waiter_in_the_middle_that_dies_wakes_its_follower_alone():
-    """The follower looks again and watches the one before; nobody gets the lock too early."""
+def test_the_failure_of_a_waiting_client_notifies_only_the_next_one():
+    """The next client lists the queue again and watches the node before; it does not hold."""
     world = queue(SEQUENCE, 4)
     world, at_once = step(world, Expire(3))
     world, later = settle(world)
-    told = [e.session for e in at_once + later if isinstance(e, Notification)]
-    assert told == [4]
-    assert believers(world, LOCK) == (1,)
+    notified = [e.session for e in at_once + later if isinstance(e, Notification)]
+    assert notified == [4]
+    assert presumed_holders(world, LOCK) == (1,)
     watched = [e.request.path for e in later if isinstance(e.request, Exists)]
     assert watched == ["/lock/n-0000000001"]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_lock_can_be_taken_again(recipe):
-    """Release, ask again, hold again, with a higher token."""
+    """Release, acquire and hold again, with a higher token."""
     world = queue(recipe, 1)
     first = world.contenders[1, LOCK].token
     world, _ = step(world, Release(1, LOCK))
-    world, _ = step(world, Want(1, LOCK))
+    world, _ = step(world, Acquire(1, LOCK))
     world, _ = settle(world)
-    assert believers(world, LOCK) == (1,)
+    assert presumed_holders(world, LOCK) == (1,)
     assert world.contenders[1, LOCK].token > first
 
 
-def test_a_client_that_looked_too_late_asks_once_more_and_no_oftener():
-    """The node went between its refusal and its look; the watch then hears of its own node."""
+def test_a_node_deleted_before_exists_is_retried_once():
+    """The node is deleted between the failed create and exists; the watch fires on its own node."""
     world = new_world(NAME, 2, [LOCK])
     for session in (1, 2):
-        world, _ = step(world, Want(session, LOCK))
+        world, _ = step(world, Acquire(session, LOCK))
     world, _ = step(world, Deliver(1))
     world, _ = step(world, Release(1, LOCK))
     world, sent = settle(world)
-    asked = [e for e in sent if isinstance(e, Reply) and isinstance(e.request, Create)]
-    assert [reply.error for reply in asked] == [None]
-    assert believers(world, LOCK) == (2,)
+    replies = [e for e in sent if isinstance(e, Reply) and isinstance(e.request, Create)]
+    assert [reply.error for reply in replies] == [None]
+    assert presumed_holders(world, LOCK) == (2,)
 
 
 def test_events_that_make_no_sense_change_nothing():
-    """Asking twice, releasing what is not held, reading an empty inbox."""
+    """Acquiring twice, releasing a lock that is not held, reading an empty inbox."""
     world = queue(NAME, 2)
-    for event in (Want(1, LOCK), Release(2, LOCK), Deliver(1)):
+    for event in (Acquire(1, LOCK), Release(2, LOCK), Deliver(1)):
         assert step(world, event) == (world, ())

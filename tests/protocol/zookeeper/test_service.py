@@ -1,4 +1,4 @@
-"""ZooKeeper's sessions, znodes, versions and watches, by its programmer's guide."""
+"""ZooKeeper's sessions, znodes, versions and watches, as in its programmer's guide."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from advisor.protocol.zookeeper.service import (
     ZooKeeper,
     expiry_ms,
     negotiated_timeout_ms,
-    prepared,
     step,
     watch_count,
+    with_paths,
 )
 
 
 def run(state, *events):
-    """Apply the events; the state and all effects."""
+    """Apply events; returns the state and all effects."""
     sent = []
     for event in events:
         state, effects = step(state, event)
@@ -45,13 +45,13 @@ def run(state, *events):
 
 
 def service(*paths, sessions=2):
-    state = prepared(paths)
+    state = with_paths(paths)
     state, _ = run(state, *(Connect(18_000, session) for session in range(1, sessions + 1)))
     return state
 
 
 def answer(state, request):
-    """The error or value of one request."""
+    """Error or value of one request."""
     _, effects = step(state, request)
     reply = effects[-1]
     assert isinstance(reply, Reply)
@@ -66,12 +66,12 @@ def answer(state, request):
     [(1, 6_000), (6_000, 6_000), (18_000, 18_000), (60_000, 60_000), (90_000, 60_000)],
 )
 def test_session_timeout_is_between_two_and_twenty_ticks(asked, granted):
-    """A 3 s tick grants 6 s to 60 s."""
+    """A tick of 3 s allows 6 s to 60 s."""
     assert negotiated_timeout_ms(asked) == granted
 
 
 def test_kafka_s_session_timeouts_by_version_are_granted_as_asked():
-    """6 s until 2.4, 18 s from 2.5 (KIP-537): both within what a 3 s tick allows."""
+    """6 s until 2.4, 18 s since 2.5 (KIP-537): both within the range of a 3 s tick."""
     for version, timeout in (("2.4.0", 6_000), ("2.5.0", 18_000)):
         assert default("zookeeper_session_timeout_ms", version) == timeout
         assert negotiated_timeout_ms(timeout) == timeout
@@ -79,12 +79,12 @@ def test_kafka_s_session_timeouts_by_version_are_granted_as_asked():
 
 @given(st.integers(0, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
 def test_a_session_ends_within_one_tick_after_its_timeout(heard, timeout, tick):
-    """The expiry queue looks once a tick, never early."""
+    """The expiry queue runs once a tick; sessions never expire early."""
     assert 0 < expiry_ms(heard, timeout, tick) - (heard + timeout) <= tick
 
 
-def test_a_silent_session_ends_and_takes_its_ephemeral_nodes_along():
-    """The broker that is killed disappears from /brokers/ids; the persistent node stays."""
+def test_an_idle_session_expires_with_its_ephemeral_nodes():
+    """A killed broker disappears from /brokers/ids; the persistent node stays."""
     state = service("/brokers/ids")
     state, _ = run(
         state,
@@ -101,7 +101,7 @@ def test_a_silent_session_ends_and_takes_its_ephemeral_nodes_along():
 
 
 def test_every_request_keeps_a_session_alive():
-    """A client that asks anything needs no heartbeat."""
+    """A client that sends requests needs no heartbeat."""
     state = service(sessions=1)
     for _ in range(10):
         state, sent = run(state, Elapse(17_000), Exists(1, "/nothing"))
@@ -110,8 +110,8 @@ def test_every_request_keeps_a_session_alive():
     assert sent == [SessionExpired(1)]
 
 
-def test_an_ended_session_can_do_nothing():
-    """Whatever its client asks, it learns that the session is over."""
+def test_an_expired_session_can_do_nothing():
+    """Every request of its client is answered with SessionExpired."""
     state, _ = run(service(), Expire(1))
     for request in (Create(1, "/a"), Heartbeat(1), Close(1), GetData(1, "/")):
         after, sent = step(state, request)
@@ -120,7 +120,7 @@ def test_an_ended_session_can_do_nothing():
 
 
 def test_closing_a_session_is_one_transaction():
-    """All ephemeral nodes of a session go under one zxid."""
+    """All ephemeral nodes of a session are deleted with one zxid."""
     state, _ = run(service(), Create(1, "/a", ephemeral=True), Create(1, "/b", ephemeral=True))
     before = state.zxid
     state, _ = run(state, Close(1))
@@ -133,7 +133,7 @@ def test_closing_a_session_is_one_transaction():
 
 
 def test_stat_of_a_node_through_its_life():
-    """czxid, mzxid, pzxid, versions and times follow the writes that they name."""
+    """czxid, mzxid, pzxid, versions and times follow the corresponding writes."""
     state = service(sessions=1)
     state, _ = run(state, Elapse(5), Create(1, "/a", "x"))
     created = state.zxid
@@ -147,7 +147,7 @@ def test_stat_of_a_node_through_its_life():
 
 
 def test_sequential_nodes_are_numbered_by_children_ever_created():
-    """A deleted child's number is never given again; cversion counts deletions too."""
+    """A deleted child's number is never reused; cversion counts deletions too."""
     state = service("/locks", sessions=1)
     named = []
     for _ in range(3):
@@ -174,8 +174,8 @@ def test_sequential_nodes_are_numbered_by_children_ever_created():
         (Check(1, "/a", 1), "BADVERSION"),
     ],
 )
-def test_a_refused_request_changes_nothing(request_, error):
-    """Every refusal has ZooKeeper's name and leaves nodes, watches and zxid alone."""
+def test_a_failed_request_changes_nothing(request_, error):
+    """Errors have ZooKeeper's names and leave nodes, watches and zxid unchanged."""
     state = service("/a/b")
     state, _ = run(state, Create(1, "/e", ephemeral=True))
     after, sent = step(state, request_)
@@ -184,7 +184,7 @@ def test_a_refused_request_changes_nothing(request_, error):
 
 
 def test_a_multi_is_all_or_nothing():
-    """The second part fails, so the first did not happen and no watch fired."""
+    """The second part fails, so the first has no effect and no watch fires."""
     state, _ = run(service("/epoch"), Exists(2, "/controller", watch=True))
     refused = Multi(1, (Create(1, "/controller", ephemeral=True), Check(1, "/epoch", 9)))
     after, sent = step(state, refused)
@@ -197,14 +197,14 @@ def test_a_multi_is_all_or_nothing():
 
 
 def controller_write(session, version, data):
-    """How a ZooKeeper controller writes: only while its epoch is the current one."""
+    """A ZooKeeper controller's write, conditional on its epoch being current."""
     return Multi(
         session, (Check(session, "/controller_epoch", version), SetData(session, "/s", data))
     )
 
 
 def test_kafka_6082_a_zombie_controller_cannot_write():
-    """Its successor raised /controller_epoch, so the check of the old epoch fails."""
+    """Its successor incremented /controller_epoch, so the check of the old epoch fails."""
     state = service("/controller_epoch", "/s")
     state, sent = run(state, controller_write(1, 0, "by 1"))
     assert sent[-1].error is None
@@ -219,7 +219,7 @@ def test_kafka_6082_a_zombie_controller_cannot_write():
 
 
 def test_a_zombie_leader_cannot_change_the_isr():
-    """It knows an older version of the state node than the controller has written since."""
+    """It has an older version of the state node than the controller's last write."""
     state = service("/s")
     state, _ = run(state, SetData(1, "/s", "isr 0,1", 0), SetData(2, "/s", "leader 1", 1))
     state, sent = run(state, SetData(1, "/s", "isr 0", 1))
@@ -242,7 +242,7 @@ def test_a_zombie_leader_cannot_change_the_isr():
     ],
 )
 def test_a_watch_fires_once(watch, write, kind, path):
-    """The first change is told, the same change again is not."""
+    """The first change is notified, a second one is not."""
     state, _ = run(service("/a"), watch)
     assert watch_count(state) == 1
     state, sent = run(state, write)
@@ -263,13 +263,13 @@ def test_a_watch_fires_once(watch, write, kind, path):
         (GetData(2, "/no", True), Create(1, "/no")),
     ],
 )
-def test_a_watch_hears_only_of_its_own_kind(watch, write):
-    """Data and children are watched apart, grandchildren not at all, a failed read sets nothing."""
+def test_a_watch_fires_only_for_its_own_kind(watch, write):
+    """Separate data and child watches, none for grandchildren, none after a failed read."""
     _, sent = run(service("/a"), watch, write)
     assert not any(isinstance(effect, Notification) for effect in sent)
 
 
-def test_both_kinds_of_watch_hear_of_a_deletion_once():
+def test_both_kinds_of_watch_notify_a_deletion_once():
     """A session watching data and children of a node gets one NodeDeleted."""
     state, _ = run(service("/a"), GetData(2, "/a", True), GetChildren(2, "/a", True))
     _, sent = run(state, Delete(1, "/a"))
@@ -280,19 +280,19 @@ def test_both_kinds_of_watch_hear_of_a_deletion_once():
 
 @pytest.mark.parametrize("read", [GetData(2, "/a"), Exists(2, "/a"), GetChildren(2, "/a")])
 def test_a_plain_read_sets_no_watch(read):
-    """A watch must be asked for."""
+    """Reads set no watch by default."""
     state, _ = run(service("/a"), read)
     assert watch_count(state) == 0
 
 
-def test_asking_twice_sets_one_watch():
-    """A session's watch on a path counts once."""
+def test_watching_twice_sets_one_watch():
+    """A session has one data watch on a path."""
     state, _ = run(service("/a"), GetData(2, "/a", True), Exists(2, "/a", True))
     assert watch_count(state) == 1
 
 
-def test_the_end_of_a_session_takes_its_watches():
-    """Nobody is left to tell."""
+def test_an_expired_session_loses_its_watches():
+    """Expiry removes data and child watches."""
     state, _ = run(service("/a"), GetData(2, "/a", True), GetChildren(2, "/a", True), Expire(2))
     assert watch_count(state) == 0
 
@@ -312,8 +312,8 @@ REQUESTS = st.one_of(
 
 
 @given(st.lists(REQUESTS, max_size=40))
-def test_a_client_hears_of_a_change_before_it_can_read_it(events):
-    """After a watch was set, no answer shows newer data before the watch's notification."""
+def test_a_client_is_notified_of_a_change_before_it_can_read_it(events):
+    """After a watch is set, no reply shows newer data before the watch's notification."""
     state = service(sessions=3)
     watched: dict[tuple[int, str], int] = {}
     for event in events:
@@ -331,8 +331,8 @@ def test_a_client_hears_of_a_change_before_it_can_read_it(events):
 
 
 @given(st.lists(REQUESTS, max_size=40))
-def test_the_tree_stays_whole(events):
-    """Parents list exactly their children, ephemeral nodes have live owners, zxids never fall."""
+def test_the_tree_stays_consistent(events):
+    """Parents list exactly their children, ephemeral nodes have live owners, zxids increase."""
     state: ZooKeeper = service(sessions=3)
     for event in events:
         before = state.zxid

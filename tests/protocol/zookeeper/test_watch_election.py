@@ -1,4 +1,4 @@
-"""The second seed's simplest leader election, its three troubles, and the controller instead."""
+"""Leader election by watches, its three problems, and the controller in comparison."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from advisor.protocol.zookeeper.requests import Elapse, Expire, Heartbeat
 from advisor.protocol.zookeeper.watch_election import (
     Comparison,
     compare,
-    controller_acts,
     controller_scheme,
     controller_scheme_load,
     kafka_controller_watches,
     leaders,
+    run_controller,
     split_brain_ms,
     watch_scheme,
     watch_scheme_load,
@@ -40,19 +40,19 @@ SMALL = [
 def test_formulas_agree_with_the_simulated_death_of_a_broker(
     partitions, replication_factor, brokers
 ):
-    """Watches, notifications, attempts, looks and writes, for every small cluster."""
+    """Watches, notifications, creates, reads and writes, for every small cluster."""
     rows = placed(partitions, replication_factor, brokers)
     formula = compare(partitions, replication_factor, brokers)
     assert formula.every_follower_watches == watch_scheme_load(rows, 0)
     assert formula.controller_died == controller_scheme_load(rows, 0)
     if brokers > 2:
-        # Broker 0 is the controller; the death of another looks the same round the ring.
+        # Broker 0 is the controller; by rotation the failure of another broker is equivalent.
         turned = {p: tuple((b + 1) % brokers for b in r) for p, r in rows.items()}
         assert formula.controller == controller_scheme_load(turned, 1)
 
 
-def test_three_troubles_in_numbers():
-    """A thousand partitions, RF 3, ten brokers: one death under either scheme."""
+def test_three_problems_in_numbers():
+    """A thousand partitions, RF 3, ten brokers: one failure under either scheme."""
     found = compare(1_000, 3, 10)
     assert isinstance(found, Comparison)
     plain, controlled = found.every_follower_watches, found.controller
@@ -65,15 +65,15 @@ def test_three_troubles_in_numbers():
 
 
 def test_watches_of_the_plain_scheme_grow_with_partitions_and_kafka_s_do_not():
-    """Ten times the partitions: ten times the watches there, the same number here."""
+    """Ten times the partitions: ten times the watches, or the same with a controller."""
     few, many = compare(300, 3, 6), compare(3_000, 3, 6)
     assert many.every_follower_watches.watches == 10 * few.every_follower_watches.watches
     assert many.controller.watches == few.controller.watches
     assert kafka_controller_watches(6, 20) == 6 + 5 + 2 + 6 + 20
 
 
-def test_split_brain_two_leaders_until_the_old_one_reads_its_mail():
-    """The broker is cut off from ZooKeeper, not from its clients: it goes on leading."""
+def test_split_brain_lasts_until_the_old_leader_reads_its_messages():
+    """The broker is disconnected from ZooKeeper, not from its clients: it keeps leading."""
     world = watch_scheme(placed(3, 3, 3))
     assert leaders(world, 0) == (0,)
     world, _ = locks.step(world, Expire(1))
@@ -87,7 +87,7 @@ def test_split_brain_two_leaders_until_the_old_one_reads_its_mail():
 @pytest.mark.parametrize("version", ["2.4.0", "3.9"])
 @pytest.mark.parametrize("isolated", [3_000, 9_000, 9_500, 21_000, 40_000, 90_000])
 def test_split_brain_lasts_as_long_as_the_isolation(version, isolated):
-    """Virtual time, in steps of half a second: the old leader reads its mail only once healed."""
+    """Steps of half a second; the old leader reads its messages only after it reconnects."""
     timeout = default("zookeeper_session_timeout_ms", version)
     world = watch_scheme(placed(1, 2, 2), timeout)
     both = 0
@@ -103,27 +103,27 @@ def test_split_brain_lasts_as_long_as_the_isolation(version, isolated):
 
 
 def test_split_brain_cannot_pass_the_controller_s_epoch():
-    """The new leader's epoch is higher, so followers and controller refuse the old leader."""
+    """The new leader's epoch is higher, so followers and controller fence the old leader."""
     cluster = controller_scheme(placed(3, 3, 3))
     world, _ = locks.step(cluster.world, Expire(2))
     world, _ = locks.settle(world)
-    after, _ = controller_acts(type(cluster)(world, cluster.registrations), 1, took_over=False)
+    after, _ = run_controller(type(cluster)(world, cluster.registrations), 1, took_over=False)
     before, now = cluster.registrations[1], after.registrations[1]
     assert (before.leader, now.leader) == (1, 2)
     assert now.leader_epoch > before.leader_epoch
 
 
 def test_followers_do_not_all_see_the_same_leader_at_once():
-    """Watches fire in order for each client, yet clients read them at different times."""
+    """Watches fire in order for each client, but clients read them at different times."""
     world = watch_scheme(placed(1, 3, 3))
     world, _ = locks.step(world, Expire(1))
     world, _ = locks.step(world, locks.Deliver(2))
     beliefs = {session: world.contenders[session, "/election/0"].belief for session in (2, 3)}
-    assert beliefs == {2: locks.ASKING, 3: locks.WAITING}
+    assert beliefs == {2: locks.ACQUIRING, 3: locks.WAITING}
 
 
 def test_every_partition_has_one_leader_after_the_herd():
-    """Each partition of the dead broker gets exactly one of its followers."""
+    """Each partition of the dead broker is led by exactly one of its followers."""
     rows = placed(12, 3, 4)
     world, _ = locks.step(watch_scheme(rows), Expire(1))
     world, _ = locks.settle(world)
@@ -134,13 +134,13 @@ def test_every_partition_has_one_leader_after_the_herd():
 
 
 def test_both_schemes_leave_a_single_replica_without_a_leader():
-    """RF 1: nobody follows, nobody can take over, whoever elects."""
+    """RF 1: there is no follower to elect."""
     rows = placed(4, 1, 4)
     world, _ = locks.step(watch_scheme(rows), Expire(1))
     world, _ = locks.settle(world)
     assert leaders(world, 0) == ()
     cluster = controller_scheme(rows)
     world, _ = locks.step(cluster.world, Expire(2))
-    after, _ = controller_acts(type(cluster)(world, cluster.registrations), 1, took_over=False)
+    after, _ = run_controller(type(cluster)(world, cluster.registrations), 1, took_over=False)
     assert after.registrations[1].leader == -1
     assert after.registrations[1].isr == (1,)

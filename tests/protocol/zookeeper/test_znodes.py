@@ -1,4 +1,4 @@
-"""Kafka's znodes, as the first seed and other people's terminals show them."""
+"""Kafka's znodes, compared with output published from real clusters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from advisor.protocol.jvm.scala_hash_order import (
 )
 from advisor.protocol.rules.partition_registration import Registration
 from advisor.protocol.zookeeper.requests import Connect, Create
-from advisor.protocol.zookeeper.service import Znode, prepared, step
+from advisor.protocol.zookeeper.service import Znode, step, with_paths
 from advisor.protocol.zookeeper.shell import get, ls, server_order
 from advisor.protocol.zookeeper.znodes import (
     BrokerInfo,
@@ -31,7 +31,7 @@ from advisor.protocol.zookeeper.znodes import (
 
 BROKER_2 = BrokerInfo(2, "192.168.192.147", 9092, 1492054322225)
 
-# "It can also be looked at through ZooKeeper", first seed, as its terminal printed it.
+# From the project's first source text, section "It can also be looked at through ZooKeeper".
 SEED_BROKER = """\
 {"jmx_port":-1,"timestamp":"1492054322225","endpoints":["PLAINTEXT://192.168.192.147:9092"],\
 "host":"192.168.192.147","version":3,"port":9092}
@@ -66,8 +66,8 @@ SEED_TOPICS = (
 
 
 def test_seed_looking_through_zookeeper_get_broker():
-    """A broker of 0.10.1 registers in a live service; the shell prints the seed's text."""
-    server = prepared(["/brokers/ids"])
+    """A broker of 0.10.1 registers; the shell prints the published text."""
+    server = with_paths(["/brokers/ids"])
     session = 0x35B64E7C2560003
     server, _ = step(server, Connect(6_000, session))
     # 2017-04-13 11:44:20 in China, and the last transaction before.
@@ -79,7 +79,7 @@ def test_seed_looking_through_zookeeper_get_broker():
 
 
 def test_seed_looking_through_zookeeper_get_partition_state():
-    """Broker 0 leads, broker 1 follows: the registration gives the seed's text."""
+    """Broker 0 leads, broker 1 follows: the registration gives the published text."""
     registration = Registration((0, 1), (0, 1), 0, leader_epoch=1)
     node = Znode(
         data=state_json(registration, 17, "0.10.1"),
@@ -94,12 +94,12 @@ def test_seed_looking_through_zookeeper_get_partition_state():
 
 
 def test_seed_looking_through_zookeeper_ls():
-    """The server's hash set explains each of the seed's lists: ids as Java 7 keeps them."""
+    """The server's hash set gives each published list; broker ids in Java 7's order."""
     assert ls(server_order(["0", "1", "2"], java=7)) == "[2, 1, 0]"
     assert ls(server_order([str(p) for p in range(5)])) == "[0, 1, 2, 3, 4]"
     topics = SEED_TOPICS[1:-1].split(", ")
     assert ls(server_order(sorted(topics))) == SEED_TOPICS
-    # Three names of one bucket: the direction of the chain alone tells them apart.
+    # Three names in one bucket: the versions differ in the direction of the chain.
     assert server_order(["a", "i", "q"], java=8) == ["a", "i", "q"]
     assert server_order(["a", "i", "q"], java=7) == ["q", "i", "a"]
 
@@ -130,7 +130,7 @@ def test_seed_looking_through_zookeeper_ls():
     ],
 )
 def test_broker_fields_by_version(kafka_version, scala, order):
-    """Fields and their order: versions 1 to 5 of the registration."""
+    """Fields and their order, for registration versions 1 to 5."""
     broker = BrokerInfo(1, "h", 9092, 5, rack="a")
     text = broker_json(broker, kafka_version, scala)
     assert list(json.loads(text)) == order.split()
@@ -150,7 +150,7 @@ def test_broker_fields_by_version(kafka_version, scala, order):
     ],
 )
 def test_broker_version_number(kafka_version, number):
-    """The version that a reader of the registration goes by; racks are in it from 3 on."""
+    """The registration's version number; racks are included since version 3."""
     written = json.loads(broker_json(BrokerInfo(1, "h", 9092, 5, rack="a"), kafka_version))
     assert written["version"] == number
     assert ("rack" in written) == (number >= 3)
@@ -195,12 +195,12 @@ def test_broker_version_number(kafka_version, number):
     ],
 )
 def test_broker_as_people_printed_it(kafka_version, scala, text):
-    """Registrations that people printed from brokers of these builds, with other names."""
+    """Registrations published from brokers of these builds, with names replaced."""
     assert broker_json(BrokerInfo(1, "h", 9092, 5), kafka_version, scala) == text
 
 
 def test_a_broker_without_plaintext_has_no_host():
-    """Old clients, which know only plaintext, then find nothing (printed from a 2018 cluster)."""
+    """Host is null for old clients, which support only plaintext (published, a 2018 cluster)."""
     broker = BrokerInfo(0, None, -1, 5, ("SSL://h:9092",), jmx_port=9091, rack="TC-I-2")
     assert broker_json(broker, "2.0.0") == (
         '{"listener_security_protocol_map":{"SSL":"SSL"},"endpoints":["SSL://h:9092"],'
@@ -250,12 +250,12 @@ def topic(count, replicas=(1,), **more):
     ],
 )
 def test_topic_as_people_printed_it(kafka_version, scala, count, text):
-    """The assignment, before and after KIP-455 and KIP-516, in either Scala's order."""
+    """The assignment, before and after KIP-455 and KIP-516, in the order of both Scala versions."""
     assert topic_json(topic(count), kafka_version, scala) == text
 
 
 def test_kip_455_a_reassignment_stands_in_the_topic():
-    """Adding and removing replicas are written for the partitions that have any."""
+    """Adding and removing replicas are written for partitions that have any."""
     moving = topic(1, (3, 1), adding=(3,), removing=(1,))
     written = json.loads(topic_json(moving, "2.7.0"))
     assert written["partitions"] == {"0": [3, 1]}
@@ -263,7 +263,7 @@ def test_kip_455_a_reassignment_stands_in_the_topic():
 
 
 def test_kip_704_recovery_stands_in_the_state_only_while_it_lasts():
-    """From 3.2 on, and only for a partition that recovers from an unclean election."""
+    """Since 3.2, and only for a partition that recovers from an unclean election."""
     registration = Registration((0, 1), (1,), 1, recovering=True)
     assert json.loads(state_json(registration, 2, "3.2.0"))["leader_recovery_state"] == 1
     assert "leader_recovery_state" not in state_json(registration, 2, "3.1.0")
@@ -285,14 +285,14 @@ def test_controller_by_version(kafka_version, text):
 
 
 def test_a_state_of_kafka_0_8_0_has_spaces():
-    """The first release wrote its JSON by hand, sorted."""
+    """0.8.0 writes sorted JSON with spaces."""
     assert state_json(Registration((0, 1), (0, 1), 0), 1, "0.8.0") == (
         '{ "controller_epoch":1, "isr":[ 0, 1 ], "leader":0, "leader_epoch":0, "version":1 }'
     )
 
 
 def test_all_znodes_of_a_cluster():
-    """Every broker, topic and partition of the seed's testp5 has its path."""
+    """Every broker, topic and partition has its path."""
     brokers = [BrokerInfo(b, f"h{b}", 9092, 7) for b in range(3)]
     found = cluster_znodes(
         brokers, [topic(5)], controller=brokers[1], controller_epoch=17, kafka_version="0.10.1"
@@ -326,20 +326,20 @@ def test_kafka_4_has_no_znodes():
 
 
 def test_scala_2_12_map_after_it_grew():
-    """Fifty partitions of __consumer_offsets in an order printed from a broker (first 25)."""
+    """Fifty partitions of __consumer_offsets in an order published from a broker (first 25)."""
     printed = "30 39 45 2 5 48 33 27 12 8 15 42 36 21 18 24 35 41 7 17 1 44 23 38 47"
     assert " ".join(mutable_order([str(p) for p in range(50)])[:25]) == printed
 
 
 def test_scala_2_12_map_grows_with_its_thirteenth_key():
-    """Up to twelve keys one more key moves none of the others; the thirteenth moves some."""
+    """Up to twelve keys a further key keeps the order of the others; the thirteenth does not."""
     orders = {n: mutable_order([str(p) for p in range(n)]) for n in (11, 12, 13)}
     assert [key for key in orders[12] if key != "11"] == orders[11]
     assert [key for key in orders[13] if key != "12"] != orders[12]
 
 
 def mixed(key):
-    """The hash that Scala's immutable maps sort by, written again."""
+    """The hash that orders Scala's immutable maps, implemented independently."""
     code = 0
     for letter in key:
         code = (31 * code + ord(letter)) % 2**32
@@ -350,7 +350,7 @@ def mixed(key):
 
 
 def test_scala_2_13_walks_a_node_s_own_keys_first():
-    """Keys alone in their slot of the root come before those that share one; 2.12 mixes them."""
+    """Keys alone in their slot of the root precede those in shared slots; in 2.12 they do not."""
     keys = [f"k{number}" for number in range(20)]
     slots = [mixed(key) % 32 for key in keys]
     alone = [key for key, slot in zip(keys, slots, strict=True) if slots.count(slot) == 1]
@@ -360,7 +360,7 @@ def test_scala_2_13_walks_a_node_s_own_keys_first():
 
 
 def test_the_server_s_set_doubles_with_its_seventh_child():
-    """Eight slots hold six children; then "8" no longer shares the slot of "0"."""
+    """Eight slots hold six children; after doubling, "8" no longer shares the slot of "0"."""
     assert server_order(["0", "1", "2", "3", "4", "8"]) == ["0", "8", "1", "2", "3", "4"]
     seven = server_order(["0", "1", "2", "3", "4", "8", "5"])
     assert seven == ["0", "1", "2", "3", "4", "5", "8"]
@@ -378,6 +378,6 @@ def test_scala_maps_lose_and_repeat_nothing(keys, scala):
 
 @given(KEYS.filter(lambda keys: len(keys) > 4), st.randoms())
 def test_an_immutable_map_forgets_the_order_of_insertion(keys, random):
-    """Above four keys only the hashes count, unless two hashes are equal."""
+    """Above four keys the order depends only on the hashes, unless two are equal."""
     shuffled = random.sample(keys, len(keys))
     assert immutable_order(keys) == immutable_order(shuffled)
