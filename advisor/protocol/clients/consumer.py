@@ -351,9 +351,16 @@ def promise(records: int, rules: ConsumerRules, lives: int = 1) -> Promise:
     Parameters
     ----------
     records : int
+        Records to consume.
     rules : ConsumerRules
+        How the application polls, processes and commits.
     lives : int
         Number of crashes in a run, at least 1.
+
+    Returns
+    -------
+    Promise
+        Most records lost and most records repeated in any run.
 
     Raises
     ------

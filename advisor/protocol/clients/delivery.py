@@ -142,6 +142,7 @@ def deliver(
     Returns
     -------
     Delivery
+        The outcome of every record, and the final log.
 
     Raises
     ------

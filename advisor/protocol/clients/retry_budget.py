@@ -23,6 +23,7 @@ def retry_budget_ms(config: Config) -> float:
     Parameters
     ----------
     config : Config
+        Producer settings and Kafka version.
 
     Returns
     -------
@@ -57,6 +58,7 @@ def waiting_budget_ms(config: Config) -> float:
     Parameters
     ----------
     config : Config
+        Producer settings and Kafka version.
 
     Returns
     -------

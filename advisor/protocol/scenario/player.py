@@ -17,14 +17,14 @@ from advisor.protocol.scenario.language import Command, Scenario, is_expectation
 class Play:
     r"""Result of a scenario.
 
-    Attributes
+    Parameters
     ----------
     transcript : str
         Scenario text with the actual output below each command, in ``> `` lines.
     differences : tuple of (int, str, str)
         Line number, expected text and printed text of every line of output that differs from the
-        scenario's ``> `` lines; an empty text means no line. A command without ``> `` lines
-        expects nothing in particular.
+        scenario's ``> `` lines; an empty text means no line. The output of a command without
+        ``> `` lines is not compared.
 
     See Also
     --------

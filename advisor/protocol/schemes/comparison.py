@@ -188,7 +188,17 @@ _WAITS_FOR = {
 
 
 def compare(failures: int) -> tuple[Comparison, ...]:
-    """Compare all schemes, sized for a number of failures from 0 to ``MAX_FAILURES``.
+    """Compare all schemes, each sized for a number of failures.
+
+    Parameters
+    ----------
+    failures : int
+        Replicas that crash, 0 to ``MAX_FAILURES``.
+
+    Returns
+    -------
+    tuple of Comparison
+        One row for each scheme.
 
     Examples
     --------

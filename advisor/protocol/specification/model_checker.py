@@ -146,7 +146,7 @@ def shortest_violation(
     *,
     invariant: str = "StrongIsr",
 ) -> tuple[tuple[str, State], ...] | None:
-    """Actions of a shortest violation of an invariant, each with the state after it.
+    """Find the actions of a shortest violation of an invariant, each with the state after it.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ _ALIASES = {
 
 
 def _variant(name: str) -> Variant:
-    known = VARIANTS.get(_ALIASES.get(name, name))
-    if known is None:
+    variant = VARIANTS.get(_ALIASES.get(name, name))
+    if variant is None:
         raise InputError(f"unknown variant {name!r}; one of {', '.join(VARIANTS)}")
-    return known
+    return variant

@@ -137,7 +137,7 @@ def test_what_is_committed_is_what_earlier_polls_returned() -> None:
 
 
 def test_a_crash_keeps_only_the_committed_offset() -> None:
-    """Position and records in memory are gone."""
+    """Position and buffered records are lost."""
     way = rules(AFTER)
     state = Consumer(end=9, position=6, committed=3, buffered=(4, 5), processed=(0, 1, 2, 3))
     after = crash(state, way)

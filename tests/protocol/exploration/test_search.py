@@ -30,15 +30,15 @@ def follow(edges):
 
 def assert_search_agrees(edges, nodes, target):
     wanted = distances(edges, nodes)
-    found = explore(0, follow(edges), violates=lambda node: node == target)
+    outcome = explore(0, follow(edges), violates=lambda node: node == target)
     if math.isinf(wanted[target]):
         reached = [distance for distance in wanted if not math.isinf(distance)]
-        assert found == Exhausted(len(reached), max(reached), complete=True)
+        assert outcome == Exhausted(len(reached), max(reached), complete=True)
     else:
-        assert isinstance(found, Violation)
-        assert found.depth == wanted[target]
-        assert all(step in edges for step in zip(found.path, found.path[1:], strict=False))
-        assert (found.path[0], found.path[-1]) == (0, target)
+        assert isinstance(outcome, Violation)
+        assert outcome.depth == wanted[target]
+        assert all(step in edges for step in zip(outcome.path, outcome.path[1:], strict=False))
+        assert (outcome.path[0], outcome.path[-1]) == (0, target)
 
 
 def test_every_graph_of_three_nodes():
@@ -86,8 +86,8 @@ def test_state_bound_reports_only_full_levels():
 
 def test_two_equal_searches_give_the_same_path():
     """Of several shortest paths the first in the order of successors is returned."""
-    found = explore("", lambda s: [s + "b", s + "a"], violates=lambda s: sorted(s) == ["a", "b"])
-    assert found.path == ("", "b", "ba")
+    outcome = explore("", lambda s: [s + "b", s + "a"], violates=lambda s: sorted(s) == ["a", "b"])
+    assert outcome.path == ("", "b", "ba")
 
 
 def hop(places):
@@ -147,13 +147,13 @@ def test_retrace_names_real_moves():
     def canonical(places):
         return tuple(sorted(places))
 
-    found = explore(
+    outcome = explore(
         (2, 0, 1),
         lambda places: [after for _, after in jump(places)],
         violates=lambda places: sorted(places) == [1, 2, 3],
         canonical=canonical,
     )
-    steps = retrace(found.path, jump, canonical)
+    steps = retrace(outcome.path, jump, canonical)
     state = (2, 0, 1)
     for label, after in steps:
         assert (label, after) in list(jump(state))

@@ -36,8 +36,8 @@ def test_operations_guide_how_many_controllers_may_be_lost(voters, lost):
     """Three tolerate one failure, five two; an even number tolerates no more than one fewer."""
     assert tolerated(voters) == lost
     ids = range(voters)
-    for gone in subsets(ids):
-        assert quorum_survives(ids, gone) == (len(gone) <= lost)
+    for failed in subsets(ids):
+        assert quorum_survives(ids, failed) == (len(failed) <= lost)
 
 
 def test_any_two_majorities_share_a_voter():

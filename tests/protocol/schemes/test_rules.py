@@ -40,8 +40,10 @@ from advisor.protocol.schemes.rules import (
 def test_isr_loses_only_with_its_last_member(replicas: int) -> None:
     """f+1 in-sync replicas tolerate f failures. All subsets of crashes."""
     for crashed in crash_sets(Scheme(ISR, replicas)):
-        gone = len(crashed) == replicas
-        assert after_crash(Scheme(ISR, replicas), crashed) == CrashOutcome(gone, gone, gone)
+        all_crashed = len(crashed) == replicas
+        assert after_crash(Scheme(ISR, replicas), crashed) == CrashOutcome(
+            all_crashed, all_crashed, all_crashed
+        )
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 4, 5])

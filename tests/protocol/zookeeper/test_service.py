@@ -62,12 +62,12 @@ def answer(state, request):
 
 
 @pytest.mark.parametrize(
-    ("asked", "granted"),
+    ("requested", "granted"),
     [(1, 6_000), (6_000, 6_000), (18_000, 18_000), (60_000, 60_000), (90_000, 60_000)],
 )
-def test_session_timeout_is_between_two_and_twenty_ticks(asked, granted):
+def test_session_timeout_is_between_two_and_twenty_ticks(requested, granted):
     """A tick of 3 s allows 6 s to 60 s."""
-    assert negotiated_timeout_ms(asked) == granted
+    assert negotiated_timeout_ms(requested) == granted
 
 
 def test_kafka_s_session_timeouts_by_version_are_granted_as_asked():
@@ -78,9 +78,9 @@ def test_kafka_s_session_timeouts_by_version_are_granted_as_asked():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
-def test_a_session_ends_within_one_tick_after_its_timeout(heard, timeout, tick):
+def test_a_session_ends_within_one_tick_after_its_timeout(last_request, timeout, tick):
     """The expiry queue runs once a tick; sessions never expire early."""
-    assert 0 < expiry_ms(heard, timeout, tick) - (heard + timeout) <= tick
+    assert 0 < expiry_ms(last_request, timeout, tick) - (last_request + timeout) <= tick
 
 
 def test_an_idle_session_expires_with_its_ephemeral_nodes():

@@ -53,14 +53,14 @@ def test_formulas_agree_with_the_simulated_death_of_a_broker(
 
 def test_three_problems_in_numbers():
     """A thousand partitions, RF 3, ten brokers: one failure under either scheme."""
-    found = compare(1_000, 3, 10)
-    assert isinstance(found, Comparison)
-    plain, controlled = found.every_follower_watches, found.controller
+    load = compare(1_000, 3, 10)
+    assert isinstance(load, Comparison)
+    plain, controlled = load.every_follower_watches, load.controller
     assert (plain.watches, controlled.watches) == (2_000, 10)
     assert (plain.notifications, controlled.notifications) == (200, 1)
     assert (plain.creates, plain.refused_creates) == (200, 100)
     assert (controlled.creates, controlled.reads, controlled.writes) == (0, 1, 300)
-    died = found.controller_died
+    died = load.controller_died
     assert (died.notifications, died.creates, died.reads, died.writes) == (9, 9, 1_009, 400)
 
 

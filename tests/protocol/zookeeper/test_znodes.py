@@ -294,17 +294,17 @@ def test_a_state_of_kafka_0_8_0_has_spaces():
 def test_all_znodes_of_a_cluster():
     """Every broker, topic and partition has its path."""
     brokers = [BrokerInfo(b, f"h{b}", 9092, 7) for b in range(3)]
-    found = cluster_znodes(
+    znodes = cluster_znodes(
         brokers, [topic(5)], controller=brokers[1], controller_epoch=17, kafka_version="0.10.1"
     )
-    assert found["/controller"] == '{"version":1,"brokerid":1,"timestamp":"7"}'
-    assert found["/controller_epoch"] == "17"
-    assert {path for path in found if path.startswith("/brokers/ids/")} == {
+    assert znodes["/controller"] == '{"version":1,"brokerid":1,"timestamp":"7"}'
+    assert znodes["/controller_epoch"] == "17"
+    assert {path for path in znodes if path.startswith("/brokers/ids/")} == {
         f"/brokers/ids/{b}" for b in range(3)
     }
-    states = [path for path in found if path.endswith("/state")]
+    states = [path for path in znodes if path.endswith("/state")]
     assert states == [f"/brokers/topics/t/partitions/{p}/state" for p in range(5)]
-    assert json.loads(found["/brokers/topics/t"])["version"] == 1
+    assert json.loads(znodes["/brokers/topics/t"])["version"] == 1
 
 
 def test_listeners_keep_their_names_and_protocols():
