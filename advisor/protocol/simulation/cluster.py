@@ -33,6 +33,9 @@ REST_MS = 5_000
 # With at least this many retries a producer retries until its delivery timeout.
 MANY_RETRIES = 1_000
 
+# Not None, which is a success.
+_NO_ANSWER = object()
+
 
 class Simulation:
     """A running cluster.
@@ -208,14 +211,11 @@ class _Producer:
         wait_ms = max(1, self.config.retry_backoff_ms)
         if not effects and self.config.retries >= MANY_RETRIES:
             due = next_time_ms(cluster.state, cluster.settings)
-            rest_ms = self.deadline_ms if due is None else due
-            wait_ms = max(wait_ms, rest_ms - cluster.state.now_ms)
+            retry_ms = self.deadline_ms if due is None else due
+            wait_ms = max(wait_ms, retry_ms - cluster.state.now_ms)
         left_ms = self.deadline_ms - cluster.state.now_ms
         if wait_ms >= left_ms:
             cluster.pass_time(max(0, left_ms))
             return False
         cluster.pass_time(wait_ms)
         return True
-
-
-_NO_ANSWER = object()
