@@ -79,7 +79,7 @@ def play(scenario: str, rewrite: bool, engine: str) -> int:
     help="Give up once so many states were seen; a million take about 1.4 GB.",
 )
 def explore(
-    faults: int, kinds: tuple[str, ...], writes: int | None, max_states: int, **given: Any
+    faults: int, kinds: tuple[str, ...], writes: int | None, max_states: int, **options: Any
 ) -> int:
     """Search for the fewest faults that lose an acknowledged record.
 
@@ -90,13 +90,13 @@ def explore(
     from advisor.protocol.rules.config import Config
 
     config = Config(
-        kafka_version=given["kafka_version"],
-        replication_factor=given["rf"],
-        min_insync_replicas=given["min_isr"],
-        acks=given["acks"],
-        unclean_leader_election_enable=given["unclean"],
+        kafka_version=options["kafka_version"],
+        replication_factor=options["rf"],
+        min_insync_replicas=options["min_isr"],
+        acks=options["acks"],
+        unclean_leader_election_enable=options["unclean"],
     )
-    found = shortest_loss(
+    result = shortest_loss(
         config,
         faults=faults,
         kinds=kinds or FAULTS,
@@ -104,11 +104,11 @@ def explore(
         max_states=max_states,
         progress=_Progress(),
     )
-    if isinstance(found, Loss):
-        click.echo(found.scenario, nl=False)
-        click.echo(f"{str(found).splitlines()[0]}.", err=True)
+    if isinstance(result, Loss):
+        click.echo(result.scenario, nl=False)
+        click.echo(f"{str(result).splitlines()[0]}.", err=True)
     else:
-        click.echo(str(found))
+        click.echo(str(result))
     return 0
 
 

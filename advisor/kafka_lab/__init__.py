@@ -1,4 +1,4 @@
-"""Runs scenarios on real Kafka brokers on this machine; the only room that starts Kafka.
+"""Runs scenarios on real Kafka brokers on this machine; the only package that starts Kafka.
 
 In: a scenario. Out: the lines it prints. `engines.play` is the public function; `player.py` runs
 a scenario, `real_simulation.py` carries out its events. `nodes/` starts processes and injects

@@ -144,8 +144,8 @@ class Client:
     def reassign(self, topic: str, partition: int, replicas: Replicas | None) -> str | None:
         """Start a reassignment of a partition, or cancel it (replicas=None)."""
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
-        wanted = None if replicas is None else list(replicas)
-        moved = kind.ReassignablePartition(partition_index=partition, replicas=wanted)
+        target = None if replicas is None else list(replicas)
+        moved = kind.ReassignablePartition(partition_index=partition, replicas=target)
 
         def code(response: Any) -> int:
             return int(response.error_code or response.responses[0].partitions[0].error_code)
@@ -244,13 +244,13 @@ class Client:
     def high_watermark(self, broker: int, topic: str, partition: int) -> int | None:
         """Return the high watermark from a leader; None if it is not leader or does not respond."""
         kind = ListOffsetsRequest.ListOffsetsTopic
-        asked = kind.ListOffsetsPartition(
+        partition_request = kind.ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=-1, timestamp=_LATEST
         )
         request = ListOffsetsRequest(
             replica_id=_CONSUMER,
             isolation_level=0,
-            topics=[kind(name=topic, partitions=[asked])],
+            topics=[kind(name=topic, partitions=[partition_request])],
         )
         try:
             response = self.send(broker, request, 5.0)
@@ -337,7 +337,7 @@ def _metadata(topics: list[str]) -> Any:
 
 def _fetch(topic: str, partition: int, offset: int) -> Any:
     kind = FetchRequest.FetchTopic
-    asked = kind.FetchPartition(
+    partition_request = kind.FetchPartition(
         partition=partition,
         current_leader_epoch=-1,
         fetch_offset=offset,
@@ -351,7 +351,7 @@ def _fetch(topic: str, partition: int, offset: int) -> Any:
         isolation_level=0,
         session_id=0,
         session_epoch=-1,
-        topics=[kind(topic=topic, partitions=[asked])],
+        topics=[kind(topic=topic, partitions=[partition_request])],
         max_version=_LAST_VERSION_WITH_NAMES,
     )
 

@@ -71,9 +71,13 @@ class RealRunner(Runner):
         if command.verb in _READ_ONLY_VERBS:
             real.look()
         if command.verb == "topic":
-            given = {key.replace("_", "."): value for key, value in command.options.items()}
+            options_by_key = {
+                key.replace("_", "."): value for key, value in command.options.items()
+            }
             settings = ("min.insync.replicas", "unclean.leader.election.enable")
-            real.topic_configs = {key: given[key] for key in settings if key in given}
+            real.topic_configs = {
+                key: options_by_key[key] for key in settings if key in options_by_key
+            }
         if command.verb == "describe":
             return self._describe(real, command)
         if command.verb == "consume":

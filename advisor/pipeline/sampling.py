@@ -150,13 +150,13 @@ def _read_checkpoint(checkpoint: str, plan: Plan, blocks: Sequence[Block]) -> di
     if not Path(checkpoint).is_dir():
         _check_not_a_file(checkpoint)
         return {}
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for path in sorted(Path(checkpoint).glob("[!._]*.parquet")):
         try:
-            found += parquet.read_table(path).to_pylist()
+            rows += parquet.read_table(path).to_pylist()
         except (OSError, ValueError) as error:
             raise InputError(_NOT_A_CHECKPOINT.format(checkpoint)) from error
-    return _rows_of_run(found, checkpoint, plan, blocks)
+    return _rows_of_run(rows, checkpoint, plan, blocks)
 
 
 def _write_row(checkpoint: str, row: Row) -> None:
@@ -176,13 +176,13 @@ _NOT_A_CHECKPOINT = (
 
 
 def _rows_of_run(
-    found: Sequence[dict[str, Any]], checkpoint: str, plan: Plan, blocks: Sequence[Block]
+    records: Sequence[dict[str, Any]], checkpoint: str, plan: Plan, blocks: Sequence[Block]
 ) -> dict[int, Row]:
     """Return the rows of these blocks; reject a checkpoint of another run."""
     wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
     run = mark(plan, blocks[0].seed)
     rows = {}
-    for fields in found:
+    for fields in records:
         if fields.keys() != set(Row._fields) or None in fields.values():
             raise InputError(_NOT_A_CHECKPOINT.format(checkpoint))
         row = _row(fields)

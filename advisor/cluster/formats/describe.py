@@ -125,24 +125,24 @@ def _join_wrapped_lines(numbered: list[tuple[int, str]]) -> list[tuple[int, str]
 
 def _parse_line(line: str, where: str) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
-    found = list(_LABEL.finditer(line))
-    configs = next((match for match in found if match[1].lower() == "configs"), None)
+    matches = list(_LABEL.finditer(line))
+    configs = next((match for match in matches if match[1].lower() == "configs"), None)
     if configs is not None:
         # A config value may contain anything; only MarkedForDeletion can follow the configs.
-        found = [
+        matches = [
             match
-            for match in found
+            for match in matches
             if match.start() <= configs.start() or match[1].lower() == "markedfordeletion"
         ]
-    labels = [_SPELLING[match[1].lower()] for match in found]
-    is_tool_line = len(labels) >= 2 or (labels == ["Topic"] and found[0].start() == 0)
+    labels = [_SPELLING[match[1].lower()] for match in matches]
+    is_tool_line = len(labels) >= 2 or (labels == ["Topic"] and matches[0].start() == 0)
     if not is_tool_line or line.startswith("#"):
         return None
     if labels[0] != "Topic":
         raise InputError(f"{where}: this line has {labels[0]} but no Topic before it; {_RETRY}")
-    ends = [match.start() for match in found[1:]] + [len(line)]
+    ends = [match.start() for match in matches[1:]] + [len(line)]
     values: dict[str, str] = {}
-    for label, match, end in zip(labels, found, ends, strict=True):
+    for label, match, end in zip(labels, matches, ends, strict=True):
         if label in values:
             raise InputError(f"{where}: this line has {label} twice; {_RETRY}")
         values[label] = line[match.end() : end].strip()

@@ -34,6 +34,10 @@ def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
     InputError
         If the version is not of the form "4.1".
 
+    See Also
+    --------
+    load_cluster : Reads such output.
+
     Examples
     --------
     >>> topic = Topic("t", (Partition(0, 1, (1, 2), (1, 2)),))

@@ -180,12 +180,12 @@ def _topic(
         )
         return place(counted, brokers, order)
     topic = Topic(name=name, partitions=tuple(_partitions(table, name)), configs=configs)
-    for key, found in (
+    for key, actual in (
         ("partitions", len(topic.partitions)),
         ("replication_factor", topic.replication_factor),
     ):
-        if key in table and _integer(table, key, name) != found:
-            raise InputError(f"topic {name} has {key} {table[key]} but its replicas say {found}")
+        if key in table and _integer(table, key, name) != actual:
+            raise InputError(f"topic {name} has {key} {table[key]} but its replicas say {actual}")
     for broker in sorted({b for partition in topic.partitions for b in partition.brokers()}):
         if broker not in brokers:
             raise InputError(f"topic {name} has replicas on broker {broker}, which is not listed")
@@ -217,8 +217,8 @@ def _id_lists(value: object, where: str) -> list[tuple[int, ...]]:
 def _integer(settings: Mapping[str, Any], key: str, name: str) -> int:
     value = settings.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        found = "no " + key if value is None else f"{key} = {shown(value)}"
-        raise InputError(f"topic {name} has {found}; give a whole number or replicas = [[1, 2]]")
+        stated = "no " + key if value is None else f"{key} = {shown(value)}"
+        raise InputError(f"topic {name} has {stated}; give a whole number or replicas = [[1, 2]]")
     return value
 
 

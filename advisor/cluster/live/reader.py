@@ -127,14 +127,16 @@ def cluster_from_answers(
     topics = tuple(
         _topic(topic, answers) for topic in sorted(described, key=lambda topic: str(topic["name"]))
     )
-    seen = {b for topic in topics for partition in topic.partitions for b in partition.brokers()}
+    mentioned = {
+        b for topic in topics for partition in topic.partitions for b in partition.brokers()
+    }
     version = min(answers.versions.values(), key=_numbers, default=None)
     return Cluster(
-        brokers={**dict.fromkeys(sorted(seen)), **answers.racks},
+        brokers={**dict.fromkeys(sorted(mentioned)), **answers.racks},
         topics=topics,
         kafka_version=version,
         source=source,
-        notes=(*_notes(answers, topics, seen), *_version_notes(answers)),
+        notes=(*_notes(answers, topics, mentioned), *_version_notes(answers)),
         observed=replace(
             _observed(answers),
             bootstrap_servers=",".join(map(str, parse_addresses(source))),
@@ -204,11 +206,11 @@ def _observed(answers: Answers) -> Observed:
     )
 
 
-def _notes(answers: Answers, topics: tuple[Topic, ...], seen: set[int]) -> list[str]:
+def _notes(answers: Answers, topics: tuple[Topic, ...], mentioned: set[int]) -> list[str]:
     notes = []
-    down = sorted((seen - answers.racks.keys()) | answers.fenced)
+    down = sorted((mentioned - answers.racks.keys()) | answers.fenced)
     if down:
-        racks = "; their racks are not known" if seen - answers.racks.keys() else ""
+        racks = "; their racks are not known" if mentioned - answers.racks.keys() else ""
         notes.append(f"Brokers that do not run now: {_list(down)}{racks}.")
     for names, reason in _grouped(answers.settings_errors, _BROKER).items():
         notes.append(f"The settings of the brokers {names} are not known ({reason}).")
@@ -248,12 +250,12 @@ def _list(names: list[Any]) -> str:
 
 
 def _version_notes(answers: Answers) -> list[str]:
-    found = sorted(set(answers.versions.values()), key=_numbers)
-    if len(found) < 2:
+    versions = sorted(set(answers.versions.values()), key=_numbers)
+    if len(versions) < 2:
         return []
     by_version = "; ".join(
         f"{version}: {_list([b for b, v in answers.versions.items() if v == version])}"
-        for version in found
+        for version in versions
     )
     return [f"Brokers run different versions ({by_version}); the oldest is reckoned with."]
 

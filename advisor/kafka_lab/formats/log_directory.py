@@ -39,14 +39,14 @@ def read_log(folder: Path) -> DiskLog:
 
     Appends are visible immediately, through the shared page cache.
     """
-    found = [batch for segment in segments(folder) for batch in batches(segment)]
-    if found:
-        leo = found[-1].last_offset + 1
+    all_batches = [batch for segment in segments(folder) for batch in batches(segment)]
+    if all_batches:
+        leo = all_batches[-1].last_offset + 1
     else:
         # An empty log continues at the base offset of its last segment.
         names = segments(folder)
         leo = int(names[-1].stem) if names else 0
-    return DiskLog(leo, _epochs(folder), tuple(v for batch in found for v in batch.values))
+    return DiskLog(leo, _epochs(folder), tuple(v for batch in all_batches for v in batch.values))
 
 
 def drop_unflushed(folder: Path, records: int) -> None:

@@ -138,11 +138,11 @@ class _Reader:
     def tags(self) -> Mapping[int, _Reader]:
         """The tagged fields."""
         count = self.unsigned()
-        found = {}
+        fields = {}
         for _ in range(count):
             tag, size = self.unsigned(), self.unsigned()
-            found[tag] = _Reader(self.take(size))
-        return found
+            fields[tag] = _Reader(self.take(size))
+        return fields
 
 
 def _ids(tags: Mapping[int, _Reader], tag: int) -> tuple[int, ...] | None:

@@ -62,23 +62,23 @@ def batches(segment: Path, from_byte: int = 0) -> Iterator[Batch]:
     with segment.open("rb") as file:
         file.seek(from_byte)
         data = file.read()
-    at = 0
-    while at + _HEADER <= len(data):
-        (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
+    position = 0
+    while position + _HEADER <= len(data):
+        (length,) = struct.unpack_from(">i", data, position + _LENGTH_AT)
         size = _HEADER + length
         # A segment of a running broker may end in preallocated zeros.
-        if length <= 0 or at + size > len(data):
+        if length <= 0 or position + size > len(data):
             return
-        found = DefaultRecordBatch(data[at : at + size])
-        control = bool(found.is_control_batch)
+        batch = DefaultRecordBatch(data[position : position + size])
+        control = bool(batch.is_control_batch)
         yield Batch(
-            from_byte + at,
+            from_byte + position,
             size,
-            found.base_offset,
-            found.last_offset,
-            found.leader_epoch,
-            found.max_timestamp,
+            batch.base_offset,
+            batch.last_offset,
+            batch.leader_epoch,
+            batch.max_timestamp,
             control,
-            () if control else tuple(bytes(record.value or b"") for record in found),
+            () if control else tuple(bytes(record.value or b"") for record in batch),
         )
-        at += size
+        position += size

@@ -121,8 +121,8 @@ def _java() -> str:
             f"no java was found: install Java {MIN_JAVA} or newer, or set JAVA_HOME"
         )
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', output)
-    if found is None or int(found[1]) < MIN_JAVA:
+    version = re.search(r'version "(\d+)', output)
+    if version is None or int(version[1]) < MIN_JAVA:
         raise BrokersUnavailableError(
             f"{java} is older than {MIN_JAVA}: install Java {MIN_JAVA} or newer, or set JAVA_HOME"
         )
@@ -139,11 +139,11 @@ def _resolve_class_path(release: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "class-path.txt"
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"
-        given = [f"-Dkafka.version={release}", f"-Dmdep.outputFile={output}"]
+        options = [f"-Dkafka.version={release}", f"-Dmdep.outputFile={output}"]
         profile = f"-P{release.split('.')[0]}"
         try:
             done = subprocess.run(
-                [maven, "-q", "-B", "-f", str(pom), profile, *given, goal],
+                [maven, "-q", "-B", "-f", str(pom), profile, *options, goal],
                 capture_output=True,
                 text=True,
                 check=False,

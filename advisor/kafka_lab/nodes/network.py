@@ -252,9 +252,9 @@ def _not_supported() -> BrokersUnavailableError:
 
 def _free_port(taken: set[int]) -> int:
     while True:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = int(found.getsockname()[1])
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
         if port not in taken:
             return port
 

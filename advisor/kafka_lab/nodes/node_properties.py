@@ -86,7 +86,7 @@ def broker(
         ``id@host:port`` of the KRaft controller, or ``host:port`` of ZooKeeper.
     """
     listeners = f"PEER://{peer[0]}:{peer[1]},CLIENT://{client[0]}:{client[1]}"
-    found = {
+    properties = {
         "log.dirs": "data",
         "listeners": listeners,
         "advertised.listeners": listeners,
@@ -96,9 +96,9 @@ def broker(
     }
     rack = spec.racks[node]
     if rack is not None:
-        found["broker.rack"] = rack
+        properties["broker.rack"] = rack
     if spec.mode == "zookeeper":
-        found |= {
+        properties |= {
             "broker.id": str(node),
             "listener.security.protocol.map": "PEER:PLAINTEXT,CLIENT:PLAINTEXT",
             "zookeeper.connect": quorum,
@@ -106,8 +106,8 @@ def broker(
             "zookeeper.connection.timeout.ms": "20000",
         }
     else:
-        found |= {"process.roles": "broker", "node.id": str(node), **_kraft(spec, quorum)}
-    return found | dict(spec.brokers_configs)
+        properties |= {"process.roles": "broker", "node.id": str(node), **_kraft(spec, quorum)}
+    return properties | dict(spec.brokers_configs)
 
 
 def controller(spec: ClusterSpec, address: tuple[str, int], quorum: str) -> dict[str, str]:

@@ -130,11 +130,11 @@ class MetadataLog:
 
     def _clear_elr(self, name: str) -> None:
         """Apply ``ReplicationControlManager.removeTopicElrs``: partitions with an ELR only."""
-        for key, found in self._partitions.items():
-            if name in ("", key[0]) and (found.elr or found.last_known_elr):
-                epoch = found.partition_epoch + 1
+        for key, registration in self._partitions.items():
+            if name in ("", key[0]) and (registration.elr or registration.last_known_elr):
+                epoch = registration.partition_epoch + 1
                 self._partitions[key] = replace(
-                    found, elr=(), last_known_elr=(), partition_epoch=epoch
+                    registration, elr=(), last_known_elr=(), partition_epoch=epoch
                 )
 
 
@@ -167,11 +167,11 @@ class _ZooKeeperReader:
             return {}
         adding = assigned.get("adding_replicas", {})
         removing = assigned.get("removing_replicas", {})
-        found = {}
+        registrations = {}
         for number, replicas in assigned["partitions"].items():
             state, writes = self._read(f"/brokers/topics/{topic}/partitions/{number}/state")
             if state is not None:
-                found[topic, int(number)] = Registration(
+                registrations[topic, int(number)] = Registration(
                     replicas=tuple(replicas),
                     isr=tuple(state["isr"]),
                     leader=state["leader"],
@@ -180,7 +180,7 @@ class _ZooKeeperReader:
                     adding=tuple(adding.get(number, ())),
                     removing=tuple(removing.get(number, ())),
                 )
-        return found
+        return registrations
 
     def _children(self, path: str) -> list[str]:
         from kazoo.exceptions import NoNodeError

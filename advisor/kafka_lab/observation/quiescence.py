@@ -50,15 +50,15 @@ def pending_work(snapshot: Snapshot, links: LinkFaults) -> list[str]:
     """
     live = snapshot.running - links.isolated
     serving = snapshot.controller.serving
-    found = [f"broker {b} is to be fenced" for b in sorted(serving - live)]
-    found += [f"broker {b} is to serve" for b in sorted(live - serving)]
+    pending = [f"broker {b} is to be fenced" for b in sorted(serving - live)]
+    pending += [f"broker {b} is to serve" for b in sorted(live - serving)]
     for (topic, number), record in sorted(snapshot.controller.registrations.items()):
         name = f"{topic}-{number}"
-        found += [
+        pending += [
             f"{name}: {what}"
             for what in _pending_for_partition(snapshot, links, topic, number, record)
         ]
-    return found
+    return pending
 
 
 def _pending_for_partition(
@@ -73,19 +73,19 @@ def _pending_for_partition(
     log = snapshot.logs.get((leader, topic, number), EMPTY)
     if snapshot.high_watermarks.get((topic, number)) is None:
         return [f"broker {leader} does not lead yet"]
-    found = []
+    pending = []
     if not log.epochs or log.epochs[-1].epoch != record.leader_epoch:
-        found.append(f"broker {leader} has not begun epoch {record.leader_epoch}")
+        pending.append(f"broker {leader} has not begun epoch {record.leader_epoch}")
     for broker in record.replicas:
         copy = snapshot.logs.get((broker, topic, number), EMPTY)
-        found += _pending_for_replica(
+        pending += _pending_for_replica(
             broker, leader, record, _same(copy, log), broker in live, links.lagging
         )
     if record.adding or record.removing:
         # A reassignment completes once all added replicas are in sync.
         blocked = [b for b in record.adding if b not in live or b in links.lagging]
-        found += [] if blocked else ["a reassignment is to end"]
-    return found
+        pending += [] if blocked else ["a reassignment is to end"]
+    return pending
 
 
 def _pending_for_replica(
@@ -138,19 +138,19 @@ def wait_until_quiescent(
     last = read()
     while True:
         time.sleep(_POLL_INTERVAL_S)
-        now = read()
-        at = time.monotonic()
-        if now != last:
-            last, since = now, at
-        pending = pending_work(now, links)
-        stable_for_s = at - since
+        current = read()
+        now_s = time.monotonic()
+        if current != last:
+            last, since = current, now_s
+        pending = pending_work(current, links)
+        stable_for_s = now_s - since
         factor = _POSSIBLE_FACTOR if any(what.endswith(_POSSIBLE) for what in pending) else 1
         needed_s = _STABLE_FOR_S + (factor * clocks.longest_timer_ms / 1000 if pending else 0)
         # These always happen, however long it takes on a loaded machine.
         certain = any(what.endswith(_CERTAIN) for what in pending)
         if stable_for_s >= needed_s and not certain:
-            return now
-        if at - began > max_wait_s:
+            return current
+        if now_s - began > max_wait_s:
             what = "; ".join(pending) or "it keeps changing"
             raise BrokersUnavailableError(
                 f"the cluster did not come to rest within {max_wait_s:g} s: {what}"

@@ -65,9 +65,9 @@ def read_replica_log(folder: Path) -> Log:
                     runs[-1] = last._replace(length=last.length + 1)
                 else:
                     runs.append(Run(batch.leader_epoch, number, 1))
-    found = log_directory.read_log(folder)
-    epochs = tuple(EpochStart(epoch, start) for epoch, start in found.epochs)
-    return Log(runs=tuple(runs), leo=found.leo, epochs=epochs)
+    disk_log = log_directory.read_log(folder)
+    epochs = tuple(EpochStart(epoch, start) for epoch, start in disk_log.epochs)
+    return Log(runs=tuple(runs), leo=disk_log.leo, epochs=epochs)
 
 
 def state_from_snapshot(snapshot: Snapshot, before: State) -> State:
