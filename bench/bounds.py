@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from advisor import Config, FailureModel, Workload, load_model
+from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.measures import replica_set
+from advisor.reliability.measures.solved_chain import SolvedChain
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.statespace import lumping, state_graph
@@ -111,7 +113,7 @@ def _forget() -> None:
         state_graph.graph,
         ctmc.structure,
         replica_set.measure,
-        replica_set._solved,
+        replica_set.solve,
     ):
         cache.cache_clear()
 
@@ -120,13 +122,14 @@ def judged(setting: Setting, card: FailureModel) -> dict[str, tuple[float, float
     """For each measure: what `evaluate` says, its error, and its stated bound."""
     _forget()
     pattern, config = setting.pattern, setting.config
-    kept = replica_set.measure(pattern, config, card, LOAD, len(pattern))
-    setup = replica_set.setup_for(config, card, LOAD, len(pattern))
-    if setup.policy.unclean:
+    numbers = ChainParameters.read(config, card, LOAD, len(pattern))
+    producers = ProducerTimeouts.of(config), IsrStalls.of(config, card)
+    kept = replica_set.measure(pattern, numbers, *producers)
+    if numbers.constants.policy.unclean:
         _forget()
     with patch.object(lumping, "merged", _merged):
-        structure = ctmc.whole_structure(setup, replica_set.setting_for(pattern, card))
-        whole = replica_set.solution(structure, config, card, LOAD, len(pattern)).measures(config)
+        structure = ctmc.whole_structure(numbers.constants, numbers.setting(pattern))
+        whole = SolvedChain(structure, numbers).measures(*producers)
     values = {name: sum(causes.values()) for name, causes in kept.causes.items()}
     exact = {name: sum(causes.values()) for name, causes in whole.causes.items()}
     return {

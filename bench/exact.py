@@ -17,7 +17,7 @@ from scipy.sparse import linalg
 from stopwatch import seconds
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
-from advisor.reliability.chain import ctmc
+from advisor.reliability.case import ChainParameters
 from advisor.reliability.measures import replica_set
 from advisor.reliability.solver import first_passage, generator
 
@@ -124,7 +124,7 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
 
     def answer() -> None:
         replica_set.measure.cache_clear()
-        replica_set._solved.cache_clear()
+        replica_set.solve.cache_clear()
         for config, card in questions:
             evaluate(CLUSTER, config, card, LOAD)
 
@@ -135,13 +135,7 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
 def _loss_flow() -> generator.Generator:
     """The chain of three replicas in three racks, up to its first loss."""
     model, config = load_model("three_az_cloud"), Config(replication_factor=3)
-    setup, setting = (
-        replica_set.setup_for(config, model, LOAD, 3),
-        replica_set.setting_for((0, 1, 2), model),
-    )
-    guide = replica_set.guide_for(setup, setting, config, model, LOAD, 3)
-    structure = ctmc.structure(setup, setting, guide)
-    return replica_set.solution(structure, config, model, LOAD, 3).until_loss
+    return replica_set.solve((0, 1, 2), ChainParameters.read(config, model, LOAD, 3)).until_loss
 
 
 def _replaced_yearly() -> generator.Generator:

@@ -16,7 +16,7 @@ from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import sampling
 from advisor.pipeline import simulate as simulate_module
 from advisor.pipeline.progress import progress_bar
-from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import (
     Block,

@@ -12,7 +12,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
-from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import ROUGH
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.fault_processes import Setting
@@ -13,6 +14,7 @@ from advisor.reliability.measures import replica_set
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.statespace import lumping, state_graph
 from advisor.reliability.workload import Workload
+from replica_sets import measured, parameters, solution
 
 
 def forget() -> None:
@@ -40,9 +42,9 @@ def whole(
     pattern: tuple[int, ...], config: Config, card: FailureModel, load: Workload
 ) -> tuple[dict[str, float], dict[str, float], int]:
     """Every measure that is not nothing, how far it may be off, and the number of states."""
-    setup = replica_set.setup_for(config, card, load, len(pattern))
-    structure = ctmc.whole_structure(setup, replica_set.setting_for(pattern, card))
-    found = replica_set.solution(structure, config, card, load, len(pattern)).measures(config)
+    setup = parameters(config, card, load, len(pattern)).constants
+    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card)))
+    found = measured(solution(structure, config, card, load, len(pattern)), config, card)
     values = {name: sum(parts.values()) for name, parts in found.causes.items()}
     values = {name: value for name, value in values.items() if value > 0}
     errors = {name: found.errors[name] for name in values}

@@ -13,8 +13,9 @@ from scipy import stats
 
 from advisor import Cluster, Config, Workload, evaluate, load_model, simulate
 from advisor.reliability.results.agreement import Deviation, deviations, table
-from advisor.reliability.results.reliability import MEASURES, Reliability
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.plan import plan_for
 from configuration_grid import Case, grid
 from sampled_runs import FAR

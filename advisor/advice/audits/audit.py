@@ -292,9 +292,7 @@ def audit(
 def _replacement(audits: Sequence[TopicAudit]) -> Iterator[Finding]:
     """Yield the finding about replaced brokers once, for the worst topic that it applies to."""
     for topic in audits:
-        held = {p.index: p.held for p in topic.topic.partitions}
-        placement = tuple(held[index] for index in topic.partitions)
-        findings = list(check_replacement(topic.choice.reliability, topic.topic.name, placement))
+        findings = list(check_replacement(topic.choice.reliability, topic.topic.name))
         if findings:
             yield from findings
             return

@@ -12,10 +12,8 @@ from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Topic
 from advisor.formatting import as_given, percent, significant
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import table
-from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.results.reliability import Reliability
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
@@ -126,9 +124,7 @@ def _refused_by_timeout(refused: Mapping[int, float]) -> str:
     return f" Records given up a year with the recommended setting: {listed(parts)}."
 
 
-def check_replacement(
-    result: Reliability, topic: str = "", placement: tuple[Replicas, ...] | None = None
-) -> Iterator[Finding]:
+def check_replacement(result: Reliability, topic: str = "") -> Iterator[Finding]:
     """Yield a finding if at least 1 % of the losses come from an empty, replaced broker that leads.
 
     Parameters
@@ -136,10 +132,8 @@ def check_replacement(
     result : Reliability
     topic : str
         Topic of the result; "" for all topics.
-    placement : tuple of tuple of int, optional
-        Replicas of each partition. Default: as Kafka places them.
     """
-    share = empty_leader_share(result, placement) or 0.0
+    share = result.empty_leader_share() or 0.0
     if share >= _LEAST_SHARE_REPORTED:
         whose = f" of {topic}" if topic else ""
         yield finding(

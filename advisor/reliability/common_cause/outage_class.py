@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import (
     WELL,
     BrokerEvent,
@@ -143,7 +142,7 @@ class Chain(Protocol):
 def shared_loss_rates(
     chain: Chain,
     classes: OutageClasses,
-    model: FailureModel,
+    destruction: Mapping[str, float],
     rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
@@ -158,14 +157,15 @@ def shared_loss_rates(
     chain : Chain
     classes : OutageClasses
         Of the chain's states.
-    model : FailureModel
+    destruction : mapping of str to float
+        Share of each mechanism in what destroys brokers.
     rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses per hour with a transition, and by a power failure within the flush window after it.
     """
     distinct, number = classes
     states, names = len(number), chain.rate_names
-    causes = [transition_rates.causes_of(name, model) for name in names]
+    causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
     ends = np.array([each.ends for each in known], dtype=bool)
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.

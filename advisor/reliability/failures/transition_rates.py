@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -149,14 +149,21 @@ def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
 
 
-def causes_of(name: str, model: FailureModel) -> dict[str, float]:
+def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float]:
     """The mechanisms behind a transition, with their shares.
 
     The end of a broker's replacement, and of its copy, belong to what destroyed the disk.
+
+    Parameters
+    ----------
+    name : str
+        Of a rate.
+    destruction : mapping of str to float
+        See :func:`shares_of_destruction`.
     """
     found = transition(name)
     if found.ends and found.mechanism is table().replacement:
-        return shares_of_destruction(model)
+        return destruction
     return {found.mechanism.name: 1.0}
 
 

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
-from advisor.protocol.rules.config import Config
+from advisor.reliability.case import IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 
-_MS_PER_HOUR = 3_600_000.0
 # Gauss's rule of so many points integrates exp(-x) over 0 to _SMOOTH to all digits.
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _SMOOTH = 8.0
@@ -32,102 +27,51 @@ _SMOOTH = 8.0
 _LONGEST = 1.5
 
 
-class ProducerTimeouts(NamedTuple):
-    """How long a producer waits before it gives a record up; each may be infinite.
+def beyond_dead(stalls: IsrStalls, waiting_hours: float) -> float:
+    """Hours of a wait for the dead in which records are written that are given up."""
+    return max(stalls.dead_hours - waiting_hours, 0.0)
 
-    Attributes
-    ----------
-    outage_hours : float
-        While attempts fail at once.
-    waiting_hours : float
-        While the leader does not answer; never less.
-    delivery_hours : float
-        Altogether.
+
+def beyond_hung(stalls: IsrStalls, waiting_hours: float) -> float:
+    """The same of a wait for one that hangs, on average: E[(wait - patience)+]."""
+    lag = stalls.lag_hours
+    if waiting_hours <= lag:
+        return stalls.hung_hours - waiting_hours
+    left = max(_LONGEST * lag - waiting_hours, 0.0)
+    return left * left / lag if left > 0.0 else 0.0
+
+
+def beyond_into(stalls: IsrStalls, outage: SojournTime, timeouts: ProducerTimeouts) -> Vector:
+    """The same where an outage follows at once, for each state that it may begin in.
+
+    A record that is written v before the follower leaves is given up if v is beyond the
+    patience of waiting, or if the outage lasts beyond what is left: the patience in outages,
+    and of the delivery timeout what v leaves. Attempts that failed during the wait are not
+    taken off the retries, which makes a difference of some backoffs.
+
+    Returns
+    -------
+    array, shape (states,)
+        Mean hours; 0 where it is no outage.
     """
-
-    outage_hours: float
-    waiting_hours: float
-    delivery_hours: float
-
-    @classmethod
-    def of(cls, config: Config) -> ProducerTimeouts:
-        """The patience of a configuration's producers."""
-        whole = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
-        return cls(
-            retry_budget_ms(config) / _MS_PER_HOUR,
-            waiting_budget_ms(config) / _MS_PER_HOUR,
-            whole / _MS_PER_HOUR,
-        )
-
-
-class IsrStalls(NamedTuple):
-    """For how long acks=all waits for a follower that stops fetching; 0 with other acks.
-
-    Attributes
-    ----------
-    dead_hours : float
-        Until the controller notices that it is dead.
-    lag_hours : float
-        ``replica.lag.time.max.ms``: one that hangs leaves after 1 to 1.5 times that, evenly spread.
-    """
-
-    dead_hours: float
-    lag_hours: float
-
-    @classmethod
-    def of(cls, config: Config, model: FailureModel) -> IsrStalls:
-        """The waits of a configuration's leaders; see `rates.stall_hours`."""
-        dead, hung = transition_rates.stall_hours(config, model)
-        return cls(dead, hung / transition_rates.MEAN_LAG_TIMES)
-
-    @property
-    def hung_hours(self) -> float:
-        """The mean wait for a follower that hangs."""
-        return transition_rates.MEAN_LAG_TIMES * self.lag_hours
-
-    def beyond_dead(self, waiting_hours: float) -> float:
-        """Hours of a wait for the dead in which records are written that are given up."""
-        return max(self.dead_hours - waiting_hours, 0.0)
-
-    def beyond_hung(self, waiting_hours: float) -> float:
-        """The same of a wait for one that hangs, on average: E[(wait - patience)+]."""
-        lag = self.lag_hours
-        if waiting_hours <= lag:
-            return self.hung_hours - waiting_hours
-        left = max(_LONGEST * lag - waiting_hours, 0.0)
-        return left * left / lag if left > 0.0 else 0.0
-
-    def beyond_into(self, outage: SojournTime, patience: ProducerTimeouts) -> Vector:
-        """The same where an outage follows at once, for each state that it may begin in.
-
-        A record that is written v before the follower leaves is given up if v is beyond the
-        patience of waiting, or if the outage lasts beyond what is left: the patience in outages,
-        and of the delivery timeout what v leaves. Attempts that failed during the wait are not
-        taken off the retries, which makes a difference of some backoffs.
-
-        Returns
-        -------
-        array, shape (states,)
-            Mean hours; 0 where it is no outage.
-        """
-        longest = _LONGEST * self.lag_hours
-        waits = min(patience.waiting_hours, longest)
-        surely = outage.weighted_survival(np.zeros(1), np.array([self.beyond_hung(waits)]))
-        if math.isinf(patience.outage_hours):
-            return surely
-        # Written v before the outage, a record may have `outage_hours` left for it, or less.
-        full = patience.delivery_hours - patience.outage_hours
-        ends = sorted({0.0, waits, *(e for e in (self.lag_hours, full) if 0.0 < e < waits)})
-        hours, weights = [], []
-        for begin, end in pairwise(ends):
-            written, share = _graded(begin, end, outage.pace)
-            left = np.minimum(patience.delivery_hours - written, patience.outage_hours)
-            hours.append(np.maximum(left, 0.0))
-            waiting = (longest - written) / (longest - self.lag_hours)
-            weights.append(share * np.minimum(waiting, 1.0))
-        if not hours:
-            return surely
-        return surely + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
+    longest = _LONGEST * stalls.lag_hours
+    waits = min(timeouts.waiting_hours, longest)
+    surely = outage.weighted_survival(np.zeros(1), np.array([beyond_hung(stalls, waits)]))
+    if math.isinf(timeouts.outage_hours):
+        return surely
+    # Written v before the outage, a record may have `outage_hours` left for it, or less.
+    full = timeouts.delivery_hours - timeouts.outage_hours
+    ends = sorted({0.0, waits, *(e for e in (stalls.lag_hours, full) if 0.0 < e < waits)})
+    hours, weights = [], []
+    for begin, end in pairwise(ends):
+        written, share = _graded(begin, end, outage.pace)
+        left = np.minimum(timeouts.delivery_hours - written, timeouts.outage_hours)
+        hours.append(np.maximum(left, 0.0))
+        waiting = (longest - written) / (longest - stalls.lag_hours)
+        weights.append(share * np.minimum(waiting, 1.0))
+    if not hours:
+        return surely
+    return surely + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
 
 
 def _graded(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
@@ -178,8 +122,8 @@ def refused_hours(
     structure: Structure,
     stalled: NDArray[np.bool_],
     outage: SojournTime,
-    waits: IsrStalls,
-    patience: ProducerTimeouts,
+    stalls: IsrStalls,
+    timeouts: ProducerTimeouts,
 ) -> Vector:
     """Hours of writing that producers give up in each transition's wait, shape (transitions,).
 
@@ -190,19 +134,19 @@ def refused_hours(
         See :func:`stalling`.
     outage : Stays
         In the states without writing.
-    waits, patience
+    stalls, timeouts
     """
     lags, written = lagging(structure), structure.writable[structure.target]
     into = np.zeros(structure.states)
-    if (stalled & lags & ~written).any() and waits.lag_hours > 0.0:
-        into = waits.beyond_into(outage, patience)
-    hung = np.where(written, waits.beyond_hung(patience.waiting_hours), into[structure.target])
-    hours = np.where(lags, hung, waits.beyond_dead(patience.waiting_hours))
+    if (stalled & lags & ~written).any() and stalls.lag_hours > 0.0:
+        into = beyond_into(stalls, outage, timeouts)
+    hung = np.where(written, beyond_hung(stalls, timeouts.waiting_hours), into[structure.target])
+    hours = np.where(lags, hung, beyond_dead(stalls, timeouts.waiting_hours))
     return np.where(stalled, hours, 0.0)
 
 
 def most_refused_hours(
-    named: frozenset[str], waits: IsrStalls, patience: ProducerTimeouts
+    named: frozenset[str], stalls: IsrStalls, timeouts: ProducerTimeouts
 ) -> float:
     """Of one wait at most, on average, whatever follows it.
 
@@ -210,20 +154,10 @@ def most_refused_hours(
     ----------
     named : frozenset of str
         Mechanisms that can happen.
-    waits, patience
+    stalls, timeouts
     """
-    if math.isinf(patience.outage_hours):
+    if math.isinf(timeouts.outage_hours):
         return 0.0
     lags = any(entry.name in named for entry in table().with_effect(BrokerEvent.LAG))
-    hung = waits.hung_hours if lags else 0.0
-    return max(hung, waits.beyond_dead(patience.waiting_hours))
-
-
-__all__ = [
-    "IsrStalls",
-    "ProducerTimeouts",
-    "lagging",
-    "most_refused_hours",
-    "refused_hours",
-    "stalling",
-]
+    hung = stalls.hung_hours if lags else 0.0
+    return max(hung, beyond_dead(stalls, timeouts.waiting_hours))

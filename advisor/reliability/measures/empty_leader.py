@@ -14,13 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Replicas, place
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.case import Case, ChainParameters
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import table, transition
 from advisor.reliability.measures import replica_set
-from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.workload import Workload
 
 
 class LossesByStart(NamedTuple):
@@ -40,27 +37,16 @@ class LossesByStart(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def losses_by_start(
-    pattern: tuple[int, ...],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    brokers: int,
-    brokers_per_rack: float = 1.0,
-) -> LossesByStart:
+def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> LossesByStart:
     """Divide the losses of one replica set.
 
     Parameters
     ----------
     pattern : tuple of int
         Rack number of each replica.
-    config, model, load
-    brokers : int
-        Of the whole cluster.
-    brokers_per_rack : float
+    parameters : ChainParameters
     """
-    asked = (config, model, load, brokers)
-    found = replica_set.solved(pattern, *asked, brokers_per_rack=brokers_per_rack)
+    found = replica_set.solve(pattern, parameters)
     structure = found.chain
     events = found.flux * found.events * HOURS_PER_YEAR
     known = [transition(name) for name in structure.rate_names]
@@ -70,32 +56,23 @@ def losses_by_start(
     return LossesByStart(math.fsum(events[starts]), math.fsum(events[~starts]))
 
 
-def empty_leader_share(
-    result: Reliability, placement: tuple[Replicas, ...] | None = None
-) -> float | None:
-    """Which share of a result's loss events is set off by starts beside an empty replica.
-
-    Parameters
-    ----------
-    result : Reliability
-    placement : tuple of tuple of int, optional
-        Replicas of each partition, if they are not as Kafka would place them.
+def empty_leader_share(case: Case) -> float | None:
+    """Share of the loss events that is set off by a broker that starts beside an empty replica.
 
     Returns
     -------
     float or None
-        None where it does not apply: without ELR or with unclean elections others lead, a single
-        replica is replaced by nobody, and what never loses has no shares.
+        None where it does not apply: without ELR or with unclean elections other replicas lead, a
+        single replica has no successor, and what never loses has no shares.
     """
-    config = result.config
+    config = case.config
     applies = config.eligible_leader_replicas and not config.unclean_leader_election_enable
-    if not applies or config.replication_factor == 1 or not result.loss_events_per_year:
+    if not applies or config.replication_factor == 1:
         return None
-    where = place(result.cluster, config, result.load.partitions, placement)
-    asked = (config, result.model, result.load, where.brokers, where.brokers_per_rack)
     found = [
-        (losses_by_start(pattern, *asked), sets.partitions)
-        for pattern, sets in where.replica_set_classes().items()
+        (losses_by_start(pattern, case.chain), sets.partitions)
+        for pattern, sets in case.patterns.items()
     ]
     starts = math.fsum(losses.starts * count for losses, count in found)
-    return starts / (starts + math.fsum(losses.failures * count for losses, count in found))
+    whole = starts + math.fsum(losses.failures * count for losses, count in found)
+    return starts / whole if whole else None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.protocol.rules.config import Config
+from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
 from advisor.reliability.common_cause.first_loss import SetLosses
@@ -21,7 +20,7 @@ from advisor.reliability.common_cause.outage_class import (
     shared_loss_rates,
 )
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.partition.effects import Effect
@@ -30,7 +29,6 @@ from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
-from advisor.reliability.workload import Workload
 
 Vector = NDArray[np.float64]
 Causes = dict[str, float]
@@ -71,87 +69,67 @@ class SetMeasures:
     errors: dict[str, float]
 
 
-class Solution:
-    """The chain with numbers in it.
+class SolvedChain:
+    """The chain of one replica set with its rates, solved.
 
     Parameters
     ----------
     structure : Structure
-    rates_per_hour : mapping of str to float
-        Of everything that can happen to the replica set.
-    model : FailureModel
-    load : Workload
-    failovers : Failovers
-    hung_hours : float
-        For how long acks=all waits for a follower that lags; see `rates.stall_hours`.
-    precision : float
-        Relative accuracy asked of the solver.
+    parameters : ChainParameters
     """
 
-    def __init__(
-        self,
-        structure: Structure,
-        rates_per_hour: Mapping[str, float],
-        model: FailureModel,
-        load: Workload,
-        failovers: transition_rates.Failovers,
-        hung_hours: float,
-        precision: float,
-    ) -> None:
-        self.chain, self.model, self.load = structure, model, load
-        self.rates, self.precision = rates_per_hour, precision
-        self.table = np.array([rates_per_hour[name] for name in structure.rate_names])
+    def __init__(self, structure: Structure, parameters: ChainParameters) -> None:
+        self.chain, self.parameters = structure, parameters
+        self.rates, self.precision = dict(parameters.rates_per_hour), parameters.precision
+        self.destruction = dict(parameters.destruction_shares)
+        self.table = np.array([self.rates[name] for name in structure.rate_names])
         self.rate: Vector = self.table[structure.rate] * structure.weight
         self.mechanism = [transition(name).mechanism.name for name in structure.rate_names]
-        self.longest_hours = max(failovers)
-        self.outage_hours = failovers.by_name(structure.rate_names)
-        per_second = load.records_per_hour_per_partition / 3600.0
-        self.tail_records = per_second * load.replication_delay_ms / 1000.0
-        # A leader that goes will lead again, and each of the two changes drops a tail.
-        some = -math.expm1(-self.tail_records)
+        self.outage_hours = parameters.failovers.by_name(structure.rate_names)
+        # A failed leader leads again later, and each of the two changes drops a tail.
+        any_tail = -math.expm1(-parameters.tail_records)
         certain, tail = structure.did(Effect.LOSS), structure.did(Effect.TAIL)
-        self.unflushed_hours = min(model.get("flush.seconds", 0.0) / 3600.0, load.retention_hours)
         self.flow = self._flow(self.rate, np.zeros(structure.states))
         cuts = structure.cuts.per_hour(self.table, structure.states)[structure.target]
-        # After each transition.
-        self.unflushed = structure.unflushed(self.unflushed_hours, hung_hours)
+        # Hours after each transition during which the last records are not on disk.
+        self.unflushed = structure.unflushed(
+            parameters.unflushed_hours, parameters.hung_follower_hours
+        )
         out = self.flow.out[structure.target]
         self.early, self.early_lost_hours = flush_window_loss(cuts, out, self.unflushed)
-        self.tails: Vector = np.where(tail, 2.0 * some, 0.0)
+        self.tails: Vector = np.where(tail, 2.0 * any_tail, 0.0)
         self.events: Vector = certain + self.tails + self.early
-        losing = certain - math.expm1(-2.0 * self.tail_records) * tail
+        losing = certain - math.expm1(-2.0 * parameters.tail_records) * tail
         self.losing: Vector = losing + (1.0 - losing) * self.early
-        self.pi = regenerative.stationary(self.flow, precision)
+        self.pi = regenerative.stationary(self.flow, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
-        rough = precision > generator.EXACT
-        begun = self.flux * self.unflushed_hours * structure.did(Effect.UNFLUSHED)
+        rough = self.precision > generator.EXACT
+        begun = self.flux * parameters.unflushed_hours * structure.did(Effect.UNFLUSHED)
         gaps = records_lost.LogGaps.of(structure, self.rate, begun)
-        self.gaps = gaps.mean_hours(self.pi, load.retention_hours, rough)
+        self.gaps = gaps.mean_hours(self.pi, parameters.retention_hours, rough)
 
     def _flow(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return generator.Generator.of(source, target, rate[moves], absorbed)
 
-    def measures(self, config: Config) -> SetMeasures:
+    def measures(self, timeouts: ProducerTimeouts, stalls: IsrStalls) -> SetMeasures:
         """Every measure, split by cause.
 
         Parameters
         ----------
-        config : Config
-            How long its producers retry and its leaders wait; the rest went into the chain.
+        timeouts : ProducerTimeouts
+        stalls : IsrStalls
         """
-        patience = ack_stalls.ProducerTimeouts.of(config)
-        waits = ack_stalls.IsrStalls.of(config, self.model)
         causes = {
             **self._causes,
-            "records_refused_per_year": self._refused(waits, patience),
-            "write_stalled": self._stalled(waits),
+            "records_refused_per_year": self._refused(stalls, timeouts),
+            "write_stalled": self._stalled(stalls),
             "records_dropped_per_year": {},
         }
-        errors = self._errors(causes, waits, patience)
+        errors = self._errors(causes, stalls, timeouts)
         errors["records_dropped_per_year"] = 0.0
-        if config.acks == 0:
+        if self.parameters.constants.acks == 0:
             _drop_what_nobody_acknowledged(causes, errors)
         return SetMeasures(
             losses=self._losses,
@@ -175,7 +153,7 @@ class Solution:
     @cached_property
     def _missed(self) -> list[float]:
         """What is left out, as a share of all time; see `bounds.truncation_error`."""
-        asked = self._gain(), self.longest_hours, self.unflushed_hours
+        asked = self._gain(), max(self.parameters.failovers), self.parameters.unflushed_hours
         found = truncation_error(self.chain, self.rates, self.rate, *asked)
         share: list[float] = (found * self.pi[0]).tolist()
         share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
@@ -192,26 +170,29 @@ class Solution:
     def _widest_gap_hours(self) -> float:
         """Writing in a gap, on average in the state where that is longest."""
         gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
-        return min(float(gaps.max(initial=0.0)) + self.unflushed_hours, self.load.retention_hours)
+        return min(
+            float(gaps.max(initial=0.0)) + self.parameters.unflushed_hours,
+            self.parameters.retention_hours,
+        )
 
     def _errors(
         self,
         causes: dict[str, Causes],
-        waits: ack_stalls.IsrStalls,
-        patience: ack_stalls.ProducerTimeouts,
+        stalls: IsrStalls,
+        timeouts: ProducerTimeouts,
     ) -> dict[str, float]:
         """How far every measure may be off: by what is left out, and by rounding."""
         events, totals, unwritable, unreadable, hours, stalled = self._missed
-        year, load = HOURS_PER_YEAR, self.load
-        records = load.records_per_hour_per_partition
-        lost = totals * load.retained_records_per_partition + events * (
-            records * self._widest_gap_hours + 2.0 * self.tail_records
+        year, parameters = HOURS_PER_YEAR, self.parameters
+        records = parameters.records_per_hour
+        lost = totals * parameters.retained_records + events * (
+            records * self._widest_gap_hours + 2.0 * self.parameters.tail_records
         )
         # Nobody who waits for ever is refused.
-        budget_hours = patience.outage_hours
+        budget_hours = timeouts.outage_hours
         waiting = self._flux_beyond[1] * (budget_hours if math.isfinite(budget_hours) else 0.0)
-        longest = max(waits.dead_hours, waits.hung_hours)
-        most = ack_stalls.most_refused_hours(frozenset(self.mechanism), waits, patience)
+        longest = max(stalls.dead_hours, stalls.hung_hours)
+        most = ack_stalls.most_refused_hours(frozenset(self.mechanism), stalls, timeouts)
         # Without a bound on what is left out nobody waits if nobody has to.
         given_up = unwritable + waiting + (most and (stalled + self._flux_beyond[0]) * most)
         added = {
@@ -259,14 +240,15 @@ class Solution:
         tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
         apart, at_once = self.chain.outage_classes
         found = SetLosses(first, events, self._together(apart), tails)
-        began = any(self.model.rate_per_hour(name) > 0 for name in table().begin_together)
-        return found, replace(found, shared=self._together(at_once)) if began else found
+        if not self.parameters.joint_outages:
+            return found, found
+        return found, replace(found, shared=self._together(at_once))
 
     def _together(self, weak: OutageClasses) -> Losses:
         """Losses a year that other sets may have part in."""
         certain, early = self.flux * self.chain.did(Effect.LOSS), self.flux * self.early
         per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
-        return shared_loss_rates(self.chain, weak, self.model, self.table, *per_year)
+        return shared_loss_rates(self.chain, weak, self.destruction, self.table, *per_year)
 
     @property
     def until_loss(self) -> generator.Generator:
@@ -290,7 +272,7 @@ class Solution:
         causes: Causes = defaultdict(float)
         for name, amount in zip(self.chain.rate_names, sums.tolist(), strict=True):
             if amount > 0:
-                for mechanism, share in transition_rates.causes_of(name, self.model).items():
+                for mechanism, share in transition_rates.causes_of(name, self.destruction).items():
                     causes[mechanism] += amount * share
         return dict(causes)
 
@@ -303,7 +285,7 @@ class Solution:
             if amount <= 0:
                 continue
             if mechanism == table().replacement.name:
-                for name, part in transition_rates.shares_of_destruction(self.model).items():
+                for name, part in self.destruction.items():
                     causes[name] += amount * part
             else:
                 causes[mechanism] += amount
@@ -320,9 +302,9 @@ class Solution:
             self._by_mechanism((self._leader_changes(available) * self.outage_hours).sum(axis=1)),
         )
 
-    def _stalled(self, waits: ack_stalls.IsrStalls) -> Causes:
+    def _stalled(self, stalls: IsrStalls) -> Causes:
         """Time in which acks=all waits for followers that have not left the ISR yet."""
-        dead, hung = waits.dead_hours, waits.hung_hours
+        dead, hung = stalls.dead_hours, stalls.hung_hours
         lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
         hours = np.array([hung if name in lags else dead for name in self.mechanism])
         return self._by_mechanism(self._stalls_per_hour * hours)
@@ -346,19 +328,17 @@ class Solution:
     def _unwritable(self) -> SojournTime:
         return SojournTime(self.flow, ~self.chain.writable)
 
-    def _refused(
-        self, waits: ack_stalls.IsrStalls, patience: ack_stalls.ProducerTimeouts
-    ) -> Causes:
-        """Records whose producer gives up: created with more ahead of them than it waits."""
-        per_year = self.load.records_per_hour_per_partition * HOURS_PER_YEAR
-        budget_hours = patience.outage_hours
+    def _refused(self, stalls: IsrStalls, timeouts: ProducerTimeouts) -> Causes:
+        """Records whose producer gives up: created with more ahead of them than it stalls."""
+        per_year = self.parameters.records_per_hour * HOURS_PER_YEAR
+        budget_hours = timeouts.outage_hours
         if math.isinf(budget_hours):
             return {}
         away = self.pi * self._unwritable.after(budget_hours)
         beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
         moments = (self._write_changes * beyond).sum(axis=1)
-        if max(waits) > 0.0:
-            weighted_cycle_gain = self._stalling, self._unwritable, waits, patience
+        if max(stalls) > 0.0:
+            weighted_cycle_gain = self._stalling, self._unwritable, stalls, timeouts
             moments += self._by_name(
                 self.flux * ack_stalls.refused_hours(self.chain, *weighted_cycle_gain)
             )
@@ -374,7 +354,7 @@ class Solution:
         Nothing older than the retention counts. A partition that loses all loses its whole log,
         which is as long as it was written since the last such loss.
         """
-        per_hour, most = self.load.records_per_hour_per_partition, self.load.retention_hours
+        per_hour, most = self.parameters.records_per_hour, self.parameters.retention_hours
         source, total = self.chain.source, self.chain.did(Effect.TOTAL)
         lost = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
@@ -384,9 +364,9 @@ class Solution:
             lost += np.where(gone, self.gaps[source, gap] * self.rate, 0.0)
         lost += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
         cached = self.chain.did(Effect.LOSS) & ~total & ~in_gaps
-        lost += np.where(cached, self.flux * self.unflushed_hours, 0.0)
+        lost += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
         lost += self.flux * self.early_lost_hours
-        tails = min(2.0 * self.tail_records, most * per_hour)
+        tails = min(2.0 * self.parameters.tail_records, most * per_hour)
         return lost * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
 
     def _whole_log_hours(self, total: NDArray[np.bool_]) -> float:
@@ -394,7 +374,7 @@ class Solution:
 
         Such losses come as a Poisson process, as far as the chain starts anew after each.
         """
-        most = self.load.retention_hours
+        most = self.parameters.retention_hours
         written = float(self.pi @ self.chain.writable)
         losses = float(self.flux[total].sum()) / written if written else 0.0
         return -math.expm1(-losses * most) / losses if losses * most > 0.0 else most

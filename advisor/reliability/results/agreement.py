@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.transition_rates import stall_hours
-from advisor.reliability.results.reliability import MEASURES, Reliability
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
+from advisor.reliability.results.units import MEASURES
 
 # With fewer events than this the sample's error is neither normal nor well known.
 _FEWEST_EVENTS = 100.0

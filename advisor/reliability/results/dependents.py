@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from advisor.formatting import time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
 from advisor.reliability.common_cause.placement import Replicas
-from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.failures.uncertainty import Interval
-from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -54,6 +53,30 @@ class Stopped:
         within = "" if low == high else f" ({low} to {high}, however its parts hang together)"
         parts = "; ".join(f"{name} {time_per_year(share)}" for name, share in self.parts)
         return f"{time_per_year(self.unavailability)}{within}: {parts}"
+
+
+class Topic(Protocol):
+    """An evaluated topic: what is asked of a `Reliability` here."""
+
+    @property
+    def config(self) -> Config:
+        """Its settings."""
+
+    @property
+    def load(self) -> Workload:
+        """Its traffic."""
+
+    @property
+    def cluster(self) -> Any:
+        """Where it stands."""
+
+    @property
+    def causes(self) -> Mapping[str, Mapping[str, float]]:
+        """Its measures by mechanism."""
+
+    @property
+    def evaluate_topic(self) -> Callable[..., Topic]:
+        """Evaluate another topic on the same cluster and card."""
 
 
 class _Part(NamedTuple):
@@ -98,7 +121,7 @@ class Dependents:
         }
 
 
-def dependents(result: Reliability) -> Dependents:
+def dependents(result: Topic) -> Dependents:
     """Take the internal topics of a result's cluster into account, on the same card.
 
     Their replicas and min ISR are the cluster's where it tells them. Otherwise they are Kafka's
@@ -138,7 +161,7 @@ def _stopped(*parts: _Part) -> Stopped:
     return Stopped(whole, bounds, tuple((part.name, part.share) for part in parts))
 
 
-def _part(name: str, result: Reliability, measure: str) -> _Part:
+def _part(name: str, result: Topic, measure: str) -> _Part:
     racks = set(result.cluster.brokers.values())
     one_rack = len(racks) == 1 and None not in racks
     scopes = {Scope.CLUSTER, Scope.RACK} if one_rack else {Scope.CLUSTER}
@@ -150,7 +173,7 @@ def _part(name: str, result: Reliability, measure: str) -> _Part:
     return _Part(name, share, min(with_all, share))
 
 
-def _internal(result: Reliability, name: str) -> tuple[_Part, list[str]]:
+def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
     """How much of the time one of its partitions cannot be written, and what was assumed."""
     partitions, replicas, least = _DEFAULTS[name]
     if name == OFFSETS:
@@ -185,12 +208,12 @@ def _internal(result: Reliability, name: str) -> tuple[_Part, list[str]]:
 
 
 def _evaluated(
-    result: Reliability,
+    result: Topic,
     replicas: int,
     least: int,
     load: Workload,
     placement: tuple[Replicas, ...] | None,
-) -> Reliability:
+) -> Topic:
     config = Config(
         kafka_version=result.config.kafka_version,
         mode=result.config.mode,
@@ -200,7 +223,7 @@ def _evaluated(
         acks="all",
     )
     load = replace(load, records_per_second=1.0, bytes_per_broker=_bytes_per_broker(result))
-    return evaluate(result.cluster, config, result.model, load, placement=placement)
+    return result.evaluate_topic(config, load, placement)
 
 
 def _least_of_brokers(cluster: Any) -> int | None:
@@ -210,7 +233,7 @@ def _least_of_brokers(cluster: Any) -> int | None:
     return max((int(value) for value in told.values() if value.isdigit()), default=None)
 
 
-def _bytes_per_broker(result: Reliability) -> float:
+def _bytes_per_broker(result: Topic) -> float:
     """A replaced broker copies the topic too, whichever of its partitions comes first."""
     load, replicas = result.load, result.config.replication_factor
     assert replicas is not None

@@ -9,58 +9,30 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from advisor import formatting, plotting
-from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import AnyLoss
-from advisor.reliability.failures import mechanisms, uncertainty
+from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.cost import Cost
-from advisor.reliability.results.fault_tolerance import Tolerance, never_writes, tolerance
+from advisor.reliability.results.dependents import Dependents, dependents
+from advisor.reliability.results.explanation import Explained
+from advisor.reliability.results.fault_tolerance import Tolerance
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
+from advisor.reliability.results.units import FRACTIONS, MEASURES, UNITS, check_measure
 from advisor.reliability.workload import Workload
 from advisor.tables import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from advisor.reliability.results.dependents import Dependents
 
-# A share of the losses below this is not told.
-_WORTH_A_LINE = 0.01
-
-__all__ = ["MEASURES", "UNITS", "Reliability", "Tolerance", "tolerance"]
-
-UNITS = {
-    "loss_probability_per_year": "probability",
-    "loss_events_per_year": "events/year",
-    "mean_years_to_loss": "years",
-    "acked_records_lost_per_year": "records/year",
-    "write_unavailability": "fraction of time",
-    "read_unavailability": "fraction of time",
-    "write_stalled": "fraction of time",
-    "records_refused_per_year": "records/year",
-    "records_dropped_per_year": "records/year",
-}
-
-MEASURES = tuple(UNITS)
-_FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 # Measures that depend on what replica sets have in common, as `AnyLoss` calls them.
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
-# Rarer than this, what the card leaves out matters more than what it holds.
-_BEYOND_BELIEF_YEARS = 1e6
-# A numerical error of a smaller share is not worth a number.
-_HARDLY = 1e-6
-
-
-def _check_measure(name: str) -> None:
-    if name not in MEASURES:
-        raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
-
 
 @dataclass(frozen=True, repr=False)
-class Reliability:
+class Reliability(Explained):
     """What a Kafka configuration loses and refuses, computed exactly from a card.
 
     All rates are long-run over all partitions of the workload; unavailabilities are fractions of
@@ -140,6 +112,8 @@ class Reliability:
     cluster: Any
     cost: Cost
     reevaluate: Callable[[FailureModel], Reliability] = field(compare=False)
+    evaluate_topic: Callable[..., Reliability] = field(compare=False)
+    empty_leader_share: Callable[[], float | None] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
 
@@ -157,7 +131,7 @@ class Reliability:
         InputError
             For a name that is no measure.
         """
-        _check_measure(measure)
+        check_measure(measure)
         if not self.intervals:
             self.intervals.update(self._intervals())
         return self.intervals[measure]
@@ -177,10 +151,10 @@ class Reliability:
                     [getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn]
                 )
                 low, high = min(low, ends[0]), max(high, ends[1])
-            most = 1.0 if name in _FRACTIONS else math.inf
+            most = 1.0 if name in FRACTIONS else math.inf
             # Where failures outrun repairs no bound can be given, and the draws count as they are.
             # Rounding adds nothing, not even a rough solution's: two digits do not show it.
-            worst = [result._at_worst(name) for result in drawn]
+            worst = [result.at_worst(name) for result in drawn]
             if self.truncated_entries_per_year and all(
                 math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
             ):
@@ -189,7 +163,7 @@ class Reliability:
             found[name] = (min(low, value), min(max(high, value), most))
         return found
 
-    def _at_worst(self, name: str) -> float:
+    def at_worst(self, name: str) -> float:
         """A measure with its error, which adds to it, or shortens the time to a loss."""
         value: float = getattr(self, name)
         if name != "mean_years_to_loss":
@@ -203,11 +177,6 @@ class Reliability:
         """By how much the probability may be too low: replica sets only depend more, not less."""
         too_high = self.loss_probability_per_year - self.first_loss_upper.probability
         return self.error_bounds["loss_probability_per_year"] - too_high
-
-    def _has_no_digit(self, name: str) -> bool:
-        """Whether a measure may be off by half of itself, or more."""
-        value: float = getattr(self, name)
-        return 0.0 < value < math.inf and value <= 2.0 * self.error_bounds[name]
 
     @property
     def swings_are_quick(self) -> bool:
@@ -226,135 +195,15 @@ class Reliability:
         InputError
             For a name that is no measure.
         """
-        _check_measure(measure)
+        check_measure(measure)
         if not self.swings:
             values = {name: getattr(self, name) for name in MEASURES}
             self.swings.update(tornadoes(self.reevaluate, self.model, values, UNITS))
         return self.swings[measure]
 
-    @property
-    def verdict(self) -> str:
-        """One sentence: what is lost, what is refused, what it is mostly due to."""
-        settings = (
-            f"RF {self.config.replication_factor}, min.insync.replicas "
-            f"{self.config.min_insync_replicas}, acks={self.config.acks}"
-        )
-        never = never_writes(self.config)
-        return f"{settings}: {never or f'{self._loss_words()}; {self._refusal_words()}'}."
-
     def dependents(self) -> Dependents:
         """How long consumer groups and transactions stop, by their internal topics too."""
-        from advisor.reliability.results import dependents
-
-        return dependents.dependents(self)
-
-    def _loss_words(self) -> str:
-        if self.config.acks == 0:
-            return (
-                "nothing is acknowledged, so nothing counts as lost: "
-                f"{formatting.significant(self.records_dropped_per_year)} records a year are dropped "
-                "and their producer never knows"
-            )
-        if self.loss_events_per_year == 0:
-            if self.error_bounds["loss_events_per_year"] > 0.0:
-                least = formatting.years(self._at_worst("mean_years_to_loss"))
-                return f"no loss was found; there is less than one in {least}"
-            return "nothing in this failure model loses an acknowledged record"
-        low, high = self.interval("mean_years_to_loss")
-        if low >= _BEYOND_BELIEF_YEARS:
-            least, most = formatting.years(low), formatting.years(high)
-            within = formatting.interval(least, most) or f" (about once in {least})"
-            return (
-                "these failures lose an acknowledged record less than once in "
-                f"a million years{within}, so mistakes and bugs, which no card knows, come first"
-            )
-        about = formatting.years(self.mean_years_to_loss)
-        within = formatting.interval(formatting.years(low), formatting.years(high))
-        return (
-            f"you lose an acknowledged record about once in {about}{within}"
-            f"{', an order of magnitude' * self._has_no_digit('mean_years_to_loss')}"
-        )
-
-    def _refusal_words(self) -> str:
-        if self.write_unavailability == 0:
-            return "writes are never refused"
-        low, high = self.interval("write_unavailability")
-        causes = self.causes["write_unavailability"]
-        first = max(causes, key=lambda name: causes[name])
-        share = causes[first] / self.write_unavailability
-        about = formatting.time_per_year(self.write_unavailability)
-        within = formatting.interval(formatting.time_per_year(low), formatting.time_per_year(high))
-        most = f"{formatting.percent(share)} of it from {mechanisms.words(first)}"
-        return f"writes stop {about}{within}, {most}"
-
-    def _error_words(self) -> str:
-        """How exact the computation is, whatever the card is worth."""
-        off = [
-            f"{name} by {formatting.significant(self.error_bounds[name])}"
-            for name in MEASURES
-            if self.error_bounds[name] > _HARDLY * getattr(self, name)
-        ]
-        rest = "no value is off by more than a millionth of itself"
-        if off:
-            rest = ", ".join([*off, "and any other value by a millionth of itself at most"])
-            rest = rest.replace(" by ", " may be off by ", 1)
-        left = "no state is left out"
-        if self.truncated_entries_per_year:
-            entered = formatting.significant(self.truncated_entries_per_year)
-            left = f"rare states, entered {entered} times a year, are left out"
-        vague = [name for name in MEASURES if self._has_no_digit(name)]
-        magnitudes = f" Orders of magnitude, without a certain digit: {', '.join(vague)}."
-        between = formatting.dependence(*self.bounds)
-        return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
-
-    def explain(self) -> str:
-        """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
-        # Where no write ever succeeds there is nothing to divide by causes.
-        told = () if never_writes(self.config) else ("loss_events_per_year", "write_unavailability")
-        lines = [
-            self.verdict,
-            f"{formatting.capital(str(self.tolerates))}.",
-            *([""] if told else []),
-        ]
-        for measure in told:
-            parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
-            whole = sum(part for _, part in parts)
-            value = formatting.significant(getattr(self, measure))
-            # One failure may hit many partitions: their losses come more often than the first.
-            each = measure == "loss_events_per_year" and whole and self.load.partitions > 1
-            lines.append(
-                f"{measure} = {value}{', each partition by itself' if each else ''}"
-                f"{', because of:' * bool(parts)}"
-            )
-            lines += [
-                f"  {100 * part / whole:5.1f} %  {mechanisms.words(name)} ({name})"
-                for name, part in parts
-                if part > 0.0005 * whole
-            ]
-            if measure == "loss_events_per_year":
-                lines += self._early_words()
-            if whole and self.swings_are_quick:
-                lines.append(self.tornado(measure).verdict)
-        if self.write_stalled:
-            waits = formatting.time_per_year(self.write_stalled)
-            lines.append(f"acks=all waits {waits} more for followers that have to leave the ISR.")
-        lines += ["", f"Card: {self.model.name}. Method: {self.method}."]
-        lines.append(self._error_words())
-        lines.append(f"Cost: {self.cost}")
-        lines += [f"Assumed: {text}." for text in self.assumptions]
-        return "\n".join(lines)
-
-    def _early_words(self) -> list[str]:
-        """How many of the losses take two failures, one soon after the other."""
-        early, whole = self.flush_window_losses_per_year, self.loss_events_per_year
-        if not whole or early < _WORTH_A_LINE * whole or not early:
-            return []
-        seconds = formatting.significant(self.model["flush.seconds"])
-        return [
-            f"{formatting.significant(100.0 * early / whole)} % of them are power lost within "
-            f"{seconds} s after a failure stopped the writing: what was written last was not on "
-            "disk yet. Each loses some seconds of records."
-        ]
+        return dependents(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Measures, intervals, causes and inputs as plain data."""
@@ -390,7 +239,9 @@ class Reliability:
         return plotting.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{formatting.capital(str(self.tolerates))}.\n{self._error_words()}"
+        return (
+            f"{self.verdict}\n{formatting.capital(str(self.tolerates))}.\n{self.numerical_error()}"
+        )
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -402,7 +253,7 @@ class Reliability:
         )
         return (
             f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(formatting.capital(str(self.tolerates)))}.</p><p>{html.escape(self._error_words())}</p>"
+            f"<p>{html.escape(formatting.capital(str(self.tolerates)))}.</p><p>{html.escape(self.numerical_error())}</p>"
             "<table><thead><tr><th>measure</th><th>value</th><th>95 % interval</th>"
             f"<th>unit</th></tr></thead><tbody>{rows}</tbody></table>"
         )

@@ -15,7 +15,7 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
-from advisor.reliability.results.reliability import MEASURES, UNITS
+from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 

@@ -30,8 +30,9 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
-from advisor.reliability.results.reliability import MEASURES, tolerance
+from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.memory_layout import (
     ENTRIES,

@@ -165,8 +165,7 @@ def plan_for(
         If Kafka could not place the topic.
     """
     # Workers read plans and make none; they shall not wait for scipy.
-    from advisor.reliability.measures.ack_stalls import IsrStalls, ProducerTimeouts
-    from advisor.reliability.measures.replica_set import setup_for
+    from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
     where = place(cluster, config, load.partitions, placement)
     if placement is not None:
@@ -176,7 +175,7 @@ def plan_for(
     copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
     patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
     return Plan(
-        setup=setup_for(config, model, load, where.brokers),
+        setup=chain_constants(config, model, load, where.brokers),
         racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
         sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
         partitions=tuple(count for _, count in where.sets),

@@ -18,7 +18,8 @@ from advisor.reliability.common_cause.placement import Brokers, Exchangeable, pl
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import transition_rates, uncertainty
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.results.reliability import MEASURES, UNITS, Reliability
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.schemes.measures import measures
 from advisor.reliability.schemes.quorum_rules import FLUSHED_MAJORITY, SCHEMES, Quorums
 from advisor.reliability.solver.generator import EXACT, ROUGH

@@ -16,12 +16,12 @@ import numpy as np
 
 from advisor.protocol.clients.retry_budget import retry_budget_ms
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.common_cause.first_loss import SetLosses
 from advisor.reliability.common_cause.outage_class import outage_classes, shared_loss_rates
-from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.measures import records_lost
-from advisor.reliability.measures.replica_set import setting_for
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.schemes.quorum_rules import Quorums
 from advisor.reliability.schemes.state_space import SchemeChain, explored
@@ -149,7 +149,7 @@ def measures(
     shared = shared_loss_rates(
         chain,
         outage_classes(own, np.broadcast_to(pattern, own.shape), began_together=False),
-        model,
+        transition_rates.shares_of_destruction(model),
         filled.per_hour,
         flux * chain.losses,
         flux * (1.0 - chain.losses) * filled.early,
@@ -171,7 +171,9 @@ def _filled(
 ) -> Filled:
     copying = transition_rates.copy_hours(config, model, load, brokers) > 0
     page_cache = model.get("flush.seconds", 0.0) > 0 and not scheme.flushed
-    chain = explored(scheme, setting_for(pattern, model), copying, page_cache)
+    chain = explored(
+        scheme, fault_processes.Setting(pattern, possible_mechanisms(model)), copying, page_cache
+    )
     per_hour = np.array(
         [
             transition_rates.rate_per_hour(name, config, model, load, brokers)
@@ -291,8 +293,9 @@ def _whole_log_hours(filled: Filled, retention_hours: float) -> float:
 def _by_mechanism(chain: SchemeChain, amounts: Vector, model: FailureModel) -> dict[str, float]:
     """Sums by mechanism; what a new disk sets off is the doing of what destroyed the old one."""
     sums: dict[str, float] = defaultdict(float)
+    destruction = transition_rates.shares_of_destruction(model)
     by_rate = generator.sums(chain.rate, amounts, len(chain.rate_names))
     for name, amount in zip(chain.rate_names, by_rate.tolist(), strict=True):
-        for mechanism, share in transition_rates.causes_of(name, model).items():
+        for mechanism, share in transition_rates.causes_of(name, destruction).items():
             sums[mechanism] += amount * share
     return {mechanism: amount for mechanism, amount in sums.items() if amount > 0}

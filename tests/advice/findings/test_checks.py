@@ -17,7 +17,6 @@ from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.workload import Workload
 
 SIX = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -174,7 +173,7 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
     Without ELR, with unclean elections, with one replica, or where no disk is ever lost, starting
     an empty broker early makes no difference of this kind.
     """
-    share = empty_leader_share(evaluate(Cluster(SIX), ELR, DESTROYED))
+    share = evaluate(Cluster(SIX), ELR, DESTROYED).empty_leader_share()
     assert share is not None
     assert replacement_words(ELR) == [
         f"KRA312 {100 * share:.0f} % of the modelled losses are due to a broker that leads empty."
@@ -192,7 +191,7 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
 def test_a_small_share_is_not_worth_a_finding() -> None:
     """Rarer crashes empty the ELR less often; below a hundredth of the losses nothing is said."""
     rare = DESTROYED.with_values({"broker.crash.per_year": 0.001})
-    share = empty_leader_share(evaluate(Cluster(SIX), ELR, rare))
+    share = evaluate(Cluster(SIX), ELR, rare).empty_leader_share()
     assert share is not None
     assert 0 < share < 0.01
     assert replacement_words(ELR, rare) == []
@@ -225,8 +224,9 @@ def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
     found = audit(Cluster(SIX, (topic,)), card, kafka_version="4.1")
     (told,) = (f for f in found.findings if f.code == "KRA312")
     result = evaluate(Cluster(SIX), ELR, card, Workload(partitions=1), placement=there)
-    assert [told] == list(check_replacement(result, "t", there))
-    assert [told] != list(check_replacement(result, "t"))
+    spread = evaluate(Cluster(SIX), ELR, card, Workload(partitions=1))
+    assert [told] == list(check_replacement(result, "t"))
+    assert [told] != list(check_replacement(spread, "t"))
 
 
 def test_every_rule_is_shown_by_a_test() -> None:

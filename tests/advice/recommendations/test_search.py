@@ -19,7 +19,8 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.reliability import Reliability, tolerance
+from advisor.reliability.results.fault_tolerance import tolerance
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 1, "hours": 12}}})

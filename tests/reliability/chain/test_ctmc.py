@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, state_selection
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.measures import replica_set
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.statespace import lumping, state_graph
 from advisor.reliability.workload import Workload
 from merging import all_apart, forget, whole
+from replica_sets import measure_set, measured, parameters, solution
 
 CARD = FailureModel.from_dict(
     {
@@ -77,7 +79,7 @@ def test_blame_adds_up():
     """In every state the shares of blame add up to one."""
     config = Config(replication_factor=3, min_insync_replicas=2)
     found = ctmc.whole_structure(
-        replica_set.setup_for(config, CARD, LOAD, 3), replica_set.setting_for((0, 1, 2), CARD)
+        parameters(config, CARD, LOAD, 3).constants, Setting((0, 1, 2), possible_mechanisms(CARD))
     )
     assert sum(found.blame.values()) == pytest.approx(np.ones(found.states))
 
@@ -86,7 +88,7 @@ def test_rates_out_of_healthy_are_the_cards():
     """Leaving the healthy state takes every mechanism of every broker and rack, no more."""
     config = Config(replication_factor=3, min_insync_replicas=2)
     found = ctmc.whole_structure(
-        replica_set.setup_for(config, CARD, LOAD, 3), replica_set.setting_for((0, 0, 1), CARD)
+        parameters(config, CARD, LOAD, 3).constants, Setting((0, 0, 1), possible_mechanisms(CARD))
     )
     out = found.source == 0
     counts = {
@@ -110,14 +112,14 @@ def test_min_isr_makes_no_chain_of_its_own_where_nobody_asks_for_it(version, ack
         Config(kafka_version=version, replication_factor=3, min_insync_replicas=least, acks=acks)
         for least in (1, 3)
     )
-    setups = [replica_set.setup_for(config, CARD, LOAD, 3) for config in (one, three)]
+    setups = [parameters(config, CARD, LOAD, 3).constants for config in (one, three)]
     assert (setups[0] == setups[1]) == same
     asked = replace(setups[1], policy=replace(setups[1].policy, min_isr=3))
-    setting = replica_set.setting_for((0, 1, 2), CARD)
+    setting = Setting((0, 1, 2), possible_mechanisms(CARD))
     apart = ctmc.whole_structure(asked, setting)
     together = ctmc.whole_structure(setups[0], setting)
     found = [
-        replica_set.solution(structure, three, CARD, LOAD, 3).measures(three)
+        measured(solution(structure, three, CARD, LOAD, 3), three, CARD)
         for structure in (apart, together)
     ]
     totals = [[sum(of.causes[name].values()) for name in MEASURES] for of in found]
@@ -128,7 +130,7 @@ def test_no_more_is_missing_than_the_selection_allows():
     """Five replicas, all mechanisms: every bound is within its share of the measure."""
     pattern, card = (0, 0, 1, 1, 2), load_model("bare_metal_racks")
     config = Config(replication_factor=5, min_insync_replicas=3)
-    found = replica_set.measure(pattern, config, card, LOAD, 6)
+    found = measure_set(pattern, config, card, LOAD, 6)
     # Losses, records, not writable, not readable. The choice goes by failures up to twice as
     # frequent and outages up to twice as long, so that what it allows is four times as much.
     allowed = dict(zip(MEASURES, state_selection._SHARE_OF_MANY * 4.0, strict=False))
@@ -149,7 +151,7 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
         acks="all",
         unclean_leader_election_enable=unclean,
     )
-    setup = replica_set.setup_for(config, CARD, LOAD, 3)
+    setup = parameters(config, CARD, LOAD, 3).constants
     assert (state_graph.served_by(setup).acks == 1) == shared
     lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
     served, _, states = whole((0, 1, 2), config, CARD, LOAD)

@@ -9,16 +9,19 @@ from scipy import sparse
 
 import conditions
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, drift_bound, truncation_error
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.mechanisms import table
-from advisor.reliability.measures import records_lost, replica_set, solved_chain
+from advisor.reliability.measures import records_lost, solved_chain
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import PENDING_COPIES
 from advisor.reliability.solver import generator, regenerative
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.workload import Workload
+from replica_sets import measure_set, measured, parameters, solution
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 FEW = FailureModel.from_dict(
@@ -57,9 +60,9 @@ def totals(found: solved_chain.SetMeasures) -> dict[str, float]:
 
 
 def whole(pattern, config, card):
-    setup = replica_set.setup_for(config, card, LOAD, len(pattern))
-    structure = ctmc.whole_structure(setup, replica_set.setting_for(pattern, card))
-    return replica_set.solution(structure, config, card, LOAD, len(pattern)).measures(config)
+    setup = parameters(config, card, LOAD, len(pattern)).constants
+    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card)))
+    return measured(solution(structure, config, card, LOAD, len(pattern)), config, card)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_the_whole_chain_lies_within_the_bounds(card, pattern, min_isr, acks, un
         acks=acks,
         unclean_leader_election_enable=unclean,
     )
-    kept = replica_set.measure(pattern, config, model, LOAD, len(pattern))
+    kept = measure_set(pattern, config, model, LOAD, len(pattern))
     full = whole(pattern, config, model)
     assert kept.states < full.states
     assert kept.truncated_entries_per_year > 0
@@ -154,7 +157,7 @@ def test_large_whole_chains_lie_within_the_bounds(card, pattern, min_isr, elr):
         min_insync_replicas=min_isr,
         eligible_leader_replicas=elr,
     )
-    kept = replica_set.measure(pattern, config, model, LOAD, len(pattern))
+    kept = measure_set(pattern, config, model, LOAD, len(pattern))
     full = whole(pattern, config, model)
     assert full.states > 15_000 > kept.states
     for name, value in totals(full).items():
@@ -180,7 +183,7 @@ def test_bounds_hold_for_cards_drawn_from_the_ranges(name, draw, pattern, min_is
         min_insync_replicas=min_isr,
         eligible_leader_replicas=elr,
     )
-    kept = replica_set.measure(pattern, config, card, LOAD, 3)
+    kept = measure_set(pattern, config, card, LOAD, 3)
     exact = totals(whole(pattern, config, card))
     for measure, value in exact.items():
         assert abs(totals(kept)[measure] - value) <= kept.errors[measure], measure
@@ -190,11 +193,11 @@ def test_bounds_hold_for_cards_drawn_from_the_ranges(name, draw, pattern, min_is
 def test_bounds_hold_wherever_a_chain_is_cut(share):
     """Cut off after any number of states, what is missing stays below the bound."""
     config = Config(kafka_version="4.2", replication_factor=3, min_insync_replicas=2)
-    setup = replica_set.setup_for(config, FEW, LOAD, 3)
-    full = ctmc.whole_structure(setup, replica_set.setting_for((0, 1, 2), FEW))
+    setup = parameters(config, FEW, LOAD, 3).constants
+    full = ctmc.whole_structure(setup, Setting((0, 1, 2), possible_mechanisms(FEW)))
     part = cut(full, int(full.states * share))
-    found = replica_set.solution(part, config, FEW, LOAD, 3).measures(config)
-    exact = replica_set.solution(full, config, FEW, LOAD, 3).measures(config)
+    found = measured(solution(part, config, FEW, LOAD, 3), config, FEW)
+    exact = measured(solution(full, config, FEW, LOAD, 3), config, FEW)
     for name, value in totals(exact).items():
         assert abs(totals(found)[name] - value) <= found.errors[name], name
     assert totals(found)["loss_events_per_year"] < totals(exact)["loss_events_per_year"]
@@ -206,10 +209,10 @@ def test_power_that_goes_early_where_the_chain_ends_is_in_the_bound():
     card = FailureModel.from_dict(
         {"broker": {"power": {"per_year": 3.0, "minutes": 10.0}}, "flush": {"seconds": 35.0}}
     )
-    setup = replica_set.setup_for(config, card, LOAD, 2)
-    full = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), card))
-    exact = totals(replica_set.solution(full, config, card, LOAD, 2).measures(config))
-    found = replica_set.solution(cut(full, 1), config, card, LOAD, 2).measures(config)
+    setup = parameters(config, card, LOAD, 2).constants
+    full = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(card)))
+    exact = totals(measured(solution(full, config, card, LOAD, 2), config, card))
+    found = measured(solution(cut(full, 1), config, card, LOAD, 2), config, card)
     assert totals(found)["loss_events_per_year"] == 0.0
     bound = found.errors["loss_events_per_year"]
     # Any replica's power counts in it, that of the one that is down too.
@@ -255,8 +258,8 @@ def test_no_state_takes_longer_than_drift_allows():
         }
     )
     config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=1)
-    setup = replica_set.setup_for(config, card, LOAD, 2)
-    setting = replica_set.setting_for((0, 1), card)
+    setup = parameters(config, card, LOAD, 2).constants
+    setting = Setting((0, 1), possible_mechanisms(card))
     structure = ctmc.whole_structure(setup, setting)
     exact = {
         "broker.crash": Fraction(1, 100),
@@ -270,7 +273,7 @@ def test_no_state_takes_longer_than_drift_allows():
     allowed, _ = drift.until_well(structure.waits, structure.election_risks[:, PENDING_COPIES])
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
     found = regenerative.RegenerativeCycles(
-        replica_set.solution(structure, config, card, LOAD, 2).flow
+        solution(structure, config, card, LOAD, 2).flow
     ).backward(np.ones(structure.states))
     assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
 
@@ -392,7 +395,7 @@ def test_bounds_ask_only_for_what_is_left_out():
     config = Config(replication_factor=1)
     card = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 1.0}}})
     structure = ctmc.whole_structure(
-        replica_set.setup_for(config, card, LOAD, 1), replica_set.setting_for((0,), card)
+        parameters(config, card, LOAD, 1).constants, Setting((0,), possible_mechanisms(card))
     )
     gain = np.ones((structure.states, 5))
     rate = np.ones(len(structure.rate))

@@ -6,9 +6,9 @@ import conditions
 from advisor import Config, load_model
 from advisor.reliability.chain import drift_bound
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.measures import replica_set
 from advisor.reliability.workload import Workload
 from merging import all_apart, whole
+from replica_sets import measure_set, parameters
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 KEPT = ("broker.crash", "broker.restart", "broker.destroyed", "rack.destroyed")
@@ -24,9 +24,7 @@ def card():
 def test_a_restart_is_like_no_other_outage(card):
     """A crash may be of its length, but then others may restart: ten times as much may be lost."""
     config = Config(replication_factor=4, min_insync_replicas=2)
-    setup = replica_set.setup_for(config, card, LOAD, 4)
-    setting = replica_set.setting_for((0, 1, 2, 3), card)
-    found = drift_bound.alike(replica_set.rates_for(setup, setting, config, card, LOAD, 4))
+    found = drift_bound.alike(dict(parameters(config, card, LOAD, 4).rates_per_hour))
     lengths = [
         transition_rates.rate_per_hour(f"repair {name}", config, card, LOAD, 4) for name in KEPT[:2]
     ]
@@ -45,7 +43,7 @@ def test_bounds_hold_where_a_restart_makes_an_empty_replica_lead(card, elr):
         eligible_leader_replicas=elr,
         unclean_leader_election_enable=True,
     )
-    kept = replica_set.measure((0, 1, 2, 3), config, card, LOAD, 4)
+    kept = measure_set((0, 1, 2, 3), config, card, LOAD, 4)
     with all_apart():
         apart, _, states = whole((0, 1, 2, 3), config, card, LOAD)
     assert kept.states < states / 2

@@ -11,11 +11,12 @@ from scipy import sparse
 import conditions
 from advisor import Cluster, evaluate
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc, drift_bound
 from advisor.reliability.chain.loss_bound import Limits, LossRates, loss_rates, strikes_per_hour
 from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.mechanisms import table
-from advisor.reliability.measures import replica_set
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
     EMPTY_ELECTABLE,
@@ -26,6 +27,7 @@ from advisor.reliability.partition.election_risk import (
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.workload import Workload
+from replica_sets import parameters
 from sampled_runs import card as failures
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
@@ -35,10 +37,10 @@ def everything(card, pattern, **settings):
     """The whole chain with the rates of a card, per hour."""
     config = Config(kafka_version="4.2", replication_factor=len(pattern), **settings)
     model = load_model(card)
-    setup = replica_set.setup_for(config, model, LOAD, len(pattern))
-    setting = replica_set.setting_for(pattern, model)
+    setup = parameters(config, model, LOAD, len(pattern)).constants
+    setting = Setting(pattern, possible_mechanisms(model))
     structure = ctmc.whole_structure(setup, setting)
-    found = replica_set.rates_for(setup, setting, config, model, LOAD, len(pattern))
+    found = dict(parameters(config, model, LOAD, len(pattern)).rates_per_hour)
     return structure, found
 
 
@@ -109,7 +111,7 @@ RATES = {
 def test_what_a_loss_needs_is_counted_at_every_site(least, dark):
     """Three replicas in two racks: sites times rates; power where it takes the ISR."""
     config = Config(replication_factor=3, min_insync_replicas=least)
-    setup = replica_set.setup_for(config, load_model("three_az_cloud"), LOAD, 3)
+    setup = parameters(config, load_model("three_az_cloud"), LOAD, 3).constants
     drift = drift_bound.drift(RATES, (0, 0, 1))
     found = loss_rates(RATES, (0, 0, 1), setup, drift)
     destroyed = 3 * 1e-4 + 2 * 1e-5 + 3 * 2e-5
@@ -175,7 +177,7 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     of = {}
     for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):
         config = Config(acks=acks, unclean_leader_election_enable=unclean, **settings)
-        setup = replica_set.setup_for(config, model, LOAD, 3)
+        setup = parameters(config, model, LOAD, 3).constants
         of[acks, unclean] = Limits(RATES, (0, 0, 1), setup).until_well(waits, calm)
         needs = loss_rates(RATES, (0, 0, 1), setup, drift_bound.drift(RATES, (0, 0, 1)))
     hours = of["all", False].hours

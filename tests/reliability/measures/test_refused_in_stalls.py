@@ -7,10 +7,12 @@ import pytest
 from scipy import integrate
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
-from advisor.reliability.measures import replica_set
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.measures.ack_stalls import IsrStalls, ProducerTimeouts
 from advisor.reliability.solver.sojourn_time import SojournTime
+from replica_sets import measure_set, measured, parameters, solution
 from sampled_runs import FAR, YEAR, card, off_by, sample
 
 PAIR = Cluster.uniform(2, 2)
@@ -109,9 +111,9 @@ def test_many_paces_are_told_apart_before_an_outage() -> None:
     """Outages of milliseconds after waits of a minute: as by a sum over many thousand steps."""
     quick = card(broker_lag={"per_year": PER_YEAR, "minutes": 1e-4})
     config = pair(min_insync_replicas=2, **MIDDLE)
-    setup = replica_set.setup_for(config, quick, LOAD, 2)
-    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), quick))
-    solved = replica_set.solution(structure, config, quick, LOAD, 2)
+    setup = parameters(config, quick, LOAD, 2).constants
+    structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(quick)))
+    solved = solution(structure, config, quick, LOAD, 2)
     stays = SojournTime(solved.flow, ~structure.writable)
     found = IsrStalls.of(config, quick).beyond_into(stays, ProducerTimeouts.of(config))
     mean = 0.006
@@ -169,10 +171,10 @@ def test_what_is_left_out_of_the_chain_is_within_the_error(
         replication_factor=3, min_insync_replicas=min_isr, acks="all", **settings
     ).changed(kafka_version="4.2")
     model, name = load_model("three_az_cloud"), "records_refused_per_year"
-    kept = replica_set.measure((0, 1, 2), config, model, LOAD, 3)
-    setup = replica_set.setup_for(config, model, LOAD, 3)
-    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1, 2), model))
-    full = replica_set.solution(structure, config, model, LOAD, 3).measures(config)
+    kept = measure_set((0, 1, 2), config, model, LOAD, 3)
+    setup = parameters(config, model, LOAD, 3).constants
+    structure = ctmc.whole_structure(setup, Setting((0, 1, 2), possible_mechanisms(model)))
+    full = measured(solution(structure, config, model, LOAD, 3), config, model)
     assert kept.states < full.states
     off = abs(math.fsum(kept.causes[name].values()) - math.fsum(full.causes[name].values()))
     assert off <= kept.errors[name]
@@ -193,14 +195,14 @@ def test_waits_that_the_chain_leaves_out_may_refuse_all_of_themselves(
 ) -> None:
     """Ways out of the chain, and stalls beyond it: each may be a whole wait for a laggard."""
     config = pair(**settings)
-    setup = replica_set.setup_for(config, LAGS, LOAD, 2)
-    structure = ctmc.whole_structure(setup, replica_set.setting_for((0, 1), LAGS))
-    solved = replica_set.solution(structure, config, LAGS, LOAD, 2)
+    setup = parameters(config, LAGS, LOAD, 2).constants
+    structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(LAGS)))
+    solved = solution(structure, config, LAGS, LOAD, 2)
     name, stalls, ways_out = "records_refused_per_year", 3e-3, 2e-3
-    without = solved.measures(config).errors[name]
+    without = measured(solved, config, LAGS).errors[name]
     solved.__dict__["_missed"] = [0.0, 0.0, 0.0, 0.0, 0.0, stalls]
     solved.__dict__["_flux_beyond"] = (ways_out, 0.0)
-    more = solved.measures(config).errors[name] - without
+    more = measured(solved, config, LAGS).errors[name] - without
     assert more == pytest.approx((stalls + ways_out) * wait_s * YEAR, rel=1e-3)
 
 

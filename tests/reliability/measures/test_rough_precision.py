@@ -8,10 +8,11 @@ import pytest
 from advisor import Cluster, Config, evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.measures import records_lost, replica_set, solved_chain
-from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.measures import records_lost, solved_chain
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
+from replica_sets import measure_set
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 CASES = [
@@ -49,7 +50,7 @@ def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr
     share = solved_chain._ROUGHLY * ROUGH
     for other in others:
         rough, exact = (
-            replica_set.measure(pattern, config, other, LOAD, len(pattern), precision, card)
+            measure_set(pattern, config, other, LOAD, len(pattern), precision, card)
             for precision in (ROUGH, EXACT)
         )
         assert rough.states == exact.states
@@ -74,8 +75,8 @@ def test_what_the_states_of_another_card_miss_is_stated(name, pattern, min_isr, 
     """A draw solved on the card's states lies within both bounds of its own states' answer."""
     config, card, others = questions(name, pattern, min_isr, acks)
     for other in others:
-        rough = replica_set.measure(pattern, config, other, LOAD, len(pattern), ROUGH, card)
-        own = replica_set.measure(pattern, config, other, LOAD, len(pattern))
+        rough = measure_set(pattern, config, other, LOAD, len(pattern), ROUGH, card)
+        own = measure_set(pattern, config, other, LOAD, len(pattern))
         for measure, value in totals(own).items():
             allowed = rough.errors[measure] + own.errors[measure]
             assert abs(totals(rough)[measure] - value) <= allowed, measure

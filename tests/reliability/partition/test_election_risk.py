@@ -6,7 +6,6 @@ import pytest
 
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.measures import replica_set
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
@@ -19,6 +18,7 @@ from advisor.reliability.partition.election_risk import (
 )
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.workload import Workload
+from replica_sets import parameters
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 FALLS = (red.CRASH, red.ISOLATE, red.STOP, red.POWER)
@@ -36,7 +36,7 @@ def setup_of(replicas, min_isr, acks="all", version="4.2", elr=False, unclean=Fa
         eligible_leader_replicas=elr,
         unclean_leader_election_enable=unclean,
     )
-    return replica_set.setup_for(config, load_model("bare_metal_racks"), LOAD, replicas)
+    return parameters(config, load_model("bare_metal_racks"), LOAD, replicas).constants
 
 
 def without_names(state, ordered):

@@ -10,8 +10,9 @@ from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.reliability import MEASURES, UNITS, Reliability
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import tornadoes
+from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.solver.generator import ROUGH
 
 CARD = FailureModel.from_dict(

@@ -11,7 +11,7 @@ import simpy
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.errors import InputError
 from advisor.reliability.partition.transition_table import automaton
-from advisor.reliability.results.reliability import MEASURES
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.partition_kernel import _note_copies

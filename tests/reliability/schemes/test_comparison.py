@@ -11,12 +11,13 @@ import advisor
 import conditions
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.transition_rates import rate_per_hour
-from advisor.reliability.measures.empty_leader import empty_leader_share, losses_by_start
-from advisor.reliability.measures.replica_set import setting_for, setup_for, solution
+from advisor.reliability.measures.empty_leader import losses_by_start
 from advisor.reliability.partition.reduced_state import EMPTY
 from advisor.reliability.schemes.comparison import (
     MEASURES,
@@ -30,6 +31,7 @@ from advisor.reliability.schemes.state_space import explored
 from advisor.reliability.solver.generator import ROUGH, Generator
 from advisor.reliability.solver.regenerative import stationary
 from advisor.reliability.workload import Workload
+from replica_sets import parameters, solution
 
 CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
 CRASHES = FailureModel.from_dict({"broker": {"crash": {"per_year": 50, "minutes": 600}}})
@@ -282,7 +284,9 @@ def test_more_replicas_than_can_be_gone_through_are_refused() -> None:
 def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
     """Return loss events a year of each transition, largest first, by whether it ends a spell."""
     config, load = Config(replication_factor=3), Workload()
-    found = explored(scheme, setting_for(PATTERN, model), copying=True, page_cache=True)
+    found = explored(
+        scheme, Setting(PATTERN, possible_mechanisms(model)), copying=True, page_cache=True
+    )
     per_hour = [rate_per_hour(name, config, model, load, BROKERS) for name in found.rate_names]
     rate = np.array(per_hour)[found.rate] * found.weight
     moves = found.source != found.target
@@ -296,7 +300,10 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
 def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[float]]:
     """Return the same of Kafka's own chain, every state of it."""
     config, load = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all"), Workload()
-    setup, setting = setup_for(config, model, load, BROKERS), setting_for(PATTERN, model)
+    setup, setting = (
+        parameters(config, model, load, BROKERS).constants,
+        Setting(PATTERN, possible_mechanisms(model)),
+    )
     whole = whole_structure(setup, setting)
     found = solution(whole, config, model, load, BROKERS)
     return by_end(found.flux * found.events * 8760, np.array(whole.rate_names)[whole.rate])
@@ -337,10 +344,12 @@ def test_a_quicker_replacement_loses_more_where_an_empty_broker_may_lead() -> No
     found = [
         losses_by_start(
             PATTERN,
-            config,
-            CLOUD.with_values({"broker.destroyed.hours": hours}),
-            Workload(),
-            BROKERS,
+            parameters(
+                config,
+                CLOUD.with_values({"broker.destroyed.hours": hours}),
+                Workload(),
+                BROKERS,
+            ),
         )
         for hours in (1.0, 4.0, 32.0)
     ]
@@ -354,13 +363,13 @@ def test_the_two_parts_are_all_losses_and_need_elr() -> None:
     cluster = advisor.Cluster.uniform(brokers=6, racks=3)
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     result = evaluate(cluster, config, CLOUD)
-    parts = losses_by_start(PATTERN, config, CLOUD, result.load, BROKERS)
+    parts = losses_by_start(PATTERN, parameters(config, CLOUD, result.load, BROKERS))
     assert sum(parts) == pytest.approx(result.loss_events_per_year, rel=1e-12)
-    assert empty_leader_share(result) == pytest.approx(parts.starts / sum(parts), rel=1e-12)
+    assert result.empty_leader_share() == pytest.approx(parts.starts / sum(parts), rel=1e-12)
     for changed in (
         config.changed(eligible_leader_replicas=False),
         config.changed(unclean_leader_election_enable=True),
         config.changed(replication_factor=1, min_insync_replicas=1),
     ):
-        assert empty_leader_share(evaluate(cluster, changed, CLOUD)) is None
-    assert empty_leader_share(evaluate(cluster, config, CRASHES)) is None
+        assert evaluate(cluster, changed, CLOUD).empty_leader_share() is None
+    assert evaluate(cluster, config, CRASHES).empty_leader_share() is None

@@ -9,11 +9,12 @@ import pytest
 import conditions
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.formatting import significant
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
-from advisor.reliability.measures.replica_set import setting_for
 from advisor.reliability.schemes.comparison import MEASURES, SchemeRow, compare_schemes, rows_beside
 from advisor.reliability.schemes.quorum_rules import SCHEMES, Outage, Quorums, early_end, settle
 from advisor.reliability.schemes.state_space import explored
@@ -362,7 +363,9 @@ def test_every_gap_goes_to_one_that_is_there(name: str, copying: bool) -> None:
         cluster_power={"per_year": 1, "minutes": 1, "not_returning": 0.1},
     )
     scheme = Quorums.of(name, 3)
-    found = explored(scheme, setting_for((0, 0, 1), model), copying, page_cache=True)
+    found = explored(
+        scheme, Setting((0, 0, 1), possible_mechanisms(model)), copying, page_cache=True
+    )
     there = np.arange(found.gap_map.shape[1]) < found.gaps[found.source][:, None]
     after = found.gaps[found.target][:, None]
     assert (found.gap_map[there] < np.broadcast_to(after, there.shape)[there]).all()

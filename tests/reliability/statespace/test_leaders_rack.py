@@ -4,9 +4,9 @@ import pytest
 
 from advisor import Cluster, evaluate, load_model
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.measures import replica_set
 from advisor.reliability.statespace import lumping
 from merging import all_apart, whole
+from replica_sets import parameters
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
 TWO_AND_ONE = Cluster(brokers={1: "a", 2: "a", 3: "b"})
@@ -81,5 +81,5 @@ def test_only_racks_that_are_not_alike_leave_the_next_leader_open():
     """Every follower in a rack of its own, or all of them in one, are a choice without effect."""
     for racks, stated in (((0, 1, 2), 0.0), ((0, 1, 1), 0.0), ((0, 0, 0), 0.0), ((0, 0, 1), 1e-4)):
         setting = fault_processes.Setting(racks, frozenset(["broker.crash"]))
-        setup = replica_set.setup_for(TRIO, CUT_OFF, QUIET, 3)
+        setup = parameters(TRIO, CUT_OFF, QUIET, 3).constants
         assert lumping.lumping_error(setup, setting) == stated

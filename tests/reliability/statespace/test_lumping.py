@@ -3,11 +3,13 @@
 import pytest
 
 from advisor import Config, load_model
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
-from advisor.reliability.measures import replica_set
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload
 from merging import all_apart, whole
+from replica_sets import parameters
 
 LOAD = Workload(partitions=12, records_per_second=1000, record_bytes=512)
 
@@ -23,8 +25,8 @@ def unclean(replicas, version, acks, min_isr):
 
 
 def asked(pattern, config, model):
-    setup = replica_set.setup_for(config, model, LOAD, len(pattern))
-    return setup, replica_set.setting_for(pattern, model)
+    setup = parameters(config, model, LOAD, len(pattern)).constants
+    return setup, Setting(pattern, possible_mechanisms(model))
 
 
 def only(card, kept):

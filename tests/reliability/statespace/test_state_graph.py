@@ -7,9 +7,10 @@ import pytest
 
 import conditions
 from advisor.protocol.rules.config import Config
+from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.failure_model import load_model
-from advisor.reliability.measures import replica_set
+from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
@@ -19,6 +20,7 @@ from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.successors import partition_events
 from advisor.reliability.workload import Workload
 from merging import all_apart
+from replica_sets import parameters
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 
@@ -32,8 +34,8 @@ def asked(card, pattern, unclean, acks="all"):
         acks=acks,
         unclean_leader_election_enable=unclean,
     )
-    setup = replica_set.setup_for(config, model, LOAD, 6)
-    return setup, replica_set.setting_for(pattern, model)
+    setup = parameters(config, model, LOAD, 6).constants
+    return setup, Setting(pattern, possible_mechanisms(model))
 
 
 def followed(table: Automaton, partition: int, events: fault_processes.Events):

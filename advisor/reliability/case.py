@@ -1,0 +1,344 @@
+"""One question to the model, read once: settings, failure model, workload and placement as numbers.
+
+Everything below asks a `Case` and no longer the configuration or the card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.controller import Policy
+from advisor.reliability.common_cause.placement import (
+    Brokers,
+    Exchangeable,
+    Placement,
+    Replicas,
+    ReplicaSetClass,
+    place,
+)
+from advisor.reliability.failures import fault_processes, transition_rates
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
+from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.solver.generator import EXACT, ROUGH
+from advisor.reliability.workload import Workload
+
+_MS_PER_HOUR = 3_600_000.0
+
+Rates = tuple[tuple[str, float], ...]
+
+
+class ProducerTimeouts(NamedTuple):
+    """How long a producer keeps a record before it fails the send; each may be infinite.
+
+    Attributes
+    ----------
+    outage_hours : float
+        While every attempt fails at once.
+    waiting_hours : float
+        While the leader does not answer; at least ``outage_hours``.
+    delivery_hours : float
+        ``delivery.timeout.ms``.
+    """
+
+    outage_hours: float
+    waiting_hours: float
+    delivery_hours: float
+
+    @classmethod
+    def of(cls, config: Config) -> ProducerTimeouts:
+        """The timeouts of a configuration's producers."""
+        delivery = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+        return cls(
+            retry_budget_ms(config) / _MS_PER_HOUR,
+            waiting_budget_ms(config) / _MS_PER_HOUR,
+            delivery / _MS_PER_HOUR,
+        )
+
+
+class IsrStalls(NamedTuple):
+    """How long acks=all waits for an ISR member that stopped fetching; 0 with other acks.
+
+    Attributes
+    ----------
+    dead_hours : float
+        Until the controller notices that it is dead.
+    lag_hours : float
+        ``replica.lag.time.max.ms``: a hung follower leaves the ISR after 1 to 1.5 times that,
+        uniformly.
+    """
+
+    dead_hours: float
+    lag_hours: float
+
+    @classmethod
+    def of(cls, config: Config, model: FailureModel) -> IsrStalls:
+        """The stalls of a configuration's leaders."""
+        dead, hung = transition_rates.stall_hours(config, model)
+        return cls(dead, hung / MEAN_LAG_TIMES)
+
+    @property
+    def hung_hours(self) -> float:
+        """Mean wait for a hung follower."""
+        return MEAN_LAG_TIMES * self.lag_hours
+
+
+@dataclass(frozen=True)
+class ChainParameters:
+    """What the chain of any replica set of a case depends on, as plain numbers.
+
+    Attributes
+    ----------
+    constants : ChainConstants
+        The protocol's rules.
+    mechanisms : frozenset of str
+        Failures that can happen.
+    rates_per_hour : tuple of (str, float)
+        Rate of every named transition.
+    nominal_rates_per_hour : tuple of (str, float)
+        The same rounded to powers of two, failures up and repairs down. They choose the states,
+        so that cards of one order of magnitude share a chain.
+    nominal_failover_hours : float
+        Without a leader after it failed, rounded likewise.
+    failovers : Failovers
+    hung_follower_hours : float
+        Mean wait of acks=all for a hung follower.
+    unflushed_hours : float
+        Age at which a record is surely on disk, at most the retention.
+    records_per_hour : float
+        Written to one partition.
+    tail_records : float
+        Mean number of records that only the leader has.
+    retention_hours, retained_records : float
+        Of one partition.
+    destruction_shares : tuple of (str, float)
+        Share of each mechanism in what destroys brokers.
+    joint_outages : bool
+        Outages that begin on several brokers together but end for each by itself can happen.
+    precision : float
+        Relative accuracy asked of the solver.
+    """
+
+    constants: ChainConstants
+    mechanisms: frozenset[str]
+    rates_per_hour: Rates
+    nominal_rates_per_hour: Rates
+    nominal_failover_hours: float
+    failovers: Failovers
+    hung_follower_hours: float
+    unflushed_hours: float
+    records_per_hour: float
+    tail_records: float
+    retention_hours: float
+    retained_records: float
+    destruction_shares: Rates
+    joint_outages: bool
+    precision: float = EXACT
+
+    @classmethod
+    def read(
+        cls,
+        config: Config,
+        model: FailureModel,
+        load: Workload,
+        brokers: int,
+        brokers_per_rack: float = 1.0,
+    ) -> ChainParameters:
+        """Read settings, card and workload.
+
+        Parameters
+        ----------
+        config : Config
+        model : FailureModel
+        load : Workload
+        brokers : int
+            Of the whole cluster.
+        brokers_per_rack : float
+            Brokers whose leaders move together when a rack fails.
+
+        Raises
+        ------
+        NotComputedError
+            If the card's repairs are not exponential.
+        """
+        constants = chain_constants(config, model, load, brokers)
+        mechanisms = possible_mechanisms(model)
+        assert config.replication_factor is not None
+        names = transition_rates.names(mechanisms, config.replication_factor, constants.copying)
+        rates = {
+            name: transition_rates.rate_per_hour(name, config, model, load, brokers)
+            for name in names
+        }
+        failovers = transition_rates.failovers(model, load, brokers, brokers_per_rack)
+        per_second = load.records_per_hour_per_partition / 3600.0
+        flush_hours = model.get("flush.seconds", 0.0) / 3600.0
+        return cls(
+            constants=constants,
+            mechanisms=mechanisms,
+            rates_per_hour=tuple(rates.items()),
+            nominal_rates_per_hour=tuple(
+                (name, _power_of_two(rate, up=not transition(name).ends))
+                for name, rate in rates.items()
+            ),
+            nominal_failover_hours=_power_of_two(max(failovers), up=False),
+            failovers=failovers,
+            hung_follower_hours=transition_rates.stall_hours(config, model)[1],
+            unflushed_hours=min(flush_hours, load.retention_hours),
+            records_per_hour=load.records_per_hour_per_partition,
+            tail_records=per_second * load.replication_delay_ms / 1000.0,
+            retention_hours=load.retention_hours,
+            retained_records=load.retained_records_per_partition,
+            destruction_shares=tuple(transition_rates.shares_of_destruction(model).items()),
+            joint_outages=any(model.rate_per_hour(name) > 0 for name in table().begin_together),
+        )
+
+    def setting(self, pattern: tuple[int, ...]) -> fault_processes.Setting:
+        """The fault processes below a replica set with these rack numbers."""
+        return fault_processes.Setting(pattern, self.mechanisms)
+
+    def roughly_like(self, nominal: ChainParameters) -> ChainParameters:
+        """The same to a few digits, on the states of ``nominal`` if both have the same."""
+        same = (self.constants, self.mechanisms) == (nominal.constants, nominal.mechanisms)
+        chosen = nominal if same else self
+        return replace(
+            self,
+            nominal_rates_per_hour=chosen.nominal_rates_per_hour,
+            nominal_failover_hours=chosen.nominal_failover_hours,
+            precision=ROUGH,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One question, read once.
+
+    Attributes
+    ----------
+    cluster, config, model, load
+        As asked.
+    placement : Placement
+        Replica sets of the topic.
+    chain : ChainParameters
+    timeouts : ProducerTimeouts
+    stalls : IsrStalls
+    events_per_year : tuple of (str, float)
+        How often each mechanism of the card strikes one broker, one rack or the cluster.
+    """
+
+    cluster: Any
+    config: Config
+    model: FailureModel
+    load: Workload
+    placement: Placement
+    chain: ChainParameters
+    timeouts: ProducerTimeouts
+    stalls: IsrStalls
+    events_per_year: Rates
+
+    @classmethod
+    def read(
+        cls,
+        cluster: Brokers,
+        config: Config,
+        model: FailureModel,
+        load: Workload | None = None,
+        replicas: tuple[Replicas, ...] | None = None,
+    ) -> Case:
+        """Place the topic and read every number.
+
+        Parameters
+        ----------
+        cluster, config, model, load
+            As for `evaluate`.
+        replicas : tuple of tuple of int, optional
+            Replicas of each partition; by default as Kafka places a new topic.
+
+        Raises
+        ------
+        InputError
+            If Kafka could not place the topic.
+        NotComputedError
+            If the card's repairs are not exponential.
+        """
+        load = Workload() if load is None else load
+        placement = place(cluster, config, load.partitions, replicas)
+        if replicas is not None and placement.partitions != load.partitions:
+            load = replace(load, partitions=placement.partitions)
+        return cls._read(cluster, config, model, load, placement)
+
+    @classmethod
+    def _read(
+        cls,
+        cluster: Any,
+        config: Config,
+        model: FailureModel,
+        load: Workload,
+        placement: Placement,
+    ) -> Case:
+        brokers = placement.brokers
+        chain = ChainParameters.read(config, model, load, brokers, placement.brokers_per_rack)
+        events = tuple(
+            (
+                name,
+                transition_rates.rate_per_hour(name, config, model, load, brokers) * HOURS_PER_YEAR,
+            )
+            for name in model.mechanisms
+        )
+        timeouts, stalls = ProducerTimeouts.of(config), IsrStalls.of(config, model)
+        return cls(cluster, config, model, load, placement, chain, timeouts, stalls, events)
+
+    @property
+    def exchangeable(self) -> Exchangeable:
+        """Which replicas of a set are exchangeable: unclean elections follow the assignment."""
+        unclean = self.chain.constants.policy.unclean
+        return Exchangeable.NONE if unclean else Exchangeable.FOLLOWERS
+
+    @property
+    def patterns(self) -> Mapping[tuple[int, ...], ReplicaSetClass]:
+        """Replica sets by their rack numbers; sets of one pattern share a chain."""
+        return self.placement.replica_set_classes(self.exchangeable)
+
+    def roughly(self, model: FailureModel) -> Case:
+        """The same question about another card, solved to a few digits on the same states."""
+        other = self._read(self.cluster, self.config, model, self.load, self.placement)
+        return replace(other, chain=other.chain.roughly_like(self.chain))
+
+
+def chain_constants(
+    config: Config, model: FailureModel, load: Workload, brokers: int
+) -> ChainConstants:
+    """The protocol's constants for a configuration and card."""
+    # Elsewhere no rule reads the min ISR, so that these configurations share a chain.
+    reads_min_isr = config.acks == "all" or config.rules.eligible_leader_replicas
+    policy = Policy(
+        min_isr=config.effective_min_insync_replicas if reads_min_isr else 1,
+        unclean=bool(config.unclean_leader_election_enable),
+        rules=config.rules,
+    )
+    assert config.acks is not None
+    return ChainConstants(
+        policy=policy,
+        acks=config.acks,
+        copying=transition_rates.copy_hours(config, model, load, brokers) > 0,
+        page_cache=model.get("flush.seconds", 0.0) > 0,
+    )
+
+
+def possible_mechanisms(model: FailureModel) -> frozenset[str]:
+    """Names of the failures that the card lets happen."""
+    found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
+    shares = (entry.share_path for entry in table().entries if entry.share)
+    return found | {path for path in shares if model.get(path, 0.0) > 0}
+
+
+def _power_of_two(value: float, up: bool) -> float:
+    if value <= 0:
+        return 0.0
+    exponent = math.log2(value)
+    return 2.0 ** (math.ceil(exponent) if up else math.floor(exponent))
