@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from advisor import Config, FailureModel, Workload
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
@@ -33,10 +35,11 @@ def measure_set(
     precision: float = EXACT,
     like: FailureModel | None = None,
 ) -> SetMeasures:
-    """Measure a replica set; roughly, on the states that matter for another card."""
+    """Measure a replica set, on the states that matter for another card if one is given."""
     asked = parameters(config, model, load, brokers)
-    if precision != EXACT:
-        asked = asked.roughly_like(parameters(config, like or model, load, brokers))
+    if like is not None:
+        nominal = parameters(config, like, load, brokers)
+        asked = replace(asked.roughly_like(nominal), precision=precision)
     return replica_set.measure(
         pattern, asked, ProducerTimeouts.of(config), IsrStalls.of(config, model)
     )
