@@ -1,6 +1,8 @@
-"""Plots, widgets and the report: what a person sees.
+"""Presentation: charts, the notebook widget, the HTML report.
 
-The only room that imports matplotlib, ipywidgets and jinja2, all of the extra "notebook".
+In: a `Recommendation`, an `Audit`, a result of `evaluate` or `simulate`. Out: matplotlib axes, an
+ipywidgets box, one HTML file. The only room that imports matplotlib, ipywidgets and jinja2 (extra
+"notebook"). Open `report/page.py` first; `labels.py` and `outcome.py` word the numbers for all.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if any(find_spec(package) is None for package in ("ipywidgets", "jinja2", "matpl
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use: drawing is slow to import, and few need all of it."""
+    """Import a public name on first use; matplotlib and ipywidgets are slow to import."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,4 +1,4 @@
-"""Why anyone should believe a card: its numbers with their sources, and those these name."""
+"""The numbers of a failure-model card with their evidence and sources, for the report."""
 
 from __future__ import annotations
 
@@ -21,62 +21,62 @@ def card_in_words(model: FailureModel) -> dict[str, Any]:
     Returns
     -------
     dict
-        "title"; "rows" with "path", "value", "range" ("" for a number without one) and
-        "evidence"; and "sources": those that the evidence names in brackets, with "name",
+        "title"; "rows" with "path", "value", "range" ("" for a number without one) and "evidence";
+        "sources", the catalogue entries that the evidence cites in brackets, with "name",
         "counted", "figure" and "source".
     """
     cited = [quantity.evidence for quantity in model.quantities.values()]
     return {
         "title": f"{model.title} ({model.name})",
         "rows": [_row(path, quantity) for path, quantity in model.quantities.items()],
-        "sources": [_source(known) for known in _named_by(cited)],
+        "sources": [_source(entry) for entry in _named_by(cited)],
     }
 
 
 def range_in_words(low: float, high: float) -> str:
-    """Return "0.2 to 2.8"; "" without a width."""
+    """Return "0.2 to 2.8"; "" if both ends are equal."""
     return span(as_given(low), as_given(high)) if low < high else ""
 
 
 def _row(path: str, quantity: Quantity) -> dict[str, str]:
-    known = catalog.evidence().get(quantity.evidence)
+    entry = catalog.evidence().get(quantity.evidence)
     return {
         "path": path,
         "value": as_given(quantity.value),
         "range": range_in_words(quantity.low, quantity.high),
-        "evidence": quantity.evidence if known is None else f"{_where(known)}: {known.note}",
+        "evidence": quantity.evidence if entry is None else f"{_where(entry)}: {entry.note}",
     }
 
 
 def _named_by(names: Iterable[str]) -> list[Evidence]:
-    """Follow the names in brackets to all rows that they lead to, in the catalogue's order."""
+    """Return all entries reachable by names in brackets, in the order of the catalogue."""
     catalogue = catalog.evidence()
     cited = {name for name in names if name in catalogue}
-    found: set[str] = set()
-    ahead = set(cited)
-    while ahead:
-        named = set(_NAMED.findall(catalogue[ahead.pop()].note)) & set(catalogue)
-        ahead |= named - found
-        found |= named
-    return [known for name, known in catalogue.items() if name in found - cited]
+    reached: set[str] = set()
+    pending = set(cited)
+    while pending:
+        named = set(_NAMED.findall(catalogue[pending.pop()].note)) & set(catalogue)
+        pending |= named - reached
+        reached |= named
+    return [entry for name, entry in catalogue.items() if name in reached - cited]
 
 
-def _source(known: Evidence) -> dict[str, str]:
-    low, value, high = (short(figure, 3) for figure in (known.low, known.value, known.high))
-    ends = f" ({span(low, high)})" if known.low < known.high else ""
+def _source(entry: Evidence) -> dict[str, str]:
+    low, value, high = (short(figure, 3) for figure in (entry.low, entry.value, entry.high))
+    ends = f" ({span(low, high)})" if entry.low < entry.high else ""
     return {
-        "name": known.id,
-        "counted": known.quantity,
-        "figure": f"{value}{ends} {known.unit.replace('_', ' ')}",
-        "source": f"{_where(known)}: {known.note}",
+        "name": entry.id,
+        "counted": entry.quantity,
+        "figure": f"{value}{ends} {entry.unit.replace('_', ' ')}",
+        "source": f"{_where(entry)}: {entry.note}",
     }
 
 
-def _where(known: Evidence) -> str:
-    """Return who says so, when and where."""
-    if known.verified == "assumption":
+def _where(entry: Evidence) -> str:
+    """Return source, year and address of an entry."""
+    if entry.verified == "assumption":
         return "our judgement"
-    # A plain address, not a link: the file must not lead anywhere by itself.
-    address = known.url.removeprefix("https://").removeprefix("http://")
-    where = "" if address in known.source else f", {address}"
-    return f"{known.source}, {known.year}{where}"
+    # A plain address, not a link: the report has no outside references.
+    address = entry.url.removeprefix("https://").removeprefix("http://")
+    where = "" if address in entry.source else f", {address}"
+    return f"{entry.source}, {entry.year}{where}"

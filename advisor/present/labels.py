@@ -1,6 +1,6 @@
-"""Small numbers in words: "once in 1.2 million years", "99.98 %", "1.8 h/year".
+"""Labels of numbers: "once in 1.2 million years", "99.98 %", "1.8 h/year".
 
-Two significant digits throughout: the assumptions behind the numbers carry no more.
+Two significant digits throughout: the inputs are not known better.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def per_year(probability: float) -> str:
 
 
 def once_in(probability: float) -> str:
-    """Return how far apart events of that probability per year are: "once in 8 million years".
+    """Return the mean time between Poisson events: "once in 8 million years".
 
-    Short at both ends, to fit beside an axis. A probability of 1 does not tell how often.
+    `probability` is that of at least one event in a year. Short for 0 and 1, to fit beside an axis;
+    a probability of 1 does not determine the rate.
     """
     if probability == 0:
         return "never, as modelled"
@@ -47,7 +48,7 @@ def once_in(probability: float) -> str:
 
 
 def once_in_years(mean_years: float) -> str:
-    """Return how far apart events are: "once in 8 million years", "once in 5.6 days"."""
+    """Return the mean time between events: "once in 8 million years", "once in 5.6 days"."""
     if math.isinf(mean_years):
         return "never, as modelled"
     # Rounded first: 999,999.5 years are a million.
@@ -56,7 +57,7 @@ def once_in_years(mean_years: float) -> str:
 
 
 def availability(unavailability: float) -> str:
-    """Return the large side of an unavailability: "99.98 %"; from eleven nines, "11 nines"."""
+    """Return the availability, given the unavailability: "99.98 %"; "9.5 nines" near 1."""
     if unavailability == 0:
         return "100 %, as modelled"
     if unavailability < 0.995e-9:
@@ -68,24 +69,24 @@ def availability(unavailability: float) -> str:
 
 
 def time_per_year(unavailability: float, digits: int = 2) -> str:
-    """Return the part of a year that an unavailability is: "8.8 h/year"; "none modelled" for 0."""
+    """Return an unavailability as time per year: "8.8 h/year"; "none modelled" for 0."""
     if unavailability == 0:
         return "none modelled"
     if unavailability >= 0.995:
         return "all year"
     hours = unavailability * HOURS_PER_YEAR
     for least, unit_hours, unit in _SPANS:
-        # 59.7 s would round to 60 s: give it to the larger unit.
-        said = significant(hours / unit_hours, digits)
-        if float(said.replace(",", "")) * unit_hours >= least:
-            return f"{said} {unit}/year"
+        # 59.7 s would round to 60 s: use the larger unit.
+        text = significant(hours / unit_hours, digits)
+        if float(text.replace(",", "")) * unit_hours >= least:
+            return f"{text} {unit}/year"
     return "under 1 ms/year"
 
 
 def interval(low: float, high: float, say: Callable[[float], str]) -> str:
-    """Return "95 %: a to b" in the words of `say`; how far apart events are, shortest first.
+    """Return "95 %: a to b", each end worded by `say`.
 
-    What both ends begin or end with is said once: "once in 3 months to 2 years", "5 to 39 s/year".
+    A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
     """
     first, second = say(low), say(high)
     if first.startswith(_ONCE):
@@ -104,7 +105,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def as_given(value: float) -> str:
-    """Return a number of a card with the digits that somebody gave it: "0.0136", "50 million"."""
+    """Return a number of a card with the digits that it was given: "0.0136", "50 million"."""
     given = float(f"{value:g}")
     for size, word in _LARGE:
         if given >= size:
@@ -120,7 +121,7 @@ def _scientific(value: float, digits: int = 2) -> str:
 
 
 def _percent_below(probability: float) -> str:
-    """Return percent with two digits, and never 100 for what is below 1."""
+    """Return percent with two digits; "over 99", not 100, for a probability close to 1."""
     if 0.995 <= probability < 1:
         return "over 99"
     return significant(probability * 100)

@@ -1,4 +1,4 @@
-"""What the charts are drawn from: settings with two small sides each, and their intervals."""
+"""Data of the charts: settings with loss probability, write unavailability and intervals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from advisor.errors import InputError
 
 @dataclass(frozen=True)
 class Estimated:
-    """A small side with its 95 % interval: a probability per year or a fraction of time.
+    """A loss probability per year or an unavailability, with its 95 % interval.
 
     Raises
     ------
     InputError
-        Unless 0 <= low <= value <= high, all finite.
+        Unless 0 <= low <= value <= high < infinity.
     """
 
     value: float
@@ -24,7 +24,7 @@ class Estimated:
     high: float
 
     def __post_init__(self) -> None:
-        # The interval's ends come from samples: its middle may miss by rounding alone.
+        # Interval ends come from samples, so that the value may lie outside by rounding.
         tiny = 1e-9 * self.value
         if not 0 <= self.low <= self.value + tiny or not self.value - tiny <= self.high < math.inf:
             raise InputError(f"an interval needs 0 <= low <= value <= high, got {self}")
@@ -32,18 +32,16 @@ class Estimated:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting and what it does.
+    """One setting in the charts.
 
     Attributes
     ----------
-    replication_factor, min_insync_replicas
-        The topic's.
-    acks
-        The producer's: "all", 1 or 0.
-    loss
-        Probability of losing an acknowledged record, per year.
-    refused
-        Fraction of time in which writes are refused.
+    replication_factor, min_insync_replicas : int
+    acks : {"all", 1, 0}
+    loss : Estimated
+        Probability per year of losing an acknowledged record.
+    refused : Estimated
+        Write unavailability: fraction of time in which writes are refused.
     """
 
     replication_factor: int
@@ -54,39 +52,39 @@ class Point:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands on the axis of the curves."""
+        """Replication factor and min ISR: the position on the x axis of the curves."""
         return (self.replication_factor, self.min_insync_replicas)
 
     @property
     def name(self) -> str:
-        """The setting in Kafka's words, in short."""
+        """Short name of the setting."""
         return f"RF {self.replication_factor}, min ISR {self.min_insync_replicas}, acks={self.acks}"
 
 
 def dominates(one: Point, other: Point) -> bool:
-    """Return whether `one` is nowhere worse than `other`, with no more replicas, and not equal."""
+    """Return whether `one` is better in loss, refusals or replicas, and worse in none of them."""
     ours = (one.loss.value, one.refused.value, one.replication_factor)
     theirs = (other.loss.value, other.refused.value, other.replication_factor)
     return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
 
 
 def dominated(points: Iterable[Point]) -> frozenset[Point]:
-    """Return the points that another one dominates: nobody has a reason to choose them."""
-    known = tuple(points)
-    return frozenset(p for p in known if any(dominates(q, p) for q in known))
+    """Return the points that another one dominates: those not on the Pareto front."""
+    candidates = tuple(points)
+    return frozenset(p for p in candidates if any(dominates(q, p) for q in candidates))
 
 
 def by_replication_factor(points: Sequence[Point]) -> dict[int, tuple[Point, ...]]:
-    """Group points into the segments of a curve: by replication factor, min ISR ascending."""
+    """Group points by replication factor, min ISR ascending: the segments of a curve."""
     ordered = sorted(points, key=lambda point: point.place)
     factors = sorted({point.replication_factor for point in ordered})
     return {rf: tuple(p for p in ordered if p.replication_factor == rf) for rf in factors}
 
 
 def slots(points: Iterable[Point]) -> dict[tuple[int, int], float]:
-    """Return where each (replication factor, min ISR) stands on the x axis.
+    """Return the x position of each (replication factor, min ISR).
 
-    Neighbours stand 1 apart, and one more between replication factors.
+    The distance is 1 within a replication factor and 2 between replication factors.
     """
     positions: dict[tuple[int, int], float] = {}
     x = 0.0

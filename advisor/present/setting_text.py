@@ -1,4 +1,4 @@
-"""To be described."""
+"""One setting in sentences: verdict, warnings, tolerated failures, loss of a rack."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.results.fault_tolerance import never_writes
 from advisor.reliability.results.reliability import Reliability
 
-_BEYOND_BELIEF_YEARS = 1e6
+# Above this, failures that the card leaves out dominate.
+_RARE_YEARS = 1e6
 
 
 def verdict(result: Reliability) -> str:
-    """Return in one sentence what a setting does, without intervals: they take many evaluations."""
-    _, refused, _ = compared_outcomes(result, ranged=False)
+    """Return losses and refused writes of a setting in one sentence, without intervals."""
+    _, refused, _ = compared_outcomes(result, intervals=False)
     never = never_writes(result.config)
-    name = point_of(result, ranged=False).name
-    loss = estimated(result, "loss_probability_per_year", ranged=False).value
+    name = point_of(result, intervals=False).name
+    loss = estimated(result, "loss_probability_per_year", intervals=False).value
     between = once_in_years(result.mean_years_to_loss)
-    stopped = estimated(result, "write_unavailability", ranged=False).value
+    stopped = estimated(result, "write_unavailability", intervals=False).value
     if never:
         return f"{name}: {never}."
     loses = "nothing in this failure model loses an acknowledged record"
     if loss:
         loses = f"you lose an acknowledged record {between}"
-    if loss and result.mean_years_to_loss >= _BEYOND_BELIEF_YEARS:
+    if loss and result.mean_years_to_loss >= _RARE_YEARS:
         loses = f"these failures lose a record {between}, so mistakes and bugs come first"
     if not stopped:
         return f"{name}: {loses}; writes are never refused."
@@ -37,28 +38,28 @@ def verdict(result: Reliability) -> str:
 
 
 def notes(config: Config) -> tuple[str, ...]:
-    """Return what Kafka silently makes of a setting, one sentence each."""
-    said = []
+    """Return warnings about settings that Kafka silently changes or refuses, one sentence each."""
+    sentences = []
     least, factor = config.min_insync_replicas or 1, config.replication_factor or 1
     if least > factor:
         if config.effective_min_insync_replicas > factor:
-            said.append(
+            sentences.append(
                 f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
                 f"{config.kafka_version} refuses every write with acks=all: "
                 "“Messages are rejected since there are fewer in-sync replicas than required.”"
             )
         else:
-            said.append(
+            sentences.append(
                 f"min.insync.replicas {least} is above the replication factor {factor}: Kafka "
                 f"{config.kafka_version} takes it for {factor} (since 3.7)."
             )
     if not config.enable_idempotence:
-        said.append("enable.idempotence is off: retries may write duplicates.")
-    return tuple(said)
+        sentences.append("enable.idempotence is off: retries may write duplicates.")
+    return tuple(sentences)
 
 
 def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
-    """Return the three tolerance numbers, each with what it counts."""
+    """Return how many brokers may fail, for data, writes and reads: words and number of each."""
     tolerates = result.tolerates
     never = tolerates.while_writable < 0
     return (
@@ -69,7 +70,7 @@ def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
 
 
 def rack_words(cluster: Cluster, config: Config) -> str:
-    """Return in one sentence what losing one rack does; the worst single event there is."""
+    """Return the effect of losing one rack, the worst single event, in one sentence."""
     assert config.replication_factor is not None
     share = largest_share(cluster.brokers, config.replication_factor, str(config.mode))
     if share is None:

@@ -1,7 +1,7 @@
-"""A log axis of a small side, better upwards, with a lane of its own for zero.
+"""A logarithmic axis for loss probability or unavailability, better upwards.
 
-A position on it is the number of nines, -log10(q). Zero has no logarithm: settings that no
-modelled mechanism can hurt stand in a lane beyond the best positive value, set off by a line.
+The position is the number of nines, -log10(q). Zero has no logarithm: it has a lane of its own
+beyond the best positive value, separated by a line.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from advisor.present.labels import (
 )
 from advisor.present.points import Estimated
 
-_LANE = 0.15  # height of the lane of zero, in parts of the axis
+_LANE = 0.15  # height of the lane for zero, as a fraction of the axis
 _PAD = 0.05
 _LEAST_DECADES = 1.0
 _STEPS = (1, 2, 3, 4, 5, 10, 20, 50)
-# Up to here years with a loss and losses are the same to two digits, or nearly: one year in 20.
+# Up to one year in 20, the probability per year equals the rate to about two digits.
 _RARE = 0.05
 
 
@@ -33,12 +33,12 @@ class NinesAxis:
 
     Attributes
     ----------
-    bottom, top
-        The limits, in nines.
-    zero
-        Where a zero stands; None when there is none to show.
-    ticks
-        Position and label of each, ascending.
+    bottom, top : float
+        Limits, in nines.
+    zero : float or None
+        Position of zero; None if no value is zero.
+    ticks : tuple of (float, str)
+        Position and label of each tick, ascending.
     """
 
     bottom: float
@@ -46,56 +46,55 @@ class NinesAxis:
     zero: float | None
     ticks: tuple[tuple[float, str], ...]
 
-    def at(self, small_side: float) -> float:
-        """Return the position of a probability or a fraction of time, cut at the limits."""
-        if small_side <= 0:
+    def at(self, value: float) -> float:
+        """Return the position of a probability or an unavailability, clipped to the limits."""
+        if value <= 0:
             return self.top if self.zero is None else self.zero
-        return min(max(-math.log10(small_side), self.bottom), self.top)
+        return min(max(-math.log10(value), self.bottom), self.top)
 
     @property
     def border(self) -> float | None:
-        """Where the lane of zero begins; None without one."""
+        """Where the lane for zero begins; None without one."""
         return None if self.zero is None else self.zero - (self.top - self.zero)
 
 
-def loss_label(small_side: float) -> str:
-    """Return the two lines of a tick of durability."""
-    if small_side == 0:
+def loss_label(probability: float) -> str:
+    """Return the two-line tick label of a loss probability per year."""
+    if probability == 0:
         return "no loss\nmodelled"
-    between = once_in_years(1 / small_side) if small_side <= _RARE else once_in(small_side)
-    return f"{per_year(small_side)}\n{between}"
+    between = once_in_years(1 / probability) if probability <= _RARE else once_in(probability)
+    return f"{per_year(probability)}\n{between}"
 
 
-def refused_label(small_side: float) -> str:
-    """Return the two lines of a tick of write availability."""
-    if small_side == 0:
+def refused_label(unavailability: float) -> str:
+    """Return the two-line tick label of a write unavailability."""
+    if unavailability == 0:
         return "no refusal\nmodelled"
-    return f"{availability(small_side)}\n{time_per_year(small_side)}"
+    return f"{availability(unavailability)}\n{time_per_year(unavailability)}"
 
 
 def nines_axis(
     estimates: Iterable[Estimated], label: Callable[[float], str], most_ticks: int = 6
 ) -> NinesAxis:
-    """Return an axis that shows all values and their intervals.
+    """Return an axis that covers all values and their intervals.
 
     Parameters
     ----------
-    estimates
-        What must fit on it.
-    label
-        Words for a small side; called with 0 for the lane of zero.
-    most_ticks
-        At most so many, the lane's aside.
+    estimates : iterable of Estimated
+    label : callable
+        Returns the tick label of a value; called with 0 for the lane for zero.
+    most_ticks : int
+        Maximum number of ticks.
     """
-    known = tuple(estimates)
-    shown = [q for e in known for q in (e.value, e.low, e.high) if q > 0]
-    zero = any(e.value == 0 for e in known)
+    estimates = tuple(estimates)
+    shown = [q for e in estimates for q in (e.value, e.low, e.high) if q > 0]
+    zero = any(e.value == 0 for e in estimates)
     if not shown:
         return NinesAxis(0.0, 1.0, 0.5, ((0.5, label(0.0)),))
     low, high = -math.log10(max(shown)), -math.log10(min(shown))
     spare = max(0.0, _LEAST_DECADES - (high - low)) / 2
     low, high = low - spare, high + spare
-    # A probability above one would be nonsense on a tick.
+    # No tick above a probability of 1.
     low = max(low, 0.0)
     pad = _PAD * (high - low)
     bottom, top = low - pad, high + pad
@@ -104,17 +103,17 @@ def nines_axis(
     if not zero:
         return NinesAxis(bottom, top, None, tuple(sorted(ticks)))
     lane = _LANE * (top - bottom) / (1 - _LANE)
-    # A tick just below the lane would run into the lane's own label.
+    # A tick just below the lane would overlap the label of the lane.
     ticks = [(at, words) for at, words in ticks if at < top - lane]
     ticks.append((top + lane / 2, label(0.0)))
     return NinesAxis(bottom, top + lane, top + lane / 2, tuple(sorted(ticks)))
 
 
 def _round_values(low: float, high: float, most: int) -> list[float]:
-    """Return round small sides between two numbers of nines: decades, or finer within few.
+    """Return round values between two numbers of nines: decades, or finer ones in a short range.
 
-    A label is two lines high. Where `most` of them fit below each other, neighbours must stand
-    that part of the axis apart; finer ones than decades a fifth at least.
+    Labels are two lines high. Ticks are at least 1/`most` of the axis apart, ticks within a decade
+    at least a fifth.
     """
     for mantissas, narrowest in (((1, 2, 5), math.log10(2)), ((1, 3), math.log10(3))):
         powers = range(math.floor(low), math.ceil(high) + 2)

@@ -1,4 +1,4 @@
-"""A recommendation's candidates in charts."""
+"""The settings that a recommendation compared, as points and in charts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MOST_REPLICAS_WITH_INTERVALS = 3
 def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
     """Return whether a candidate is shown with intervals.
 
-    An interval takes 64 evaluations. They are spent on the recommended and the current setting
-    and on their neighbours with the same acks, as long as the chains are small.
+    Intervals take dozens of evaluations. Only the recommended and the present setting have them,
+    and those with the recommended acks whose Markov chains are small.
     """
     config, best = choice.config, recommendation.best
     if choice in (best, recommendation.current):
@@ -34,7 +34,7 @@ def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
 
 
 def compared(recommendation: Recommendation) -> tuple[Point, ...]:
-    """Return every candidate as a point; those that differ only in patience are one."""
+    """Return the candidates as points; those that differ only in delivery timeout are one."""
     points: dict[tuple[int, int, str | int], Point] = {}
     for choice in sorted(recommendation.choices, key=_as_listed):
         point = _point(recommendation, choice)
@@ -49,7 +49,7 @@ def curve(recommendation: Recommendation) -> tuple[Point, ...]:
 
 
 def marks(recommendation: Recommendation) -> Marks:
-    """Return the recommended setting and the current one, where it is known."""
+    """Return the recommended setting and, if known, the present one, with their markers."""
     marked = [(style.RECOMMENDED, _point(recommendation, recommendation.best))]
     if recommendation.current is not None:
         marked.append((style.CURRENT, _point(recommendation, recommendation.current)))
@@ -61,20 +61,20 @@ def _point(recommendation: Recommendation, choice: Choice) -> Point:
 
 
 def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) -> Any:
-    """Draw the candidates of a recommendation, the recommended and the current one marked.
+    """Draw the candidates of a recommendation, with the recommended and present one marked.
 
     Parameters
     ----------
-    recommendation
+    recommendation : Recommendation
         What `advisor.recommend` returned.
-    ax
-        Where to draw durability against write availability. Without it a new figure also gets
-        the curves over replication factor and min ISR.
+    ax : matplotlib.axes.Axes, optional
+        Axes for durability against write availability. Default: a new figure, which also has the
+        curves over replication factor and min ISR.
 
     Returns
     -------
     matplotlib.axes.Axes or list of them
-        What was drawn into.
+        The axes drawn on.
     """
     points, marked = compared(recommendation), marks(recommendation)
     if ax is not None:

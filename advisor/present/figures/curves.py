@@ -15,7 +15,7 @@ from advisor.present.figures import style
 from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated, Point, by_replication_factor, dominated, slots
 
-_EDGE = 0.3  # how far a ribbon reaches beyond its outermost points, in slots
+_EDGE = 0.3  # how far a ribbon extends beyond its outermost points, in slots
 
 Marks = Sequence[tuple[style.Mark, Point]]
 _Places = Mapping[tuple[int, int], float]
@@ -32,13 +32,18 @@ def plot_curves(
 
     Parameters
     ----------
-    points
+    points : sequence of Point
         One per replication factor and min ISR.
-    marks
-        Settings to mark, each with its mark (`style.RECOMMENDED`, `style.CURRENT`). They need not
-        be among the points: they may have another `acks`.
-    width_inches, height_inches
-        Of the whole figure; below 5 inches wide the lettering is set smaller.
+    marks : sequence of (style.Mark, Point)
+        Settings to mark (`style.RECOMMENDED`, `style.CURRENT`). They may be absent from `points`,
+        for instance with other acks.
+    width_inches, height_inches : float
+        Size of the figure; below 5 inches wide the font is smaller.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A figure outside pyplot.
     """
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):
@@ -63,15 +68,15 @@ def plot_curves(
 
 
 def draw_curves(axes: tuple[Axes, Axes], points: Sequence[Point], marks: Marks = ()) -> None:
-    """Draw the two curves of `plot_curves` into axes that stand one above the other."""
-    everyone = [*points, *(point for _, point in marks)]
-    places = slots(everyone)
+    """Draw the two curves of `plot_curves` on axes, durability on the first."""
+    every_point = [*points, *(point for _, point in marks)]
+    places = slots(every_point)
     greyed = dominated(points)
     for ax, measure, label, colour, title in (
         (axes[0], "loss", loss_label, style.DURABILITY, "Durability: records lost"),
         (axes[1], "refused", refused_label, style.AVAILABILITY, "Availability: writes refused"),
     ):
-        scale = nines_axis([getattr(p, measure) for p in everyone], label, _most_ticks(ax))
+        scale = nines_axis([getattr(p, measure) for p in every_point], label, _most_ticks(ax))
         _dress(ax, scale, places)
         _curves(ax, scale, places, points, measure, colour)
         _dots(ax, scale, places, points, measure, colour, greyed)
@@ -85,7 +90,7 @@ def draw_curves(axes: tuple[Axes, Axes], points: Sequence[Point], marks: Marks =
 
 
 def _most_ticks(ax: Axes) -> int:
-    """How many labels of two lines stand clear of each other: three times the lettering each."""
+    """Return how many two-line labels fit without overlap, at three font sizes each."""
     figure = ax.get_figure()
     assert figure is not None
     points_high = ax.bbox.height * 72 / figure.dpi
@@ -94,7 +99,7 @@ def _most_ticks(ax: Axes) -> int:
 
 
 def keys(marks: Marks) -> list[style.Entry]:
-    """Return the lines that explain the marks, one for each setting."""
+    """Return the legend entries of the marks, one per setting."""
     names = dict.fromkeys(point.name for _, point in marks)
     entries = []
     for name in names:
@@ -123,9 +128,9 @@ def _curves(
         xs = [places[p.place] for p in group]
         estimates: list[Estimated] = [getattr(p, measure) for p in group]
         lines.append([(x, scale.at(e.value)) for x, e in zip(xs, estimates, strict=True)])
-        # Where no interval was computed there is no ribbon, rather than one that narrows to it.
+        # No ribbon where no interval was computed, rather than one of zero width.
         runs = groupby(zip(xs, estimates, strict=True), lambda at: at[1].low < at[1].high)
-        ribbons += [_ribbon(scale, list(run)) for known, run in runs if known]
+        ribbons += [_ribbon(scale, list(run)) for has_interval, run in runs if has_interval]
     ax.add_collection(
         PolyCollection(ribbons, facecolor=colour, alpha=0.22, linewidth=0, zorder=2),
         autolim=False,
@@ -134,11 +139,11 @@ def _curves(
 
 
 def _ribbon(scale: NinesAxis, run: Sequence[tuple[float, Estimated]]) -> list[tuple[float, float]]:
-    """The outline of neighbouring intervals, which reaches a little beyond the outermost."""
+    """Return the outline of adjacent intervals, a little wider than the outermost points."""
     (first, at_first), (last, at_last) = run[0], run[-1]
     wide = [(first - _EDGE, at_first), *run, (last + _EDGE, at_last)]
-    there = [(x, scale.at(e.low)) for x, e in wide]
-    return there + [(x, scale.at(e.high)) for x, e in reversed(wide)]
+    lows = [(x, scale.at(e.low)) for x, e in wide]
+    return lows + [(x, scale.at(e.high)) for x, e in reversed(wide)]
 
 
 def _dots(

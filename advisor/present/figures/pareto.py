@@ -1,4 +1,4 @@
-"""The Pareto chart: durability against write availability, replicas as size."""
+"""Pareto chart: durability against write availability, replicas as marker size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from advisor.present.points import Point, dominated
 
 _SAME_PLACE_PIXELS = 3.0
 _SHAPES: dict[str | int, str] = {"all": "o", 1: "^", 0: "v"}
-# Where a label may stand, from its point, in points: off its interval's lines first.
+# Label offsets from the point, in typographic points; those clear of the interval lines first.
 _OFFSETS = (
     (7, 9, "left"),
     (7, -9, "left"),
@@ -41,12 +41,17 @@ def plot_pareto(
 
     Parameters
     ----------
-    points
-        The settings that were compared.
-    marks
-        Settings to mark, each with its mark (`style.RECOMMENDED`, `style.CURRENT`).
-    width_inches, height_inches
-        Of the whole figure; below 5 inches wide the lettering is set smaller.
+    points : sequence of Point
+        Settings compared.
+    marks : sequence of (style.Mark, Point)
+        Settings to mark (`style.RECOMMENDED`, `style.CURRENT`).
+    width_inches, height_inches : float
+        Size of the figure; below 5 inches wide the font is smaller.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A figure outside pyplot.
     """
     narrow = width_inches < style.NARROW_INCHES
     with style.look(narrow):
@@ -61,20 +66,20 @@ def plot_pareto(
 
 
 def draw_pareto(ax: Axes, points: Sequence[Point], marks: Marks = ()) -> None:
-    """Draw the chart of `plot_pareto` into axes."""
+    """Draw the chart of `plot_pareto` on axes."""
     marked = [point for _, point in marks]
-    everyone = list(dict.fromkeys([*marked, *points]))
-    greyed = dominated(everyone)
+    every_point = list(dict.fromkeys([*marked, *points]))
+    greyed = dominated(every_point)
     ticks = 3 if style.is_narrow(ax) else 4
-    across = nines_axis([p.refused for p in everyone], refused_label, most_ticks=ticks)
-    upwards = nines_axis([p.loss for p in everyone], loss_label)
+    across = nines_axis([p.refused for p in every_point], refused_label, most_ticks=ticks)
+    upwards = nines_axis([p.loss for p in every_point], loss_label)
     _dress(ax, across, upwards)
-    for point in sorted(everyone, key=lambda p: (p not in greyed, -p.replication_factor)):
+    for point in sorted(every_point, key=lambda p: (p not in greyed, -p.replication_factor)):
         _draw_point(ax, across, upwards, point, point in greyed)
     for mark, point in marks:
         mark.draw(ax, across.at(point.refused.value), upwards.at(point.loss.value))
-    chosen = [*marked, *(p for p in everyone if p not in greyed and p not in marked)]
-    _label(ax, across, upwards, chosen, everyone)
+    chosen = [*marked, *(p for p in every_point if p not in greyed and p not in marked)]
+    _label(ax, across, upwards, chosen, every_point)
 
 
 def _dress(ax: Axes, across: NinesAxis, upwards: NinesAxis) -> None:
@@ -126,14 +131,14 @@ def _label(
     across: NinesAxis,
     upwards: NinesAxis,
     chosen: Sequence[Point],
-    everyone: Sequence[Point],
+    every_point: Sequence[Point],
 ) -> None:
-    """Write RF/min ISR beside points, in order, wherever there is room; none over another."""
+    """Label points with RF/min ISR, in order, where there is room without overlap."""
     figure = ax.get_figure()
     assert figure is not None
     scale = figure.dpi / 72
-    data = {p: (across.at(p.refused.value), upwards.at(p.loss.value)) for p in everyone}
-    place = {p: _pixels(ax, *data[p]) for p in everyone}
+    data = {p: (across.at(p.refused.value), upwards.at(p.loss.value)) for p in every_point}
+    place = {p: _pixels(ax, *data[p]) for p in every_point}
     radius = 5 * scale
     taken = [
         Bbox.from_bounds(x - radius, y - radius, 2 * radius, 2 * radius) for x, y in place.values()
@@ -170,7 +175,7 @@ def _pixels(ax: Axes, x: float, y: float) -> tuple[float, float]:
 def _by_place(
     chosen: Sequence[Point], place: Mapping[Point, tuple[float, float]]
 ) -> list[tuple[str, Point]]:
-    """Join the labels of points that stand in one place: "3/2, 4/2"."""
+    """Join the labels of points at the same place: "3/2, 4/2"."""
     groups: list[tuple[list[str], Point]] = []
     for point in chosen:
         name = f"{point.replication_factor}/{point.min_insync_replicas}"
@@ -189,12 +194,12 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def shape_keys(points: Sequence[Point]) -> list[style.Entry]:
-    """Return the lines that explain the shapes in the Pareto chart."""
+    """Return the legend entries of the shapes in the Pareto chart."""
     keys = [
         ("o", style.DURABILITY, "acks=all, named RF/min ISR; larger: more replicas"),
         ("^", style.DURABILITY, "acks=1"),
         ("v", style.DURABILITY, "acks=0"),
     ]
-    there = {_SHAPES[p.acks] for p in points}
-    keys = [entry for entry in keys if entry[0] in there]
+    used = {_SHAPES[p.acks] for p in points}
+    keys = [entry for entry in keys if entry[0] in used]
     return [*keys, ("o", style.MUTED, "grey: another setting is nowhere worse")]

@@ -1,4 +1,4 @@
-"""To be described."""
+"""The chart of one result: each measure in words, and bars for its causes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _COLOURS = {
 }
 
 
-def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
-    """Draw the measures below each other: a line of words, then a bar for each cause."""
+def draw_outcomes(ax: Axes, measures: Sequence[Outcome]) -> None:
+    """Draw the measures below each other: a line of text, then a bar for each cause."""
     y = 0.0
-    for outcome in told:
+    for outcome in measures:
         colour = _COLOURS[outcome.measure]
         ax.text(0, y, outcome.title, fontweight="bold", va="center", color=style.INK)
         ax.text(0, y + 0.85, outcome.said, va="center", color=style.INK, fontsize=8)
@@ -41,29 +41,58 @@ def draw_outcomes(ax: Axes, told: Sequence[Outcome]) -> None:
 
 
 def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> Axes:
-    """Draw the measures of one result in words, and what each comes from as bars.
+    """Draw the measures of one result as text, and their causes as bars.
 
     Parameters
     ----------
-    result
+    result : Reliability or Sampled
         What `advisor.evaluate` or `advisor.simulate` returned.
-    ax
-        Where to draw; a new figure without it.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. Default: those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    MissingExtraError
+        On import, if matplotlib (extra "notebook") is not installed.
+
+    See Also
+    --------
+    advisor.present.plot_recommendation : The settings compared by a recommendation.
+    advisor.present.plot_tornado : The assumptions that move one measure most.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> from matplotlib.figure import Figure
+    >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
+    >>> config = advisor.Config(replication_factor=2, min_insync_replicas=1, acks="all")
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> result = advisor.evaluate(cluster, config, model)
+    >>> axes = advisor.present.plot_reliability(result, Figure().add_subplot())
+    >>> axes.texts[0].get_text()
+    'Acknowledged records lost'
     """
-    told = outcomes(result)
+    measures = outcomes(result)
     if ax is None:
-        lines = sum(2.4 + len(outcome.shares) for outcome in told)
+        lines = sum(2.4 + len(outcome.shares) for outcome in measures)
         ax = shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
     with style.look():
-        draw_outcomes(ax, told)
+        draw_outcomes(ax, measures)
     return ax
 
 
 def shown_figure(width_inches: float, height_inches: float) -> Figure:
-    """Return a figure of the user's own pyplot, so that it shows where theirs do.
+    """Return a pyplot figure, so that it is shown as the user's own figures are.
 
-    To be called outside `style.look`: with its first figure pyplot becomes interactive in a
-    notebook, and must stay so.
+    Call it outside `style.look`: in a notebook pyplot becomes interactive with its first figure,
+    and leaving `look` would undo that.
     """
     from matplotlib import pyplot
 

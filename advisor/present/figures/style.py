@@ -1,7 +1,7 @@
-"""How charts look, and how a figure becomes an SVG that is the same bytes every time.
+"""Style of the charts, and deterministic SVG output.
 
-Colours are Okabe and Ito's, told apart by colour-blind readers and in grey print; every meaning
-that a colour carries is carried by a shape or a word too.
+The colours are Okabe and Ito's, distinguishable for colour-blind readers and in grey print. Shapes
+and words repeat whatever a colour means.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ DURABILITY = "#0072b2"
 AVAILABILITY = "#009e73"
 
 Entry = tuple[str, str, str]
-"""A line of a key: marker, colour, words."""
+"""A legend line: marker, colour, words."""
 
-# In a page, what is drawn in these follows the page's own colours, light or dark.
+# In an HTML page, these follow the colours of the page, light or dark.
 _VARIABLES = {
     INK: "--advisor-ink",
     MUTED: "--advisor-muted",
@@ -54,7 +54,7 @@ _FAMILIES = {
     "text",
     "xtick",
     "ytick",
-}  # what may change a drawing
+}  # rcParams that affect a drawing
 _LOOK = {
     "axes.edgecolor": MUTED,
     "axes.facecolor": "none",
@@ -92,7 +92,7 @@ _NARROW_LOOK = {
 
 @dataclass(frozen=True)
 class Mark:
-    """A hollow marker that names one setting, told from others by word, shape and colour."""
+    """A hollow marker for one setting, identified by word, shape and colour."""
 
     word: str
     shape: str
@@ -100,7 +100,7 @@ class Mark:
     points: float
 
     def draw(self, ax: Axes, x: float, y: float) -> None:
-        """Draw it around a point, in data coordinates."""
+        """Draw the marker around a point given in data coordinates."""
         ax.plot(
             [x],
             [y],
@@ -121,41 +121,41 @@ CHOSEN = Mark("chosen", "D", "#c44e00", 8.5)
 
 @contextmanager
 def look(narrow: bool = False) -> Iterator[None]:
-    """Draw and save with this project's look, whatever the user's own settings are."""
+    """Draw and save with this style, independent of the user's rcParams."""
     with mpl.rc_context():
-        # Matplotlib's defaults and not the user's, so that the bytes are the same; but a backend
-        # is the user's to choose.
+        # Matplotlib's defaults instead of the user's, for equal bytes; the backend stays theirs.
         ours: dict[Any, Any] = {k: mpl.rcParamsDefault[k] for k in _SETTABLE}
         mpl.rcParams.update(ours | _LOOK | (_NARROW_LOOK if narrow else {}))
         yield
 
 
 def is_narrow(ax: Axes) -> bool:
-    """Return whether axes stand in a figure too narrow for full-sized lettering."""
+    """Return whether the figure of the axes is too narrow for the full font size."""
     figure = ax.get_figure()
     assert figure is not None
     return bool(figure.bbox.width / figure.dpi < NARROW_INCHES)
 
 
 def left(width_inches: float) -> float:
-    """Return where axes begin, in parts of a figure's width: the tick labels stand before."""
+    """Return the left edge of axes as a fraction of the width, with room for tick labels."""
     return (1.32 if width_inches < NARROW_INCHES else 1.62) / width_inches
 
 
 def head_inches(lines: int) -> float:
-    """Return the height of a title below a key of so many lines."""
+    """Return the height of a legend with this many lines and the title below it, in inches."""
     return 0.34 + lines / 6
 
 
 def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
-    """Explain markers in lines at the top of a figure, outside every axes.
+    """Draw a legend at the top of a figure, outside all axes.
 
     Parameters
     ----------
-    left
-        Where the lines begin, in parts of the figure's width.
-    entries
-        Marker, colour and words of each line.
+    figure : matplotlib.figure.Figure
+    left : float
+        Left edge, as a fraction of the figure's width.
+    entries : sequence of Entry
+        Legend lines.
     """
     points_high = figure.get_figheight() * 72
     points_wide = figure.get_figwidth() * 72
@@ -183,13 +183,13 @@ def svg(figure: Figure, name: str, description: str) -> str:
 
     Parameters
     ----------
-    figure
+    figure : matplotlib.figure.Figure
         Drawn under `look`.
-    name
-        Its id and the prefix of every id within, so that several figures can stand in one page;
+    name : str
+        The element's id, and the prefix of all ids in it, so that a page can hold several figures;
         letters, digits and hyphens.
-    description
-        What a reader who cannot see it is told; escaped here.
+    description : str
+        Text for screen readers; escaped here.
     """
     buffer = io.StringIO()
     with look(), mpl.rc_context({"svg.hashsalt": name}):

@@ -1,4 +1,4 @@
-"""The chart of a tornado: a bar for each assumption, from what its low yields to its high."""
+"""Tornado chart: a bar per number of the card, from the measure at its low to that at its high."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
 _MOST_IN_A_TABLE = 3
-_TOLD: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+_MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
     ("write_unavailability", "Writes refused", time_per_year),
 )
 
 
 def largest_swings(result: Reliability) -> list[dict[str, str]]:
-    """Return, for losses and refusals, the few assumptions that move them most, in words.
+    """Return the few numbers of the card that move losses and refused writes most, in words.
 
     Returns
     -------
     list of dict
-        With "title" of the measure, "path" and "range" in the card, "low" and "high": the measure
-        at either end. Empty for large chains whose swings nobody asked for: they take minutes.
+        "title" of the measure, "path" and "range" in the card, "low" and "high": the measure at
+        either end. Empty for large chains without cached swings, which would take minutes.
     """
     if not result.swings_are_quick:
         return []
@@ -42,27 +42,31 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
             "low": say(row.result_at_low),
             "high": say(row.result_at_high),
         }
-        for measure, title, say in _TOLD
+        for measure, title, say in _MEASURES
         for row in result.tornado(measure).rows[:_MOST_IN_A_TABLE]
         if row.factor > 1.005
     ]
 
 
-def plot_tornado(found: Tornado, ax: Axes | None = None) -> Axes:
+def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
     """Draw the numbers of a card that move a measure most, on a logarithmic axis.
 
-    A filled dot stands where the number is at its high, a hollow one where it is at its low. An
-    end at which the measure is 0 or infinite has no place on the axis: the bar ends at the edge
-    in a triangle.
+    A filled dot is the measure at the number's high, a hollow one at its low. Where the measure is
+    0 or infinite, the bar ends at the edge in a triangle.
 
     Parameters
     ----------
-    found
+    tornado : Tornado
         What ``tornado`` of a result returned.
-    ax
-        Where to draw; a new figure without it.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. Default: those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
     """
-    rows = [row for row in found.rows if row.factor > 1.005][:MOST_BARS]
+    rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
     figure = None
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
@@ -71,24 +75,24 @@ def plot_tornado(found: Tornado, ax: Axes | None = None) -> Axes:
         if figure is not None:
             ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
         assert ax is not None
-        ax.set_title(f"What moves {found.measure} most")
+        ax.set_title(f"What moves {tornado.measure} most")
         if rows:
-            _draw_rows(ax, rows, found.value)
+            _draw_rows(ax, rows, tornado.value)
             ends = "hollow: the assumption at its low, filled: at its high"
-            ax.set_xlabel(f"{found.unit}; {ends}", fontsize=8)
+            ax.set_xlabel(f"{tornado.unit}; {ends}", fontsize=8)
         else:
-            ax.text(0, 0.5, found.verdict, va="center", color=style.INK)
+            ax.text(0, 0.5, tornado.verdict, va="center", color=style.INK)
             ax.axis("off")
     return ax
 
 
 def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
     ends = [end for row in rows for end in (row.result_at_low, row.result_at_high)]
-    known = [end for end in (*ends, middle) if 0 < end < math.inf]
-    left, right = min(known, default=1.0) / 1.6, max(known, default=1.0) * 1.6
+    finite = [end for end in (*ends, middle) if 0 < end < math.inf]
+    left, right = min(finite, default=1.0) / 1.6, max(finite, default=1.0) * 1.6
     ax.set_xscale("log")
     ax.set_xlim(left, right)
-    # Few ticks with words, whatever the span: 1, or also 2 and 5 where there is less than a decade.
+    # Few labelled ticks for any span: decades, with 2 and 5 within two decades.
     decades = math.log10(right / left)
     ax.xaxis.set_major_locator(
         LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=8)

@@ -1,4 +1,4 @@
-"""Controls beside a picture: change a setting, see durability and availability move."""
+"""`explorer`: a notebook widget with controls for the settings and a chart of their effect."""
 
 from __future__ import annotations
 
@@ -34,46 +34,51 @@ def explorer(
     load: Workload | None = None,
     config: Config | None = None,
 ) -> widgets.Box:
-    """Return controls for the settings of one topic beside what they do.
+    """Return controls for the settings of one topic beside their effect.
 
-    Every change is evaluated exactly and drawn anew. A setting that Kafka refuses shows Kafka's
-    reason. Without a kernel the last picture stays.
+    Every change is evaluated exactly and redrawn. A setting that Kafka refuses shows Kafka's
+    reason. Without a kernel the last chart remains.
 
     Parameters
     ----------
-    cluster
-        The brokers and racks; replication factors go up to their number, at most 5.
-    model
-        The failure model to begin with; the shipped cards are there to choose from.
-    load
-        What is written; one partition of 1000 records a second unless given.
-    config
-        The settings to begin with; Kafka's newest defaults with replication factor 3 and min ISR 2
-        (or as near as the brokers allow) unless given.
+    cluster : Cluster
+        Brokers and racks. Replication factors go up to the number of brokers, at most 5.
+    model : FailureModel
+        Initial failure model; the shipped cards can be selected too.
+    load : Workload, optional
+        Default: one partition with 1,000 records per second.
+    config : Config, optional
+        Initial settings. Default: those of Kafka's newest version with replication factor 3 and
+        min ISR 2, or as near as the brokers allow.
+
+    Returns
+    -------
+    ipywidgets.Box
+        Controls and chart.
     """
     load = load or Workload()
     start = config or _start(cluster)
-    around: dict[str, Neighbourhood] = {}
+    by_card: dict[str, Neighbourhood] = {}
     controls = _controls(start, model, _most(cluster))
     picture = widgets.HTML()
 
     def redraw(_change: object = None) -> None:
         name = controls["card"].value
         try:
-            if name not in around:
+            if name not in by_card:
                 card = model if name == model.name else load_model(name)
-                around[name] = Neighbourhood(cluster, card, load)
+                by_card[name] = Neighbourhood(cluster, card, load)
             chosen = _config(start, controls)
-            if around[name].is_slow(chosen):
+            if by_card[name].is_slow(chosen):
                 picture.value = waiting_html(chosen)
-            picture.value = setting_html(around[name], chosen)
+            picture.value = setting_html(by_card[name], chosen)
         except AdvisorError as error:
             picture.value = refusal_html(error)
 
     redraw()
     for control in controls.values():
         control.observe(redraw, names="value")
-    # Wraps where the two do not fit beside each other.
+    # Wraps where controls and chart do not fit side by side.
     return widgets.HBox(
         [widgets.VBox(list(controls.values())), picture], layout={"flex_flow": "row wrap"}
     )
@@ -81,14 +86,14 @@ def explorer(
 
 @dataclass(frozen=True, repr=False)
 class Snapshot:
-    """One setting with its chart and its numbers.
+    """One setting with its chart and its measures.
 
     Attributes
     ----------
-    verdict
-        What the setting does, in a sentence.
-    html
-        All of it as a piece of a page.
+    verdict : str
+        Losses and refused writes, in one sentence.
+    html : str
+        Chart and measures as an HTML fragment.
     """
 
     verdict: str
@@ -107,19 +112,27 @@ def snapshot(
     load: Workload | None = None,
     config: Config | None = None,
 ) -> Snapshot:
-    """Return what `explorer` shows of its first setting, as a picture that needs no kernel.
+    """Return what `explorer` shows for its initial setting, without controls or kernel.
 
-    For pages that are printed or exported: controls do not show there.
+    For printed or exported pages, where controls do not appear.
 
     Parameters
     ----------
-    cluster, model, load, config
-        As for `explorer`.
+    cluster : Cluster
+    model : FailureModel
+    load : Workload, optional
+    config : Config, optional
+        All as for `explorer`.
+
+    Returns
+    -------
+    Snapshot
+        Shows itself in a notebook.
 
     Raises
     ------
     AdvisorError
-        The setting cannot be evaluated on this cluster.
+        If the setting cannot be evaluated on this cluster.
     """
     around = Neighbourhood(cluster, model, load or Workload())
     chosen = config or _start(cluster)
@@ -141,10 +154,9 @@ def _start(cluster: Cluster) -> Config:
 
 
 def _controls(start: Config, model: FailureModel, most: int) -> dict[str, Any]:
-    """Return the controls by the option that they set; "card" is no option.
+    """Return the controls by `Config` option, and "card" for the failure model.
 
-    Only lists and number fields: the sliders and buttons of ipywidgets 8.1 have no accessible
-    name.
+    Only lists and number fields: sliders and buttons of ipywidgets 8.1 have no accessible name.
     """
     assert start.replication_factor is not None
     assert start.min_insync_replicas is not None
@@ -185,7 +197,7 @@ def _number(name: str, value: int | None, most: int, step: int) -> widgets.Bound
 def _config(start: Config, controls: dict[str, Any]) -> Config:
     """Return the setting that the controls show.
 
-    What they leave at its start stays as it was there, given or Kafka's default.
+    Options that they leave unchanged stay as in `start`, explicit or Kafka's default.
     """
     changes = {}
     for name, control in controls.items():
@@ -197,6 +209,6 @@ def _config(start: Config, controls: dict[str, Any]) -> Config:
         ):
             changes[name] = control.value
     if start.delivery_timeout_ms is None:
-        # Before 2.1 the producer has no such budget.
+        # Before 2.1 there is no delivery.timeout.ms.
         changes.pop("delivery_timeout_ms", None)
     return start.changed(**changes)

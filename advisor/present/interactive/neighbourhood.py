@@ -1,4 +1,4 @@
-"""One setting among its neighbours: evaluated, drawn and put in words, as a piece of HTML."""
+"""One setting among similar ones, evaluated and rendered as an HTML fragment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 MOST_REPLICAS, SMALL_REPLICAS = 5, 3
-# Inside JupyterLab the charts follow its theme; elsewhere the colours drawn stand.
+# In JupyterLab the charts follow its theme; elsewhere they keep their own colours.
 _THEME = (
     "--advisor-ink: var(--jp-content-font-color1, #222222); "
     "--advisor-muted: var(--jp-content-font-color2, #6b6b6b); "
@@ -32,90 +32,87 @@ _THEME = (
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """A cluster, a card and a load, under which settings are looked at one after another.
-
-    What was evaluated is kept, so that a setting seen before costs only its drawing.
-    """
+    """A cluster, a card and a load, with a cache of the settings evaluated for them."""
 
     cluster: Cluster
     model: FailureModel
     load: Workload
-    _known: dict[Config, Reliability] = field(default_factory=dict, compare=False, repr=False)
+    _results: dict[Config, Reliability] = field(default_factory=dict, compare=False, repr=False)
     _curves: dict[Config, tuple[Point, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
     @property
     def most_replicas(self) -> int:
-        """The largest replication factor to look at."""
+        """The largest replication factor offered."""
         return min(len(self.cluster.brokers), MOST_REPLICAS)
 
     def result(self, config: Config) -> Reliability:
-        """Return what `evaluate` says of a setting.
+        """Return `evaluate` of a setting, cached.
 
         Raises
         ------
         AdvisorError
-            It cannot be evaluated on this cluster.
+            If the setting cannot be evaluated on this cluster.
         """
-        if config not in self._known:
-            self._known[config] = evaluate(self.cluster, config, self.model, self.load)
-        return self._known[config]
+        if config not in self._results:
+            self._results[config] = evaluate(self.cluster, config, self.model, self.load)
+        return self._results[config]
 
     def curve(self, config: Config) -> tuple[Point, ...]:
-        """Return the settings to draw around one: other replication factors and min ISRs.
+        """Return the points to draw for a setting: other replication factors and min ISRs.
 
-        Chains grow steeply with the replication factor. Above `SMALL_REPLICAS` only what was
-        asked for before is drawn, so that looking at one setting does not work out all the others.
+        Markov chains grow steeply with the replication factor: above `SMALL_REPLICAS`, only
+        settings already evaluated are included.
         """
         key = config.changed(replication_factor=1, min_insync_replicas=1)
         if key not in self._curves:
             self._curves[key] = tuple(self._neighbours(config))
-        seen = {
-            (c.replication_factor, c.min_insync_replicas): point_of(result, ranged=False)
-            for c, result in self._known.items()
+        cached = {
+            (c.replication_factor, c.min_insync_replicas): point_of(result, intervals=False)
+            for c, result in self._results.items()
             if (c.replication_factor or 0) > SMALL_REPLICAS
             and (c.min_insync_replicas or 0) <= (c.replication_factor or 0)
             and c.changed(replication_factor=1, min_insync_replicas=1) == key
         }
-        return (*self._curves[key], *(seen[place] for place in sorted(seen, key=str)))
+        return (*self._curves[key], *(cached[place] for place in sorted(cached, key=str)))
 
     def is_slow(self, config: Config) -> bool:
-        """Return whether a setting takes seconds to evaluate because it was never asked for."""
-        return (config.replication_factor or 0) > SMALL_REPLICAS and config not in self._known
+        """Return whether a setting takes seconds: a large chain that is not cached."""
+        return (config.replication_factor or 0) > SMALL_REPLICAS and config not in self._results
 
     def _neighbours(self, config: Config) -> Iterator[Point]:
         for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
             for least in range(1, factor + 1):
-                there = config.changed(replication_factor=factor, min_insync_replicas=least)
-                # The exact model has its limits; the curve ends where it does.
+                other = config.changed(replication_factor=factor, min_insync_replicas=least)
+                # The curve ends at the limits of the exact model.
                 with suppress(NotComputedError):
-                    yield point_of(self.result(there), ranged=False)
+                    yield point_of(self.result(other), intervals=False)
 
 
 def setting_html(around: Neighbourhood, config: Config, name: str = "explorer") -> str:
-    """Return the verdict, the chart, the tolerances and the small sides of one setting.
+    """Return verdict, chart, tolerated failures and measures of one setting as HTML.
 
     Parameters
     ----------
-    around
-        What it is looked at under.
-    config
+    around : Neighbourhood
+        Cluster, card and load.
+    config : Config
         The setting; a min ISR above the replication factor is drawn as Kafka treats it.
-    name
-        The id of the chart: no two in a page may share one.
+    name : str
+        Id of the chart, unique in the page.
 
     Raises
     ------
     AdvisorError
-        It cannot be evaluated on this cluster.
+        If the setting cannot be evaluated on this cluster.
     """
     result = around.result(config)
-    here = point_of(result, ranged=False)
+    point = point_of(result, intervals=False)
     figure = plot_curves(
-        around.curve(config), [(style.CHOSEN, here)], width_inches=6.6, height_inches=4.6
+        around.curve(config), [(style.CHOSEN, point)], width_inches=6.6, height_inches=4.6
     )
-    chart = style.svg(figure, name, f"Durability and write availability; {here.name}")
+    chart = style.svg(figure, name, f"Durability and write availability; {point.name}")
     return (
         f'<div class="advisor-explorer" style="{_THEME}">'
         f'<p role="status" style="font-size: 110%"><strong>{escape(verdict(result))}</strong></p>'
@@ -125,17 +122,17 @@ def setting_html(around: Neighbourhood, config: Config, name: str = "explorer") 
 
 
 def refusal_html(error: AdvisorError) -> str:
-    """Return why a setting cannot be, or cannot be worked out; no chart."""
+    """Return why Kafka refuses a setting, or why it cannot be computed; no chart."""
     refused = isinstance(error, ConfigError)
-    says = "Kafka refuses this:" if refused else "This cannot be worked out:"
+    heading = "Kafka refuses this:" if refused else "This cannot be worked out:"
     return (
-        f'<div class="advisor-explorer"><p role="status"><strong>{says}</strong> '
+        f'<div class="advisor-explorer"><p role="status"><strong>{heading}</strong> '
         f"{escape(str(error))}</p></div>"
     )
 
 
 def waiting_html(config: Config) -> str:
-    """Return what to show while a large chain is worked out."""
+    """Return the message shown while a large chain is solved."""
     return (
         f'<div class="advisor-explorer"><p role="status">Replication factor '
         f"{config.replication_factor} is worked out for the first time; this takes some "
@@ -159,7 +156,7 @@ def _measures_html(result: Reliability) -> str:
         f'<tr><th scope="row" style="text-align: left">{escape(outcome.title)}</th>'
         f"<td>{escape(outcome.said)}</td>"
         f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
-        for outcome in outcomes(result, ranged=False)
+        for outcome in outcomes(result, intervals=False)
     ]
     return (
         '<table><thead><tr><th scope="col">measure</th><th scope="col">value</th>'

@@ -1,4 +1,4 @@
-"""Who stops beside the topic itself: consumer groups and transactions, in words."""
+"""Consumer groups and transactions: how long they stop, for the report."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from advisor.reliability.results.reliability import Reliability
 
 
 def dependents_in_words(result: Reliability) -> dict[str, Any]:
-    """Return how long those stop that need Kafka's internal topics too.
+    """Return the unavailability of clients that also depend on Kafka's internal topics.
 
     Returns
     -------
     dict
-        "rows" with "title", "stopped", "bounds" and "parts" (what is needed and how long that is
-        down), none before Kafka 0.8.2; and "assumptions", one sentence each.
+        "rows" with "title", "stopped", "bounds" and "parts" (each dependency and its
+        unavailability), empty before Kafka 0.8.2; "assumptions", one sentence each.
     """
-    found = result.dependents()
-    who = (
-        ("A consumer group", found.consumer_group),
-        ("A transactional producer", found.transaction),
+    dependents = result.dependents()
+    clients = (
+        ("A consumer group", dependents.consumer_group),
+        ("A transactional producer", dependents.transaction),
     )
     return {
-        "rows": [_row(title, stopped) for title, stopped in who if stopped is not None],
-        "assumptions": [f"{text}." for text in found.assumptions],
+        "rows": [_row(title, stopped) for title, stopped in clients if stopped is not None],
+        "assumptions": [f"{text}." for text in dependents.assumptions],
     }
 
 

@@ -1,4 +1,4 @@
-"""Every compared setting, worked out beforehand: a report has no kernel to ask."""
+"""All compared settings as JSON, for the lists of the report, which has no kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from advisor.present.setting_text import tolerance_words
 from advisor.protocol.rules.config import Config
 
 _MISSING = "This combination was not compared: min.insync.replicas above the replication factor."
-# What a reader may choose, in order: the option's name and the label of its list.
+# Option and label of each list, in order.
 _OPTIONS = (
     ("replication_factor", "Replication factor"),
     ("min_insync_replicas", "min.insync.replicas"),
@@ -27,14 +27,13 @@ _OPTIONS = (
 
 
 def grid(recommendation: Recommendation, charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings, what to say of each and the lists to choose them from, as plain JSON.
+    """Return the settings, their texts and the lists to choose them from, as plain JSON data.
 
     Parameters
     ----------
-    recommendation
-        What was compared.
-    charts
-        Where each setting stands in each drawn chart; see `chart_places`.
+    recommendation : Recommendation
+    charts : sequence of dict
+        Position of each setting in each chart; see `chart_places`.
     """
     choices = recommendation.choices
     shown = [name for name, _ in _OPTIONS if len(_values(choices, name)) > 1]
@@ -62,16 +61,16 @@ def grid(recommendation: Recommendation, charts: Sequence[Mapping[str, Any]]) ->
 
 
 def chart_places(name: str, figure: Figure, points: Sequence[Point]) -> dict[str, Any]:
-    """Return where the slots of the curves stand in a figure's SVG, in its own units.
+    """Return the x positions of the settings in the SVG of the curves, in SVG units.
 
     Parameters
     ----------
-    name
-        The id of its `<svg>`.
-    figure
-        As `plot_curves` drew it.
-    points
-        All that were drawn, the marked ones too.
+    name : str
+        Id of the `<svg>` element.
+    figure : matplotlib.figure.Figure
+        Drawn by `plot_curves`.
+    points : sequence of Point
+        All points drawn, the marked ones included.
     """
     upper, lower = figure.axes[:2]
     per_dot = 72.0 / figure.dpi
@@ -97,7 +96,7 @@ def _key(config: Config, shown: Sequence[str]) -> str:
     return "|".join(str(getattr(config, name)) for name in shown)
 
 
-def _setting(choice: Choice, shown: Sequence[str], ranged: bool) -> dict[str, Any]:
+def _setting(choice: Choice, shown: Sequence[str], intervals: bool) -> dict[str, Any]:
     config = choice.config
     tolerated = "; ".join(
         f"{number} {words}" for words, number in tolerance_words(choice.reliability)
@@ -110,7 +109,7 @@ def _setting(choice: Choice, shown: Sequence[str], ranged: bool) -> dict[str, An
             f"{choice.name}: {goals}",
             *(
                 f"{outcome.title}: {outcome.said}"
-                for outcome in outcomes(choice.reliability, ranged)
+                for outcome in outcomes(choice.reliability, intervals)
             ),
             f"Brokers that may be lost: {tolerated}.",
         ],

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs no network, no kernel and no other file."""
+"""`write_report`: the report as one HTML file without network, kernel or other files."""
 
 from __future__ import annotations
 
@@ -61,14 +61,15 @@ def write_report(
 
     Parameters
     ----------
-    recommendation
+    recommendation : Recommendation
         What `advisor.recommend` returned.
-    path
-        The file to write. It appears complete or not at all; one of that name is replaced.
-    audit
-        What `advisor.audit` returned for the same cluster, to be shown topic by topic.
-    sampled
-        What `advisor.simulate` returned for the recommended setting, to be shown beside it.
+    path : str or os.PathLike
+        File to write. It is written completely or not at all; an existing file is replaced.
+    audit : Audit, optional
+        What `advisor.audit` returned for the same cluster, to add a table of its topics.
+    sampled : Sampled, optional
+        What `advisor.simulate` returned for the recommended setting, to compare it with the exact
+        result.
 
     Returns
     -------
@@ -78,7 +79,27 @@ def write_report(
     Raises
     ------
     InputError
-        The file cannot be written.
+        If the file cannot be written.
+
+    See Also
+    --------
+    advisor.recommend : Makes the recommendation.
+    advisor.audit : Makes the audit.
+    render_report : The text of the page.
+
+    Examples
+    --------
+    >>> import advisor, pathlib, tempfile
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+    >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = advisor.present.write_report(advice, pathlib.Path(folder, "report.html"))
+    ...     page = file.read_text()
+    >>> "Replication advice for 1 broker" in page
+    True
     """
     target = Path(path)
     text = render_report(recommendation, audit, sampled)
@@ -93,7 +114,7 @@ def write_report(
 def render_report(
     recommendation: Recommendation, audit: Audit | None = None, sampled: Sampled | None = None
 ) -> str:
-    """Return the text of the report; see `write_report`."""
+    """Return the HTML text of the report; parameters as for `write_report`."""
     environment = Environment(
         loader=PackageLoader("advisor.present.report", "."),
         autoescape=True,
@@ -158,13 +179,17 @@ def _context(
 
 
 def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    everyone, line, marked = compared(recommendation), curve(recommendation), marks(recommendation)
+    every_point, line, marked = (
+        compared(recommendation),
+        curve(recommendation),
+        marks(recommendation),
+    )
     drawn = [*line, *(point for _, point in marked)]
     pareto: dict[str, Any] = {"caption": _PARETO_CAPTION}
     curves: dict[str, Any] = {"caption": _CURVES_CAPTION}
     places = []
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
-        figure = plot_pareto(everyone, marked, **inches)
+        figure = plot_pareto(every_point, marked, **inches)
         words = "Durability against write availability of every setting compared"
         pareto[size] = Markup(style.svg(figure, f"pareto-{size}", words))
         figure = plot_curves(line, marked, **inches)
@@ -182,9 +207,9 @@ def _subject(recommendation: Recommendation) -> str:
 
 
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
-    ranged = has_interval(recommendation, choice)
-    # The producer's patience changes nothing but what it gives up.
-    told = compared_outcomes(choice.reliability, ranged, (*COMPARED, GIVEN_UP))
+    intervals = has_interval(recommendation, choice)
+    # The delivery timeout changes only the number of records given up.
+    measures = compared_outcomes(choice.reliability, intervals, (*COMPARED, GIVEN_UP))
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
     if "delivery_timeout_ms" in choice.config.explicit:
@@ -192,7 +217,7 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
     return {
         "name": name,
         "best": choice is recommendation.best,
-        "measures": [(outcome.brief, outcome.interval) for outcome in told],
+        "measures": [(outcome.brief, outcome.interval) for outcome in measures],
         "cost": _cost(choice),
         "unmet": _unmet(choice),
     }
@@ -200,10 +225,10 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
 
 def _cost(choice: Choice) -> list[str]:
     cost = choice.reliability.cost
-    abroad = cost.bytes_per_second_between_racks
+    between_racks = cost.bytes_per_second_between_racks
     return [
         in_bytes(cost.bytes_stored),
-        "racks unknown" if abroad is None else f"{in_bytes(abroad)}/s",
+        "racks unknown" if between_racks is None else f"{in_bytes(between_racks)}/s",
         f"{significant(cost.acknowledgement_ms)} ms",
     ]
 
@@ -263,7 +288,7 @@ def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
     return [
         {
             "code": finding.code,
-            "topic": topics or _whose(finding),
+            "topic": topics or _subject_of(finding),
             "what": finding.detail,
             "why": f"{finding.rule.why} {finding.rule.remedy}",
         }
@@ -271,13 +296,13 @@ def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
     ]
 
 
-def _whose(finding: Finding) -> str:
-    """Return what a finding about no topic is about; KRA4 is the producers' part of the codes."""
+def _subject_of(finding: Finding) -> str:
+    """Return the subject of a finding without a topic; KRA4xx are about producers."""
     return "the producers" if finding.code.startswith("KRA4") else "the cluster"
 
 
 def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
-    """What losing one rack does to each RF and min ISR, a row for each RF."""
+    """Return the effect of losing one rack: a row per RF, a cell per min ISR."""
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in recommendation.tolerance_table():
         after = row.survival
@@ -290,12 +315,12 @@ def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
 
 
 def _topic_row(topic: TopicAudit) -> dict[str, Any]:
-    # A cluster has hundreds of topics: their intervals would take hours.
-    told = compared_outcomes(topic.choice.reliability, ranged=False)
+    # A cluster has hundreds of topics, whose intervals would take hours.
+    measures = compared_outcomes(topic.choice.reliability, intervals=False)
     return {
         "topic": topic.topic.name,
         "name": topic.choice.name,
-        "measures": [outcome.brief for outcome in told],
+        "measures": [outcome.brief for outcome in measures],
         "unmet": "; ".join([*topic.broken, *filter(None, [_unmet(topic.choice)])]),
         "codes": " ".join(dict.fromkeys(finding.code for finding in topic.findings)),
     }
@@ -309,12 +334,12 @@ def _version() -> str:
 
 
 def _write_whole(target: Path, text: str) -> None:
-    """Write beside the target and move it there, so that no reader ever sees half a file."""
+    """Write a temporary file and move it to the target, so that the file is never partial."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
             out.write(text)
-        # mkstemp keeps others out; a report has no secrets and follows the umask.
+        # mkstemp makes the file private; a report is not, and follows the umask.
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)

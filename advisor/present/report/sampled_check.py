@@ -1,4 +1,4 @@
-"""The exact answer beside a sampled one: two ways to every number."""
+"""The sampled result beside the exact one, for the report."""
 
 from __future__ import annotations
 
@@ -21,38 +21,37 @@ _MEASURES = (
 
 
 def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
-    """What the report says of a sampled run of the recommended setting.
+    """Return the table that compares a sampled run of a setting with the exact result.
 
     Parameters
     ----------
-    exact
-        What was computed.
-    sampled
-        The same configuration, card and load, sampled.
+    exact : Reliability
+    sampled : Sampled
+        For the same configuration, card and load.
 
     Returns
     -------
     dict
-        "caption", and "rows" with "title", "exact", "sampled", "agrees": whether the exact value
-        lies in the sample's 95 % interval, and "words": the same, with what is but just outside.
+        "caption", and "rows" with "title", "exact", "sampled", "agrees" (whether the exact value is
+        in the 95 % interval of the sample) and "words" (the same in words, with the deviation).
     """
     rows = []
     for measure, title in _MEASURES:
-        value, found = float(getattr(exact, measure)), sampled.estimate(measure)
-        say, say_end = _words(measure, found)
-        if found.seen:
-            ends = found if measure != LOST else sampled.estimate(BETWEEN)
-            said = f"{say(found.value)} ({interval(ends.low, ends.high, say_end)})"
+        value, estimate = float(getattr(exact, measure)), sampled.estimate(measure)
+        say, say_end = _words(measure, estimate)
+        if estimate.seen:
+            ends = estimate if measure != LOST else sampled.estimate(BETWEEN)
+            text = f"{say(estimate.value)} ({interval(ends.low, ends.high, say_end)})"
         else:
-            said = f"not seen; at most {say(found.high)}"
-        agrees = found.low <= value <= found.high
+            text = f"not seen; at most {say(estimate.high)}"
+        agrees = estimate.low <= value <= estimate.high
         rows.append(
             {
                 "title": title,
                 "exact": say(value),
-                "sampled": said,
+                "sampled": text,
                 "agrees": agrees,
-                "words": "yes" if agrees else _how_far(value, found),
+                "words": "yes" if agrees else _how_far(value, estimate),
             }
         )
     caption = (
@@ -62,30 +61,33 @@ def sampled_check(exact: Reliability, sampled: Sampled) -> dict[str, Any]:
     return {"caption": caption, "rows": rows}
 
 
-def _words(measure: str, found: Estimate) -> tuple[Callable[[float], str], Callable[[float], str]]:
-    """How to say a value and the ends of its interval: with digits enough to tell them apart.
+def _words(
+    measure: str, estimate: Estimate
+) -> tuple[Callable[[float], str], Callable[[float], str]]:
+    """Return the wording of a value and of its interval ends, with digits enough to differ.
 
-    A time that the sample knows to a per cent has three digits: with two, both ends and the exact
-    value could read alike where they disagree.
+    A time sampled to a per cent has three digits: with two, the ends and the exact value could
+    read the same although they differ.
     """
     if measure == LOST:
         return per_year, once_in_years
-    width = found.high / found.low - 1.0 if found.seen else 1.0
+    width = estimate.high / estimate.low - 1.0 if estimate.seen else 1.0
     digits = max(2, 1 + math.ceil(-math.log10(width))) if width > 0 else 2
     say = partial(time_per_year, digits=digits)
     return say, say
 
 
-def _how_far(value: float, found: Estimate) -> str:
-    """Say how a value lies outside a sample's interval: at most twice as wide is chance enough.
+def _how_far(value: float, estimate: Estimate) -> str:
+    """Return how far a value is outside the interval of a sample.
 
-    Half an interval is two standard errors, on the logarithm; four of them are not chance.
+    Half an interval is about two standard errors of the logarithm. Up to four of them count as
+    "just outside", which chance can explain; more as a disagreement.
     """
-    if not found.seen or value <= 0:
+    if not estimate.seen or value <= 0:
         return "no"
-    end = found.low if value < found.value else found.high
-    steps = abs(math.log(value / found.value)) / abs(math.log(end / found.value))
-    share = abs(found.value / value - 1.0)
-    where = "more" if found.value > value else "less"
+    end = estimate.low if value < estimate.value else estimate.high
+    half_widths = abs(math.log(value / estimate.value)) / abs(math.log(end / estimate.value))
+    share = abs(estimate.value / value - 1.0)
+    where = "more" if estimate.value > value else "less"
     off = f"the sample has {significant(100 * share)} % {where}"
-    return f"just outside: {off}" if steps <= 2.0 else f"no: {off}"
+    return f"just outside: {off}" if half_widths <= 2.0 else f"no: {off}"

@@ -1,4 +1,4 @@
-"""To be described."""
+"""Other replication schemes beside the recommended setting, for the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from advisor.reliability.schemes.comparison import (
 RECORDS_LOST = "acked_records_lost_per_year"
 
 SCHEMES_COMPARED_BY = (COMPARED[0], RECORDS_LOST, *COMPARED[1:])
-"""Columns of the table of schemes: how often records are lost, how many, and the time without."""
+"""Columns of the table: how often records are lost, how many, and the unavailabilities."""
 
 _SCHEME_WORDS = {
     KAFKA: "Kafka, as recommended",
@@ -37,13 +37,13 @@ _SCHEME_WORDS = {
 
 
 def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
-    """Return a setting beside other ways to replicate, each a row in words.
+    """Return a setting beside other replication schemes, one row each, in words.
 
     Returns
     -------
     list of dict
-        "name", "rule", "note" and "measures": value and interval of each of
-        `SCHEMES_COMPARED_BY`; empty for more replicas than are compared.
+        "name", "rule", "note" and "measures" (value and interval of each of
+        `SCHEMES_COMPARED_BY`); empty if the schemes cannot be computed for so many replicas.
     """
     try:
         rows = rows_beside(result)
@@ -68,7 +68,7 @@ def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
 
 
 def records_in_words(row: SchemeRow, low: float, high: float) -> tuple[str, str]:
-    """Return how many records a scheme loses in a mean year, and the interval of that mean."""
+    """Return the mean number of records lost per year, and its interval."""
     if row.records_dropped_per_year:
         return "none is acknowledged", ""
     mean = row.acked_records_lost_per_year
