@@ -1,12 +1,10 @@
 """What fails, how often and for how long: a failure-model card as a value.
 
 Times to repair are exponential with the card's mean unless it gives a `shape`; then they are
-gamma distributed with that shape and the same mean (shape 1 is the exponential, a whole number k
-is the sum of k equal exponential stages).
+gamma distributed with that shape and mean (shape 1 is exponential, k is k equal exponential stages).
 """
 
 import html
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from advisor.reliability.failures.card import (
     is_probability,
     read_card,
 )
+from advisor.reliability.failures.low_discrepancy import normal_deviates
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
@@ -39,12 +38,33 @@ class FailureModel:
     Build one with `load_model` (from a file) or `FailureModel.from_dict`. A mechanism that is left
     out does not happen; a left-out `flush`, `detection`, `election` or `copy` takes no time.
 
-    Attributes
+    Parameters
     ----------
-    name, title, when_to_use
-        Short name, one line, and the situation that the card speaks for.
-    quantities
-        Every number by dotted path: "broker.crash.per_year", "flush.seconds".
+    name : str
+        Short name, for results and errors.
+    title : str
+        One line.
+    when_to_use : str
+        The situation that the card describes.
+    quantities : mapping of str to Quantity
+        Every number by dotted path, which names the unit: "broker.crash.per_year",
+        "flush.seconds".
+
+    See Also
+    --------
+    load_model : Read a card from a file.
+    advisor.evaluate : What a card means for a configuration.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
+    ... )
+    >>> model.mechanisms
+    ('broker.destroyed',)
+    >>> model["broker.destroyed.hours"]
+    12.0
     """
 
     name: str
@@ -68,15 +88,37 @@ class FailureModel:
 
         Parameters
         ----------
-        tables
-            Such as `{"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}`.
-        name
+        tables : mapping
+            Sections of a card by name, such as
+            ``{"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}``. A number is bare, or
+            a table with ``value``, ``low`` and ``high`` (or ``events`` and ``exposure_years``)
+            and ``evidence``. ``data/README.md`` lists sections, keys and units.
+        name : str
             What to call it, in results and in errors.
+
+        Returns
+        -------
+        FailureModel
 
         Raises
         ------
         ModelError
             A section, key or number that no card may hold.
+
+        See Also
+        --------
+        to_dict : The reverse.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}, name="mine"
+        ... )
+        >>> print(model)
+        mine (mine)
+          broker.crash.per_year  2
+          broker.crash.minutes   4
         """
         if not isinstance(tables, Mapping):
             raise ModelError(f"{name}: a failure model is a table of tables, not {tables!r}.")
@@ -87,7 +129,26 @@ class FailureModel:
         return cls(name, card.title or name, card.when_to_use, card.quantities)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return nested tables from which `from_dict` builds the same model (but for its name)."""
+        """Return nested tables from which `from_dict` builds the same model (but for its name).
+
+        Returns
+        -------
+        dict
+            Title, use and sections; every number with value, range and evidence.
+
+        See Also
+        --------
+        from_dict : The reverse.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> tables = advisor.load_model("three_az_cloud").to_dict()
+        >>> sorted(tables["broker"])
+        ['crash', 'destroyed', 'lag', 'power', 'restart']
+        >>> tables["flush"]["seconds"]["value"]
+        35.0
+        """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
         for path, quantity in self.quantities.items():
             *sections, key = path.split(".")
@@ -98,7 +159,13 @@ class FailureModel:
         return tables
 
     def __getitem__(self, path: str) -> float:
-        """Return the value at a dotted path; ModelError when the card does not give it."""
+        """Return the value at a dotted path.
+
+        Raises
+        ------
+        ModelError
+            The card does not give it.
+        """
         quantity = self.quantities.get(path)
         if quantity is None:
             given = ", ".join(self.quantities)
@@ -106,7 +173,32 @@ class FailureModel:
         return quantity.value
 
     def get(self, path: str, default: float) -> float:
-        """Return the value at a dotted path, or `default` when the card does not give it."""
+        """Return the value at a dotted path, or `default` when the card does not give it.
+
+        Parameters
+        ----------
+        path : str
+            Such as "broker.crash.per_year"; the last word is the unit.
+        default : float
+            In the same unit.
+
+        Returns
+        -------
+        float
+
+        See Also
+        --------
+        quantities : Values with their ranges and evidence.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
+        ... )
+        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
+        (4.0, 0.0)
+        """
         quantity = self.quantities.get(path)
         return default if quantity is None else quantity.value
 
@@ -139,12 +231,32 @@ class FailureModel:
         return table()[entry.ends_as] if entry.ends_as else entry
 
     def with_values(self, values: Mapping[str, float]) -> "FailureModel":
-        """Return a copy in which the given numbers are exact and the others as they were.
+        """Return a copy in which the given numbers are exact and the others unchanged.
+
+        Parameters
+        ----------
+        values : mapping of str to float
+            By dotted path, each in the unit that the path names.
+
+        Returns
+        -------
+        FailureModel
 
         Raises
         ------
         ModelError
             A path that the card does not give, or a number that it may not hold.
+
+        See Also
+        --------
+        draws : Copies with numbers drawn from their ranges.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> model.with_values({"broker.crash.per_year": 12.0})["broker.crash.per_year"]
+        12.0
         """
         changed = dict(self.quantities)
         for path, raw in values.items():
@@ -161,7 +273,7 @@ class FailureModel:
     def draws(self, n: int, seed: int) -> Iterator["FailureModel"]:
         """Yield `n` models with every uncertain number drawn from its range, independently.
 
-        A rate that the card counted follows its gamma distribution. Every other number follows a
+        A rate with a count of events follows its gamma distribution. Every other number follows a
         two-piece lognormal whose median is `value` and whose 2.5 % and 97.5 % points are `low` and
         `high`. A half that ends at 0 has no logarithm: there the number is linear in the normal
         deviate instead, and cut at 0. Probabilities are cut at 1.
@@ -170,15 +282,37 @@ class FailureModel:
 
         Parameters
         ----------
-        n
-            How many; a power of two spreads best.
-        seed
+        n : int
+            How many, from 1; a power of two covers the ranges best.
+        seed : int
             Of the scrambling.
+
+        Yields
+        ------
+        FailureModel
+
+        Raises
+        ------
+        ModelError
+            If `n` is less than 1.
+
+        See Also
+        --------
+        uncertain : The numbers that are drawn.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> quantity = model.quantities["broker.crash.per_year"]
+        >>> drawn = [m["broker.crash.per_year"] for m in model.draws(8, seed=1)]
+        >>> min(drawn) < quantity.value < max(drawn)
+        True
         """
         paths = self.uncertain
         if n < 1:
             raise ModelError(f"draws needs n >= 1, got {n}.")
-        deviates = _deviates(n, len(paths), seed)
+        deviates = normal_deviates(n, len(paths), seed)
         for row in deviates:
             drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
             yield self.with_values(drawn)
@@ -210,12 +344,35 @@ class FailureModel:
 
 
 def load_model(name_or_path: str | Path) -> FailureModel:
-    """Read a failure-model card, shipped (by name) or of one's own (by path).
+    """Read a failure-model card, shipped (by name) or your own (by path).
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        The name of a shipped card, such as "three_az_cloud", or the path of a TOML file.
+
+    Returns
+    -------
+    FailureModel
+        Named after the file.
 
     Raises
     ------
     ModelError
-        No such card, or it holds something impossible or a number without evidence.
+        No such card, or it holds a number that no card may hold or one without evidence.
+
+    See Also
+    --------
+    FailureModel.from_dict : A card from a dict, with bare numbers and no evidence.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> model = advisor.load_model("three_az_cloud")
+    >>> model.title
+    'Three zones, cloud instances, network block storage'
+    >>> model.mechanisms[:3]
+    ('broker.crash', 'broker.power', 'broker.destroyed')
     """
     path = catalog.model_path(name_or_path)
     return FailureModel._from_card(read_card(path), path.stem)
@@ -233,7 +390,7 @@ def _is_range(quantity: Quantity) -> bool:
 
 
 def _numbers(quantity: Quantity) -> tuple[str, str, str]:
-    """Return value, low and high: as somebody gave them, or two digits of what a count leaves."""
+    """Return value, low and high as given, or to two digits if they follow from a count."""
     say = as_given if quantity.events is None else significant
     return say(quantity.value), say(quantity.low), say(quantity.high)
 
@@ -241,19 +398,3 @@ def _numbers(quantity: Quantity) -> tuple[str, str, str]:
 def _shown(quantity: Quantity) -> str:
     value, low, high = _numbers(quantity)
     return f"{value} ({low} to {high})" if _is_range(quantity) else value
-
-
-def _deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
-    """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
-    if dimensions == 0:
-        return [[] for _ in range(n)]
-    # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
-    bits = 30
-    sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
-    uniform = sequence.random_base2(math.ceil(math.log2(n)))[:n]
-    # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
-    deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
-    return deviates

@@ -1,1 +1,10 @@
-"""To be described."""
+"""Monte Carlo: years of a whole cluster, sampled by a compiled kernel.
+
+In: a `Plan`, plain data made from cluster, configuration, card and workload, cut into blocks of
+years. Out: a row of sufficient statistics per block, merged into a `Sampled`. The same plan and
+seed give the same bytes in every process and order.
+
+Open first: ``plan.py``, then ``block.py``, which runs one block. ``kernel.py`` is the compiled
+event loop, ``fault_kernel.py`` and ``partition_kernel.py`` its two halves, ``memory_layout.py``
+its arrays, ``transition_tables.py`` the partition's transitions; ``estimators.py`` merges blocks.
+"""
