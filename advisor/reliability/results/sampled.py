@@ -25,19 +25,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One measure as sampled.
+    """One measure as sampled, with its 95 % interval.
 
-    Attributes
+    Parameters
     ----------
     value : float
-        The estimate; where nothing was seen, the bound: the upper one of a rate, the lower one of
-        ``mean_years_to_loss``. Never 0 for want of luck.
+        The estimate, in the unit of its measure. If no event was seen, the bound: the upper one
+        of a rate, the lower one of ``mean_years_to_loss``; it is 0 only for what cannot happen.
     low, high : float
-        95 % interval.
+        Ends of the interval, in the same unit.
     n : float
         Years simulated.
     method : str
-        How the interval was made, and whether anything was seen.
+        How the interval was computed, and whether anything was seen.
+
+    See Also
+    --------
+    advisor.simulate : Returns an estimate for every measure.
+
+    Examples
+    --------
+    >>> from advisor.reliability.results.sampled import Estimate
+    >>> found = Estimate(0.02, 0.01, 0.04, 1000, "20 of 1,000 years, Clopper-Pearson")
+    >>> print(found)
+    0.02 (95 %: 0.01 to 0.04)
+    >>> found.seen, float(found)
+    (True, 0.02)
+    >>> Estimate(0.003, 0.0, 0.003, 1000, "not seen in 1,000 years").seen
+    False
     """
 
     value: float

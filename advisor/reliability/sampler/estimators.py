@@ -73,7 +73,7 @@ class Ratio:
 
 
 def share(successes: int, n: int) -> Estimate:
-    """How likely something is that happened in so many of n independent years."""
+    """Yearly probability of something that happened in some of n independent years."""
     if n < 1 or not 0 <= successes <= n:
         raise InputError(f"{successes} of {n} years cannot be")
     if successes == 0:
@@ -128,7 +128,7 @@ def merge(
     load: Workload,
     cluster: Any,
 ) -> Sampled:
-    """Make one result of all blocks' rows, whatever order they come in.
+    """Merge the rows of all blocks, in any order, into one result.
 
     Parameters
     ----------
@@ -137,12 +137,12 @@ def merge(
     blocks : sequence of Block
     plan : Plan
     config, model, load, cluster
-        What the plan was made of, for the result.
+        The arguments that the plan was made from, for the result.
 
     Raises
     ------
     InputError
-        If a row is missing, there twice or of another run.
+        If a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
     years = sum(row.years for row in ordered)
@@ -156,23 +156,23 @@ def merge(
     lost = _with_the_unseen(rate(Ratio(amounts[RECORDS_LOST], span, held), years), whole_set)
     gone = [sum(both) for both in zip(amounts[RECORDS_LOST], amounts[REFUSED], strict=True)]
     dropped = _with_the_unseen(rate(Ratio(gone, span, held + written), years), whole_set)
-    nobody_told = plan.setup.acks == 0
+    unacknowledged = plan.setup.acks == 0
     found = Sampled(
         loss_probability_per_year=share(sum(row.lost_years for row in ordered), years),
         loss_events_per_year=rate(Ratio(amounts[LOSS_EVENTS], span, sum(plan.partitions)), years),
         mean_years_to_loss=waiting_time(
             [row.first_losses for row in ordered], [row.at_risk_hours for row in ordered], years
         ),
-        acked_records_lost_per_year=_never(years) if nobody_told else lost,
+        acked_records_lost_per_year=_never(years) if unacknowledged else lost,
         write_unavailability=rate(Ratio(amounts[UNWRITABLE], each, 1.0), years),
         read_unavailability=rate(Ratio(amounts[UNREADABLE], each, 1.0), years),
         write_stalled=rate(Ratio(amounts[STALLED], each, 1.0), years)
         if any(plan.stall_hours)
         else _never(years),
         records_refused_per_year=rate(Ratio(amounts[REFUSED], span, written), years),
-        records_dropped_per_year=dropped if nobody_told else _never(years),
+        records_dropped_per_year=dropped if unacknowledged else _never(years),
         tolerates=tolerance(config),
-        causes=_causes(books, plan, math.fsum(span), math.fsum(each), model, nobody_told),
+        causes=_causes(books, plan, math.fsum(span), math.fsum(each), model, unacknowledged),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -186,12 +186,12 @@ def merge(
 
 
 def _never(years: int, why: str = "cannot happen with these acks") -> Estimate:
-    """What this configuration's ``acks`` rules out, if nothing else does."""
+    """An estimate of 0 for what cannot happen."""
     return Estimate(0.0, 0.0, 0.0, years, why)
 
 
 def _where_nothing_happens(found: Sampled) -> Sampled:
-    """What was not seen is known to be none if every rate of the card is 0."""
+    """If every rate of the card is 0, what was not seen cannot happen."""
     why = "cannot happen: every rate of this card is 0"
     known: dict[str, Any] = {
         name: _never(found.years, why) for name in MEASURES if not found.estimate(name).seen
@@ -201,10 +201,10 @@ def _where_nothing_happens(found: Sampled) -> Sampled:
 
 
 def _with_the_unseen(found: Estimate, most: float) -> Estimate:
-    """Widen a mean that a rare event could carry.
+    """Widen the interval of a mean that one rare event could dominate.
 
-    Losing everything that a replica set retains outweighs all smaller losses, and may be too rare
-    to have been seen: at most 3 in n years.
+    The loss of everything that a replica set retains outweighs all smaller losses, and may be too
+    rare to have been seen: up to 3 expected in n years.
     """
     if not found.seen:
         return found
@@ -226,20 +226,20 @@ def _causes(
     years: float,
     partition_hours: float,
     model: FailureModel,
-    nobody_told: bool,
+    unacknowledged: bool,
 ) -> Mapping[str, Mapping[str, float]]:
-    """Split each measure by mechanism; who destroyed a disk is told by the rates alone."""
+    """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
     names = plan.table.names
     destroyed = transition_rates.shares_of_destruction(model)
     lost, dropped = [RECORDS_LOST], [RECORDS_LOST, REFUSED]
     exposure = {
         "loss_events_per_year": ([LOSS_EVENTS], years),
-        "acked_records_lost_per_year": ([] if nobody_told else lost, years),
+        "acked_records_lost_per_year": ([] if unacknowledged else lost, years),
         "write_unavailability": ([UNWRITABLE], partition_hours),
         "read_unavailability": ([UNREADABLE], partition_hours),
         "write_stalled": ([STALLED], partition_hours),
         "records_refused_per_year": ([REFUSED], years),
-        "records_dropped_per_year": (dropped if nobody_told else [], years),
+        "records_dropped_per_year": (dropped if unacknowledged else [], years),
     }
     causes = {}
     for name, (entries, whole) in exposure.items():
@@ -253,19 +253,19 @@ def _causes(
 
 
 def _few(amounts: Sequence[float]) -> tuple[float, float]:
-    """Interval of an expected sum from the few amounts that made it up."""
+    """Gamma interval (Fay and Feuer) of an expected sum of few amounts."""
     total = math.fsum(amounts)
     square = math.fsum(amount * amount for amount in amounts)
     largest = max(amounts)
     low = square / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / square)
-    # One more event, as large as the largest, might as well have happened.
+    # The upper end allows for one more event, as large as the largest.
     more, square = total + largest, square + largest * largest
     high = square / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / square)
     return float(low), float(high)
 
 
 def _relative_error(found: Ratio, value: float) -> float:
-    """Half a 95 % interval of a ratio, from how the blocks scatter around it."""
+    """Half the width of a ratio's 95 % interval, from the variance between blocks."""
     blocks = len(found.amounts)
     scatter = math.fsum(
         (amount - value * exposure) ** 2

@@ -1,8 +1,8 @@
-"""What a sampling run has to know, as plain data that can be sent to any worker.
+"""The input of a sampling run, as plain data that can be sent to any worker.
 
 A plan holds the whole cluster: every broker, its rack, and every ordered replica set of the topic
-with the number of partitions on it. Blocks are numbered stretches of simulated years. Both depend
-on the inputs alone, never on the engine, so that the same inputs give the same bytes everywhere.
+with its number of partitions. Blocks are numbered stretches of simulated years. Both depend on
+the inputs alone, never on the engine, so that the same inputs give the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Plan:
-    """A cluster, a topic on it and what befalls them.
+    """A cluster, a topic on it, and the failures that strike them.
 
     Attributes
     ----------
-    setup : Setup
-        The rules; those of the reduction.
+    setup : ChainConstants
+        The rules of the partition, as the CTMC has them.
     racks : tuple of int
         Rack number of each broker; brokers are numbered from 0.
     sets : tuple of tuple of int
-        The distinct ordered replica sets; broker numbers, preferred leader first.
+        The distinct ordered replica sets: broker numbers, preferred leader first.
     partitions : tuple of int
-        How many partitions stand on each set.
+        How many partitions each set holds.
     mechanisms : dict of str to Occurrence
         By name, such as "broker.crash"; one that is left out does not happen.
     table : Table
@@ -73,19 +73,19 @@ class Plan:
     retained_records : float
         Most records of one partition that exist.
     unflushed_hours : float
-        Age at which a written record is surely on disk.
+        Age at which a written record is on disk.
     tail_hours : float
-        How long an acks=1 or 0 record stands on the leader alone.
+        How long the leader alone holds a record with acks=1 or 0.
     failovers : Failovers
         Hours without a leader.
     budget_hours : float
-        How long a producer tries in an outage before it gives a record up; may be infinite.
+        How long a producer retries in an outage before it gives up a record; may be infinite.
     waiting_budget_hours, delivery_hours : float
-        How long it waits while the leader does not answer, and altogether; may be infinite.
+        How long it waits while the leader does not answer, and in total; may be infinite.
     stall_hours : (float, float)
-        How long an acknowledgement waits for a dead follower, and for one that hangs on average.
+        Mean time that an acknowledgement waits for a dead follower, and for one that hangs.
     lag_hours : float
-        The shortest wait for one that hangs; the longest is half as long again.
+        The shortest wait for one that hangs; the longest is 1.5 times as long.
     """
 
     setup: ChainConstants
@@ -129,7 +129,7 @@ class Plan:
         return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
     def fingerprint(self) -> str:
-        """Sixteen hex digits that two plans share only if they are the same."""
+        """Sixteen hex digits that differ if the plans do."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
@@ -142,7 +142,7 @@ class Block:
     seed, index : int
         Key of its random numbers.
     years : int
-        Years that begin when all is well; the time between them comes on top.
+        Years that begin with every broker and replica healthy; the time between them is extra.
     """
 
     seed: int
@@ -157,14 +157,14 @@ def plan_for(
     load: Workload,
     placement: tuple[Replicas, ...] | None = None,
 ) -> Plan:
-    """Put everything that `evaluate` would look at into a plan.
+    """Make a plan of the arguments of `evaluate`.
 
     Raises
     ------
     InputError
         If Kafka could not place the topic.
     """
-    # Workers read plans and make none; they shall not wait for scipy.
+    # Workers read plans and make none; they need not import scipy.
     from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
     where = place(cluster, config, load.partitions, placement)
@@ -210,12 +210,12 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
 
 
 def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
-    """Cut the years asked for into blocks of about a second's work.
+    """Cut years into blocks of about a second's work.
 
     Raises
     ------
     InputError
-        If the years are no whole number from 1, or the seed none from 0 below 2**64.
+        If the years are not a whole number from 1, or the seed not one from 0 below 2**64.
     """
     whole = isinstance(years, int | float) and not isinstance(years, bool)
     if not whole or not math.isfinite(years) or years < 1 or years != int(years):
@@ -241,7 +241,7 @@ def years_per_block(plan: Plan) -> int:
     """
     sets_per_event = plan.replicas * len(plan.sets) / len(plan.racks)
     seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
-    # Each strike ends again; a year in which nothing happens is a step, too.
+    # Each failure is repaired; a year without events is a step, too.
     seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
     years = SECONDS_PER_BLOCK / seconds_per_year
     digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
