@@ -1,7 +1,7 @@
-"""Other ways to replicate a log, under the same card and the same faults as Kafka's ISR.
+"""Kafka's ISR beside other replication schemes, under the same failure model and faults.
 
-Their rules are in :mod:`advisor.reliability.schemes.quorum_rules`. Every row carries the measures of
-:class:`Reliability`, computed in the same way, so that it can be read beside Kafka's own.
+:mod:`advisor.reliability.schemes.quorum_rules` has the schemes' rules. Every row has the measures
+of :class:`Reliability`, computed in the same way.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ from advisor.errors import NotComputedError
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.rules import ASYNCHRONOUS
+from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import Tails, any_loss
-from advisor.reliability.common_cause.placement import Brokers, Exchangeable, place
+from advisor.reliability.common_cause.placement import Brokers, Exchangeable
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures import transition_rates, uncertainty
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures import uncertainty
+from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.units import MEASURES, UNITS
-from advisor.reliability.schemes.measures import measures
+from advisor.reliability.schemes.measures import SchemeSolution
 from advisor.reliability.schemes.quorum_rules import FLUSHED_MAJORITY, SCHEMES, Quorums
-from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
 __all__ = [
     "FLUSHED_MAJORITY",
     "KAFKA",
-    "MEASURES",
     "SchemeRow",
     "compare_schemes",
     "rows_beside",
@@ -38,7 +37,7 @@ __all__ = [
 
 KAFKA = "isr"
 MOST_REPLICAS = 3
-"""Beyond that there are too many states to go through them all."""
+"""With more replicas there are too many states to explore them all."""
 
 _RULES = {1: "the leader alone", 0: "no log: the producer asks for no answer"}
 _MOVES_BACK = (
@@ -54,34 +53,35 @@ _SHARES = ("probability", "fraction of time")
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """What one scheme loses and refuses.
+    """Measures of one replication scheme.
 
     Attributes
     ----------
     name : str
-        "isr" for the configuration that was asked about.
+        "isr" for Kafka with the given configuration.
     rule : str
-        Who must have a record before it is acknowledged, in words.
+        In words: which replicas must have a record before it is acknowledged.
     loss_probability_per_year : float
-        Of at least one loss event in a year that starts healthy, over all partitions.
+        Probability of at least one loss event in a year that starts healthy, over all partitions.
     loss_events_per_year : float
-        Over all partitions.
+        Loss events a year, over all partitions.
     mean_years_to_loss : float
-        Infinite if no modelled event loses anything.
+        Mean years until the first loss event; infinite if no modelled event loses records.
     acked_records_lost_per_year : float
-        Over all partitions; nothing older than the retention counts.
+        Acknowledged records within retention that are lost a year, over all partitions.
     write_unavailability, read_unavailability : float
-        Fractions of time, mean over partitions.
+        Long-run fractions of time, mean over partitions.
     write_stalled : float
-        Time in which writes wait for replicas that are then given up; Kafka's alone. A
-        synchronous scheme gives nobody up, so that its waits are in ``write_unavailability``; a
-        majority waits for whoever answers first, and an asynchronous leader for nobody.
+        Fraction of time in which writes wait for a follower to leave the ISR; Kafka only. The
+        waits of a synchronous scheme are in ``write_unavailability``; a majority waits for the
+        fastest replicas, and an asynchronous leader for none.
     records_refused_per_year : float
-        Of producers that are as patient as the configuration's, over all partitions.
+        Records that producers give up a year, with the configuration's retries, over all
+        partitions.
     records_dropped_per_year : float
-        Of Kafka with acks=0 alone: in the other schemes every record is acknowledged.
+        Records dropped a year by Kafka with acks=0; other schemes acknowledge every record.
     note : str
-        What to know before the row is set beside another; "" if nothing.
+        A caveat for comparing the row with others; "" if none.
     """
 
     name: str
@@ -101,46 +101,83 @@ class SchemeRow:
 def compare_schemes(
     cluster: Brokers, config: Config, model: FailureModel, load: Workload | None = None
 ) -> tuple[SchemeRow, ...]:
-    """Set a configuration beside the other schemes with as many replicas on the same brokers.
+    """Compare a configuration with other schemes of as many replicas on the same brokers.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Brokers and their racks.
+    config : Config
+        Kafka's settings. The other schemes take from it the replication factor, what decides the
+        placement, and how long producers retry.
+    model : FailureModel
+        Failure and repair rates.
+    load : Workload, optional
+        Traffic and retention; by default `Workload()`.
+
+    Returns
+    -------
+    tuple of SchemeRow
+        Kafka's row, named "isr", then "synchronous", "majority", "flushed majority" and
+        "asynchronous".
 
     Raises
     ------
     NotComputedError
-        More than three replicas, or what `evaluate` does not compute.
+        If there are more than three replicas, or a repair is not exponential.
+    InputError
+        If Kafka could not place the topic.
+
+    See Also
+    --------
+    advisor.evaluate : Kafka's row alone, with causes and intervals.
+    scheme_intervals : 95 % intervals of a row.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> crash = {"per_year": 5, "minutes": 10}
+    >>> model = advisor.FailureModel.from_dict({"broker": {"crash": crash}})
+    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=2)
+    >>> for row in compare_schemes(cluster, config, model):
+    ...     print(f"{row.name}: {row.write_unavailability:.1e}")
+    isr: 2.7e-08
+    synchronous: 2.9e-04
+    majority: 2.7e-08
+    flushed majority: 2.7e-08
+    asynchronous: 8.6e-13
     """
     return rows_beside(evaluate(cluster, config, model, load))
 
 
 def rows_beside(result: Reliability) -> tuple[SchemeRow, ...]:
-    """Set a result beside the other schemes; its own row holds its own figures.
+    """Compare a result of `evaluate` with the other schemes; see `compare_schemes`.
 
     Parameters
     ----------
     result : Reliability
-        With the replicas placed as Kafka would place them.
-
-    Raises
-    ------
-    NotComputedError
-        More than three replicas.
+        Of a topic placed as Kafka would place it.
     """
     config = result.config
-    words = f"the in-sync replicas, at least {config.effective_min_insync_replicas}"
-    alone = config.acks != "all"
+    assert config.acks is not None
+    rule = f"the in-sync replicas, at least {config.effective_min_insync_replicas}"
     kafka = SchemeRow(
         name=KAFKA,
-        rule=_RULES[int(config.acks)] if alone and config.acks is not None else words,
+        rule=rule if config.acks == "all" else _RULES[int(config.acks)],
         note=_own_note(result),
         **{measure: getattr(result, measure) for measure in MEASURES},
     )
-    others = (
-        scheme_row(name, result.cluster, config, result.model, result.load) for name in SCHEMES
-    )
-    return (kafka, *others)
+    case = _case_of(result)
+    return (kafka, *(scheme_row(name, case) for name in SCHEMES))
+
+
+def _case_of(result: Reliability) -> Case:
+    return Case.read(result.cluster, result.config, result.model, result.load)
 
 
 def _own_note(result: Reliability) -> str:
-    """What to know of Kafka's row before it is set beside another."""
+    """Caveat for comparing Kafka's row with others."""
     if result.config.acks == "all":
         return ""
     if result.config.acks == 1:
@@ -153,86 +190,64 @@ def _own_note(result: Reliability) -> str:
 
 
 def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertainty.Interval]:
-    """95 % interval of each measure of a row of `rows_beside`, from the ranges of the card.
+    """95 % interval of each measure of a row, from the ranges of the failure model.
 
-    The draws are those of :meth:`Reliability.interval`: rows can be compared draw by draw.
+    The parameter draws are those of :meth:`Reliability.interval`, for paired comparison of rows.
     """
     if row.name == KAFKA:
         return {measure: result.interval(measure) for measure in MEASURES}
     if not result.model.uncertain:
         return {measure: (getattr(row, measure),) * 2 for measure in MEASURES}
-    drawn = [
-        scheme_row(row.name, result.cluster, result.config, model, result.load, ROUGH)
+    case = _case_of(result)
+    draws = [
+        scheme_row(row.name, case.roughly(model))
         for model in uncertainty.parameter_draws(result.model, result.states)
     ]
-    found = {}
+    intervals = {}
     for measure in MEASURES:
         value = getattr(row, measure)
-        low, high = uncertainty.lognormal_interval([getattr(one, measure) for one in drawn])
+        low, high = uncertainty.lognormal_interval([getattr(draw, measure) for draw in draws])
         most = 1.0 if UNITS[measure] in _SHARES else math.inf
-        found[measure] = (min(low, value), min(max(high, value), most))
-    return found
+        intervals[measure] = (min(low, value), min(max(high, value), most))
+    return intervals
 
 
-def scheme_row(
-    name: str,
-    cluster: Brokers,
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    precision: float = EXACT,
-) -> SchemeRow:
-    """What one scheme loses and refuses, with the replicas placed as Kafka would place them.
-
-    Parameters
-    ----------
-    name : str
-        One of `SCHEMES`.
-    cluster, config, model, load
-        Of the configuration only the replication factor, what places replicas and how long
-        producers retry count.
-    precision : float
-        Relative accuracy asked of the solver.
-    """
-    factor = config.replication_factor
-    assert factor is not None
-    if factor > MOST_REPLICAS:
+def scheme_row(name: str, case: Case) -> SchemeRow:
+    """Measures of one scheme, one of `SCHEMES`, for the replicas and the workload of a case."""
+    replicas = case.config.replication_factor
+    assert replicas is not None
+    if replicas > MOST_REPLICAS:
         raise NotComputedError(
-            f"replication_factor={factor}: other schemes are compared for up to {MOST_REPLICAS} "
+            f"replication_factor={replicas}: other schemes are compared for up to {MOST_REPLICAS} "
             "replicas"
         )
-    scheme = Quorums.of(name, factor)
-    where = place(cluster, config, load.partitions)
-    classes = where.replica_set_classes(Exchangeable.ALL)
-    counts = {pattern: sets.partitions for pattern, sets in classes.items()}
-    asked = (config, model, load, where.brokers, where.brokers_per_rack, precision)
-    found = {pattern: measures(scheme, pattern, *asked) for pattern in classes}
+    constants, placement = case.chain.constants, case.placement
+    scheme = Quorums.of(name, replicas, constants.copying, constants.page_cache)
+    classes = placement.replica_set_classes(Exchangeable.ALL)
+    solved = {pattern: SchemeSolution(scheme, pattern, case).measures() for pattern in classes}
+    events = dict(case.events_per_year)
     first = any_loss(
-        {pattern: measured.losses for pattern, measured in found.items()},
-        lambda name: (
-            transition_rates.rate_per_hour(name, config, model, load, where.brokers)
-            * HOURS_PER_YEAR
-        ),
-        where,
+        {pattern: found.losses for pattern, found in solved.items()},
+        lambda mechanism: events.get(mechanism, 0.0),
+        placement,
         Exchangeable.ALL,
-        Tails(per_failure=1, leaders=factor) if scheme.tail else None,
+        Tails(per_failure=1, leaders=replicas) if scheme.tail else None,
     )
 
-    def over_all(measure: str) -> float:
-        return math.fsum(found[pattern].amounts[measure] * n for pattern, n in counts.items())
+    def total(measure: str) -> float:
+        return math.fsum(solved[p].amounts[measure] * n.partitions for p, n in classes.items())
 
-    partitions = where.partitions
     return SchemeRow(
         name=name,
         rule=scheme.rule,
         loss_probability_per_year=first.probability,
-        loss_events_per_year=over_all("loss_events_per_year"),
+        loss_events_per_year=total("loss_events_per_year"),
         mean_years_to_loss=first.mean_years,
-        acked_records_lost_per_year=over_all("acked_records_lost_per_year"),
-        write_unavailability=over_all("write_unavailability") / partitions,
-        read_unavailability=over_all("read_unavailability") / partitions,
+        acked_records_lost_per_year=total("acked_records_lost_per_year"),
+        write_unavailability=total("write_unavailability") / placement.partitions,
+        read_unavailability=total("read_unavailability") / placement.partitions,
         write_stalled=0.0,
-        records_refused_per_year=over_all("records_refused_per_year"),
+        records_refused_per_year=total("records_refused_per_year"),
         records_dropped_per_year=0.0,
         note=_STAYS if name == ASYNCHRONOUS else "",
     )

@@ -1,18 +1,17 @@
-"""Other ways to replicate a log, as rules: who must have a record, and who may lead.
+"""Replication schemes as two rules: which replicas must have a record, and which may lead.
 
-Each scheme is a rule for who must have a record before it is acknowledged, and a rule for who may
-lead (:mod:`advisor.protocol.schemes.rules`). As with Kafka, everybody has caught up before the next
-fault.
+The rules follow :mod:`advisor.protocol.schemes.rules`. As in Kafka's chain, replicas have caught
+up before the next fault.
 
-- synchronous: all replicas must have a record; a replica that has everything leads.
-- majority: a majority must have it; the longest log of a majority that answers leads.
-- flushed majority: the same, and a record is on disk before it counts, as Raft and ZooKeeper
-  have it. The other schemes, like Kafka, leave it to the page cache.
-- asynchronous: the leader alone must have it; the longest log that is left leads. A leader that
-  goes drops what only it had; Kafka with acks=1 drops twice, since it moves the leader back.
+- synchronous: all replicas must have a record; a complete replica leads.
+- majority: a majority must have it; of a majority that is up, the longest log leads.
+- flushed majority: the same, and a record counts once it is on disk, as in Raft and ZooKeeper. The
+  other schemes, like Kafka, acknowledge from the page cache.
+- asynchronous: the leader alone must have it; the longest log that is up leads. A failed leader
+  drops its unreplicated tail; Kafka with acks=1 drops two, since it moves leadership back.
 
 A replaced, empty replica neither votes nor acknowledges until it has copied the log, and copies it
-from a replica than which no other log that still exists holds more.
+only from a replica with the longest log that exists.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ from typing import NamedTuple
 from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Strikes, table
-from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.log_levels import (
+    EMPTY,
     GAP_CLOSED,
     GAP_LOST,
+    Levels,
     gaps_between,
     newest,
     ranked,
@@ -36,16 +36,13 @@ from advisor.reliability.statespace.recovery_order import CERTAIN_LOSS, NO_LOSS,
 FLUSHED_MAJORITY = "flushed majority"
 SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
 
-_FALLS = (BrokerEvent.CRASH, BrokerEvent.ISOLATE, BrokerEvent.POWER, BrokerEvent.DESTROY)
-
-Levels = tuple[int, ...]
-"""Per slot how much of the acknowledged history its log holds: 0 all of it, 1 less, ..., EMPTY."""
+_FAILURES = (BrokerEvent.CRASH, BrokerEvent.ISOLATE, BrokerEvent.POWER, BrokerEvent.DESTROY)
 
 Outage = tuple[Levels, Levels, fault_processes.Machines]
-"""Nobody leads: the logs if power went late, if it went early, and what the machines suffer."""
+"""No leader: log levels if power failed after the flush, if before it, and the brokers."""
 
 GapMap = tuple[int, ...]
-"""For each gap between levels its new number, GAP_LOST or GAP_CLOSED, as in `histories`."""
+"""For each gap between log levels its new number, GAP_LOST or GAP_CLOSED."""
 
 
 def is_running(condition: int) -> bool:
@@ -54,54 +51,60 @@ def is_running(condition: int) -> bool:
 
 
 class Quorums(NamedTuple):
-    """A scheme's two rules.
+    """A scheme over a number of replicas.
 
     Attributes
     ----------
     rule : str
-        The first in words.
+        In words: which replicas must have a record before it is acknowledged.
     acknowledge : int
         How many replicas must have a record.
     elect : int
-        Of how many that answer the longest log leads; 0: only a complete replica leads.
+        Of how many that are up the longest log leads; 0: only a complete replica leads.
     tail : bool
-        The leader may hold records that were acknowledged and that nobody else has yet.
-    flushed : bool
-        A record is on disk before it counts.
+        The leader may hold acknowledged records that no other replica has yet.
+    page_cache : bool
+        Records are acknowledged before they are on disk.
+    copying : bool
+        An empty replica takes time to copy the log.
     """
 
     rule: str
     acknowledge: int
     elect: int
-    tail: bool
-    flushed: bool
+    tail: bool = False
+    page_cache: bool = True
+    copying: bool = True
 
     @classmethod
-    def of(cls, name: str, replicas: int) -> Quorums:
-        """The rules of a scheme over so many replicas."""
+    def of(cls, name: str, replicas: int, copying: bool = True, page_cache: bool = True) -> Quorums:
+        """The rules of a scheme; ``page_cache`` is False if flushing takes no time."""
         quorum = replicas // 2 + 1
         majority = f"a majority, {quorum} of {replicas}"
-        return {
-            SYNCHRONOUS: cls(f"all {replicas} replicas", replicas, 0, False, False),
-            MAJORITY: cls(majority, quorum, quorum, False, False),
-            FLUSHED_MAJORITY: cls(f"{majority}, on disk", quorum, quorum, False, True),
-            ASYNCHRONOUS: cls("the leader alone", 1, 1, True, False),
+        scheme = {
+            SYNCHRONOUS: cls(f"all {replicas} replicas", replicas, 0),
+            MAJORITY: cls(majority, quorum, quorum),
+            FLUSHED_MAJORITY: cls(f"{majority}, on disk", quorum, quorum, page_cache=False),
+            ASYNCHRONOUS: cls("the leader alone", 1, 1, tail=True),
         }[name]
+        return scheme._replace(copying=copying, page_cache=page_cache and scheme.page_cache)
 
 
 class View(NamedTuple):
-    """A quiet partition: how complete its logs are, who takes part, and whether it serves.
+    """A quiescent partition.
 
     Attributes
     ----------
     levels : tuple of int
+        Log completeness of each replica.
     members : frozenset of int
-        Slots that new records reach.
+        Slots that receive new records; empty without a leader.
     writable : bool
+        Records are acknowledged.
     lost : bool
         The new leader lacked acknowledged records.
     gap_map : tuple of int
-        What became of the gaps between the levels that it was settled from.
+        What became of the gaps between the previous levels.
     """
 
     levels: Levels
@@ -112,76 +115,77 @@ class View(NamedTuple):
 
     @property
     def readable(self) -> bool:
-        """Somebody leads."""
+        """Whether there is a leader."""
         return bool(self.members)
 
 
-def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels, copying: bool) -> View:
-    """Elect, catch up and write, until the partition is quiet.
+def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels) -> View:
+    """Elect, replicate and write until the partition is quiescent.
 
     Parameters
     ----------
     scheme : Quorums
     own : tuple of int
-        What each slot's broker suffers, as in `faults`.
+        Condition of each slot's broker.
     levels : tuple of int
-    copying : bool
-        An empty replica needs time to copy.
+        Log completeness of each replica.
     """
     held = list(levels)
     running = [slot for slot, condition in enumerate(own) if is_running(condition)]
-    nothing_left = min(held) == red.EMPTY
+    nothing_left = min(held) == EMPTY
     if nothing_left:
-        # Nothing is left to wait for: whoever is there begins a new log.
+        # No log to wait for: the replicas that run begin a new one.
         for slot in running:
             held[slot] = 0
-    most = min(held)
-    best = min((held[slot] for slot in running), default=red.EMPTY)
-    if not copying and best == most:
-        for slot in running:
-            held[slot] = best if held[slot] == red.EMPTY else held[slot]
-    voters = [slot for slot in running if held[slot] != red.EMPTY]
-    leads = bool(voters) and (len(voters) >= scheme.elect if scheme.elect else best == most)
-    lost = leads and best > most
+    longest = min(held)
+    best = min((held[slot] for slot in running), default=EMPTY)
+    if not scheme.copying and best == longest:
+        _fill_empty(held, running, best)
+    voters = [slot for slot in running if held[slot] != EMPTY]
+    leads = bool(voters) and (len(voters) >= scheme.elect if scheme.elect else best == longest)
+    lost = leads and best > longest
     members: frozenset[int] = frozenset()
     if leads:
+        # Followers truncate to the leader's log.
         held = [max(level, best) for level in held]
-        if not copying:
-            for slot in running:
-                held[slot] = best if held[slot] == red.EMPTY else held[slot]
-        well = [slot for slot in running if own[slot] == WELL]
-        ready = frozenset(slot for slot in well if held[slot] != red.EMPTY)
-        members = ready or frozenset([min(voters, key=lambda slot: held[slot])])
+        if not scheme.copying:
+            _fill_empty(held, running, best)
+        in_sync = frozenset(s for s in running if own[s] == WELL and held[s] != EMPTY)
+        members = in_sync or frozenset([min(voters, key=lambda slot: held[slot])])
         for slot in members:
             held[slot] = best
     writable = leads and len(members) >= scheme.acknowledge
     if nothing_left and not writable:
         # The new log has no record yet that could be lost again.
         held = list(levels)
-    # New records are in the members' logs and in no other.
-    pushed = members if writable else None
-    after, gap_map = ranked(tuple(held), levels, pushed)
+    after, gap_map = ranked(tuple(held), levels, members if writable else None)
     return View(after, members, writable, lost, gap_map)
 
 
+def _fill_empty(held: list[int], running: list[int], level: int) -> None:
+    """Copy a log to the empty replicas that run."""
+    for slot in running:
+        held[slot] = level if held[slot] == EMPTY else held[slot]
+
+
 class Step(NamedTuple):
-    """What a change of the machines does to the partition.
+    """What a failure or repair does to the partition.
 
     Attributes
     ----------
     view : View
         Afterwards.
     losses : float
-        1 if acknowledged records were lost for certain.
+        1 if acknowledged records, other than a tail, were lost.
     failed, moved : float
-        Chances that the leader failed, or handed over. Every member is as likely to lead.
+        Probability that the leader failed, or handed over; each member is equally likely to lead.
     total : bool
         No log is left.
     gap_map : tuple of int
-        What became of the gaps there were.
+        What became of the previous gaps.
     unflushed : int
-        The gap that begins with what members lost with their power and others still hold;
-        GAP_CLOSED if there is none, GAP_LOST if nobody holds it any more.
+        The gap that begins with records lost from page caches of some members; GAP_CLOSED if there
+        is none, GAP_LOST if no log holds them.
     """
 
     view: View
@@ -194,62 +198,53 @@ class Step(NamedTuple):
 
 
 def follow(
-    scheme: Quorums,
-    before: View,
-    change: fault_processes.Change,
-    copying: bool,
-    page_cache: bool,
-    early: bool = False,
+    scheme: Quorums, before: View, change: fault_processes.Change, early: bool = False
 ) -> Step:
-    """Let a partition live through one change of the machines.
+    """Apply one transition of the brokers to the partition.
 
     Parameters
     ----------
     scheme : Quorums
     before : View
     change : Change
-    copying : bool
-        An empty replica needs time to copy.
-    page_cache : bool
-        Records are acknowledged before they are on disk.
     early : bool
-        Power goes before what was written last is on disk, though writing may have stopped.
+        Power fails before the newest records are on disk, even if writing has stopped.
     """
     levels, lost, total = before.levels, False, False
-    # Each gap's new number, and last that of what some members' page caches lost.
-    onto = (*range(gaps_between(levels)), GAP_CLOSED)
-    struck: set[int] = set()
+    # New number of each gap, and at the end of the one begun by lost page caches.
+    gap_map = (*range(gaps_between(levels)), GAP_CLOSED)
+    failed: set[int] = set()
     stopped: set[int] = set()
     for event, slots in change.events:
-        if event in _FALLS:
-            struck |= before.members & set(slots)
+        if event in _FAILURES:
+            failed |= before.members & set(slots)
         if event == BrokerEvent.STOP:
             stopped |= before.members & set(slots)
         if event == BrokerEvent.DESTROY:
-            held = tuple(red.EMPTY if s in slots else level for s, level in enumerate(levels))
+            held = tuple(EMPTY if s in slots else level for s, level in enumerate(levels))
             lost |= min(levels) < min(held)
-            total |= min(levels) < min(held) == red.EMPTY
+            total |= min(levels) < min(held) == EMPTY
             levels, step = ranked(held, levels, None)
-            onto = _along(onto, step)
-        if event == BrokerEvent.POWER and page_cache and (before.writable or early):
-            # What was written last is in their page caches.
+            gap_map = _composed(gap_map, step)
+        if event == BrokerEvent.POWER and scheme.page_cache and (before.writable or early):
+            # The newest records are in the page caches of these.
             holders = before.members if before.writable else newest(levels)
             spared = holders - set(slots)
             lost |= bool(holders) and not spared
             if spared and spared != holders:
                 levels, step = ranked(levels, levels, spared)
-                onto = (*_along(onto[:-1], step), 0)
-    view = settle(scheme, change.own, levels, copying)
-    onto = _along(onto, view.gap_map)
+                gap_map = (*_composed(gap_map[:-1], step), 0)
+    view = settle(scheme, change.own, levels)
+    gap_map = _composed(gap_map, view.gap_map)
     size = max(len(before.members), 1)
     return Step(
         view=view,
         losses=float(lost or view.lost),
-        failed=len(struck) / size,
+        failed=len(failed) / size,
         moved=len(stopped) / size,
         total=total,
-        gap_map=onto[:-1],
-        unflushed=onto[-1],
+        gap_map=gap_map[:-1],
+        unflushed=gap_map[-1],
     )
 
 
@@ -258,33 +253,31 @@ def early_end(
     before: View,
     change: fault_processes.Change,
     racks: tuple[int, ...],
-    copying: bool,
     outages: Outages[Outage],
 ) -> int:
-    """What power loses, right after writing has stopped, and would not lose later.
+    """What a power failure loses within the flush window, but would not lose later.
 
     Parameters
     ----------
     scheme : Quorums
     before : View
+        Without writes.
     change : Change
     racks : tuple of int
-        Per slot: where its broker stands.
-    copying : bool
-        An empty replica needs time to copy.
+        Rack of each slot's broker.
     outages : Outages
-        Those that were gone through before.
+        Filled as needed.
 
     Returns
     -------
     int
-        CERTAIN_LOSS where no log has the newest records; one of ``outages`` where it depends on
-        who is back first whether the next to lead lacks it; or NO_LOSS.
+        CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in which
+        the order of recovery decides whether the next leader has them.
     """
-    late = follow(scheme, before, change, copying, page_cache=True)
+    late = follow(scheme, before, change)
     if late.losses:
         return NO_LOSS
-    soon = follow(scheme, before, change, copying, page_cache=True, early=True)
+    soon = follow(scheme, before, change, early=True)
     if soon.losses:
         return CERTAIN_LOSS
     if soon.unflushed != 0 or soon.view.readable:
@@ -292,23 +285,23 @@ def early_end(
 
     def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         for end in fault_processes.ends(key[2]):
-            yield end.rate, _after(scheme, key, end.own, copying)
+            yield end.rate, _after(scheme, key, end.own)
 
     machines = fault_processes.Machines(change.own, racks)
     return outages.end((late.view.levels, soon.view.levels, machines), ways)
 
 
-def _after(scheme: Quorums, before: Outage, own: fault_processes.Own, copying: bool) -> End[Outage]:
-    """How an outage goes on, or ends, when somebody is back."""
-    late, soon = (settle(scheme, own, levels, copying) for levels in before[:2])
+def _after(scheme: Quorums, before: Outage, own: fault_processes.Own) -> End[Outage]:
+    """How an outage ends or goes on after a recovery."""
+    late, soon = (settle(scheme, own, levels) for levels in before[:2])
     if soon.gap_map[0] == GAP_LOST:
-        # What is lost in any case is counted when it happens.
+        # A loss that occurs either way is counted when it occurs.
         return NO_LOSS if late.lost else CERTAIN_LOSS
     if soon.gap_map[0] != 0 or soon.readable:
         return NO_LOSS
     return ((late.levels, soon.levels, fault_processes.Machines(own, before[2].racks)),)
 
 
-def _along(onto: GapMap, step: GapMap) -> GapMap:
-    """Follow gaps one step further; those that ended stay ended."""
-    return tuple(step[gap] if gap >= 0 else gap for gap in onto)
+def _composed(first: GapMap, second: GapMap) -> GapMap:
+    """One gap map after another; gaps that ended stay ended."""
+    return tuple(second[gap] if gap >= 0 else gap for gap in first)

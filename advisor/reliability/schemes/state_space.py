@@ -1,6 +1,7 @@
-"""The Markov chain of one replica set under another scheme: every state, as arrays.
+"""State space of one replica set under another scheme: every state, lumped, as arrays.
 
-Brokers and racks fail and return as for Kafka (:mod:`advisor.reliability.failures.fault_processes`).
+Brokers and racks fail and recover as in Kafka's chain
+(:mod:`advisor.reliability.failures.fault_processes`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import COPY, BrokerEvent
-from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.partition.log_levels import GAP_CLOSED, gaps_between
+from advisor.reliability.partition.log_levels import EMPTY, GAP_CLOSED, Levels, gaps_between
 from advisor.reliability.schemes.quorum_rules import (
-    Levels,
     Outage,
     Quorums,
     Step,
@@ -28,60 +27,59 @@ from advisor.reliability.schemes.quorum_rules import (
     is_running,
     settle,
 )
+from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 
 Key = tuple[tuple[int, ...], Levels]
-"""What each slot's broker suffers, and how complete its log is."""
+"""Condition of each slot's broker, and completeness of its log."""
 
 
 @dataclass(frozen=True)
 class SchemeChain:
-    """A chain without its rates.
+    """A CTMC without numeric rates.
 
     Attributes
     ----------
     keys : tuple of Key
-        What each state is; 0 is the healthy one.
+        The states; 0 is healthy.
     writable, readable : arrays of bool, shape (states,)
     source, target, rate : arrays of int, shape (transitions,)
         State, state, index into ``rate_names``.
     weight : array of float, shape (transitions,)
         Share of the rate.
     losses, failed, moved : arrays of float, shape (transitions,)
-        Chances that acknowledged records are lost for certain, and that the leader failed or
-        handed over.
+        Probability that acknowledged records other than a tail are lost, that the leader failed,
+        and that it handed over.
     total : array of bool, shape (transitions,)
         No log is left.
     gaps : array of int, shape (states,)
-        How many gaps there are between logs; see :mod:`advisor.reliability.partition.log_levels`.
+        Number of gaps between logs; see :mod:`advisor.reliability.partition.log_levels`.
     gap_map : array of int, shape (transitions, most gaps)
-        Old gap to new gap, or GAP_LOST or GAP_CLOSED.
+        Old gap to new gap, GAP_LOST or GAP_CLOSED.
     unflushed : array of int, shape (transitions,)
-        The new gap that begins with what was in the page caches of some members only, or
-        GAP_LOST or GAP_CLOSED.
+        The new gap that begins with records lost from page caches, GAP_LOST or GAP_CLOSED.
     writes, reads : arrays of bool, shape (transitions,)
-        Whether the partition serves when the transition is over. The state it leads to is one of
-        those alike, and serves in the same way.
+        Whether the partition is writable, readable after the transition.
     rate_names : tuple of str
-    cuts : Cuts
-        What power loses that goes right after writing has stopped, in the states it leads to.
+    cuts : FlushWindowLosses
+        Losses by power failures right after writing has stopped, by the states after the stop.
     """
 
     keys: tuple[Key, ...]
     writable: NDArray[np.bool_]
     readable: NDArray[np.bool_]
-    source: NDArray[np.int64]
-    target: NDArray[np.int64]
-    rate: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    losses: NDArray[np.float64]
-    failed: NDArray[np.float64]
-    moved: NDArray[np.float64]
+    source: IntArray
+    target: IntArray
+    rate: IntArray
+    weight: Vector
+    losses: Vector
+    failed: Vector
+    moved: Vector
     total: NDArray[np.bool_]
-    gaps: NDArray[np.int64]
-    gap_map: NDArray[np.int64]
-    unflushed: NDArray[np.int64]
+    gaps: IntArray
+    gap_map: IntArray
+    unflushed: IntArray
     writes: NDArray[np.bool_]
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
@@ -97,60 +95,51 @@ class _Move(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def explored(
-    scheme: Quorums, setting: fault_processes.Setting, copying: bool, page_cache: bool
-) -> SchemeChain:
-    """Everything that can come of a healthy partition.
+def explored(scheme: Quorums, setting: fault_processes.Setting) -> SchemeChain:
+    """Every state that a healthy partition can reach.
 
     Parameters
     ----------
     scheme : Quorums
     setting : Setting
-        Where the replicas stand and what can happen there.
-    copying : bool
-        A replaced, empty broker needs time to copy the log.
-    page_cache : bool
-        Records are acknowledged before they are on disk.
+        Racks of the replicas and the failures that can happen there.
     """
     well = fault_processes.initial_state(setting).own
-    first = settle(scheme, well, (0,) * len(well), copying)
+    first = settle(scheme, well, (0,) * len(well))
     numbers: dict[Key, int] = {(well, first.levels): 0}
-    views, found = [first], []
-    for own, levels in _growing(numbers):
-        number = numbers[own, levels]
-        for name, weight, step, machines in _moves(
-            scheme, setting, own, views[number], copying, page_cache
-        ):
-            key = _alike(setting.racks, machines, step.view.levels)
+    keys, views, moves = list(numbers), [first], []
+    # New keys are appended while the loop runs.
+    for number, (own, _) in enumerate(keys):
+        for name, weight, step, after in _transitions(scheme, setting, own, views[number]):
+            key = _canonical(setting.racks, after, step.view.levels)
             if key not in numbers:
-                numbers[key] = len(views)
-                views.append(settle(scheme, *key, copying))
-            found.append(_Move(number, numbers[key], name, weight, step))
-    keys = tuple(numbers)
-    stopped = {m.target for m in found if views[m.source].writable} if page_cache else set()
+                numbers[key] = len(keys)
+                keys.append(key)
+                views.append(settle(scheme, *key))
+            moves.append(_Move(number, numbers[key], name, weight, step))
+    stopped = {m.target for m in moves if views[m.source].writable} if scheme.page_cache else set()
     outages: Outages[Outage] = Outages()
     early = [
-        (number, *cut)
+        (number, *loss)
         for number in sorted(stopped)
-        for cut in _early_cuts(scheme, setting, keys[number][0], views[number], copying, outages)
+        for loss in _early_losses(scheme, setting, keys[number][0], views[number], outages)
     ]
-    return _arrays(keys, views, found, early, outages)
+    return _arrays(tuple(keys), views, moves, early, outages)
 
 
-def _early_cuts(
+def _early_losses(
     scheme: Quorums,
     setting: fault_processes.Setting,
     own: tuple[int, ...],
     view: View,
-    copying: bool,
     outages: Outages[Outage],
 ) -> Iterator[tuple[str, int]]:
-    """Yield the names of power failures that may lose early, and what comes of them."""
+    """Yield the rate names of power failures that lose within the flush window, and their ends."""
     if view.writable:
         return
     for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
         if any(event == BrokerEvent.POWER for event, _ in change.events):
-            end = early_end(scheme, view, change, setting.racks, copying, outages)
+            end = early_end(scheme, view, change, setting.racks, outages)
             if end != NO_LOSS:
                 yield change.rate, end
 
@@ -158,88 +147,73 @@ def _early_cuts(
 def _arrays(
     keys: tuple[Key, ...],
     views: list[View],
-    found: list[_Move],
+    moves: list[_Move],
     early: list[tuple[int, str, int]],
     outages: Outages[Outage],
 ) -> SchemeChain:
     ends = [end for *_, end in early]
-    names = tuple(dict.fromkeys([*(move.rate for move in found), *outages.names(ends)]))
-    place = {name: number for number, name in enumerate(names)}
+    names = tuple(dict.fromkeys([*(move.rate for move in moves), *outages.names(ends)]))
+    index = {name: number for number, name in enumerate(names)}
     width = max(len(keys[0][0]) - 1, 1)
-    gap_map = np.full((len(found), width), GAP_CLOSED, dtype=np.int64)
-    for row, move in enumerate(found):
+    gap_map = np.full((len(moves), width), GAP_CLOSED, dtype=np.int64)
+    for row, move in enumerate(moves):
         gap_map[row, : len(move.step.gap_map)] = move.step.gap_map
-    odds, renamed = outages.odds(ends, place)
+    odds, renamed = outages.odds(ends, index)
     return SchemeChain(
         keys=keys,
         writable=np.array([view.writable for view in views]),
         readable=np.array([view.readable for view in views]),
-        source=np.array([move.source for move in found], dtype=np.int64),
-        target=np.array([move.target for move in found], dtype=np.int64),
-        rate=np.array([place[move.rate] for move in found], dtype=np.int64),
-        weight=np.array([move.weight for move in found]),
-        losses=np.array([move.step.losses for move in found]),
-        failed=np.array([move.step.failed for move in found]),
-        moved=np.array([move.step.moved for move in found]),
-        total=np.array([move.step.total for move in found], dtype=np.bool_),
+        source=np.array([move.source for move in moves], dtype=np.int64),
+        target=np.array([move.target for move in moves], dtype=np.int64),
+        rate=np.array([index[move.rate] for move in moves], dtype=np.int64),
+        weight=np.array([move.weight for move in moves]),
+        losses=np.array([move.step.losses for move in moves]),
+        failed=np.array([move.step.failed for move in moves]),
+        moved=np.array([move.step.moved for move in moves]),
+        total=np.array([move.step.total for move in moves], dtype=np.bool_),
         gaps=np.array([gaps_between(view.levels) for view in views], dtype=np.int64),
         gap_map=gap_map,
-        unflushed=np.array([move.step.unflushed for move in found], dtype=np.int64),
-        writes=np.array([move.step.view.writable for move in found], dtype=np.bool_),
-        reads=np.array([move.step.view.readable for move in found], dtype=np.bool_),
+        unflushed=np.array([move.step.unflushed for move in moves], dtype=np.int64),
+        writes=np.array([move.step.view.writable for move in moves], dtype=np.bool_),
+        reads=np.array([move.step.view.readable for move in moves], dtype=np.bool_),
         rate_names=names,
         cuts=FlushWindowLosses(
             np.array([state for state, _, _ in early], dtype=np.int64),
-            np.array([place[rate] for _, rate, _ in early], dtype=np.int64),
+            np.array([index[rate] for _, rate, _ in early], dtype=np.int64),
             renamed,
             odds,
         ),
     )
 
 
-def _growing(numbers: dict[Key, int]) -> Iterator[Key]:
-    """Yield the keys, those too that are added meanwhile."""
-    done = 0
-    while done < len(numbers):
-        for key in list(numbers)[done:]:
-            done += 1
-            yield key
-
-
-def _moves(
-    scheme: Quorums,
-    setting: fault_processes.Setting,
-    own: tuple[int, ...],
-    before: View,
-    copying: bool,
-    page_cache: bool,
+def _transitions(
+    scheme: Quorums, setting: fault_processes.Setting, own: tuple[int, ...], before: View
 ) -> Iterator[tuple[str, float, Step, tuple[int, ...]]]:
-    """Yield rate name, weight, step and machines of everything that can happen next."""
+    """Yield rate name, weight, step and broker conditions of every transition."""
     for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
         weight = 1.0
         if change.events[0][0] == BrokerEvent.LAG:
             (slot,) = change.events[0][1]
             size = len(before.members)
-            # A leader does not lag behind itself, and every member is as likely to lead.
+            # The leader does not lag, and each member is equally likely to lead.
             weight = (size - 1) / size if slot in before.members else 1.0
         if weight:
-            step = follow(scheme, before, change, copying, page_cache)
-            yield change.rate, weight, step, change.own
-    most = min(before.levels)
-    sources = [s for s, c in enumerate(own) if is_running(c) and before.levels[s] == most]
+            yield change.rate, weight, follow(scheme, before, change), change.own
+    longest = min(before.levels)
+    sources = [s for s, c in enumerate(own) if is_running(c) and before.levels[s] == longest]
     for slot, level in enumerate(before.levels):
-        if level == red.EMPTY and is_running(own[slot]) and sources and most != red.EMPTY:
-            held = tuple(most if s == slot else value for s, value in enumerate(before.levels))
-            view = settle(scheme, own, held, copying)
+        if level == EMPTY and is_running(own[slot]) and sources and longest != EMPTY:
+            held = tuple(longest if s == slot else value for s, value in enumerate(before.levels))
+            view = settle(scheme, own, held)
             yield COPY, 1.0, Step(view, gap_map=view.gap_map), own
 
 
-def _alike(racks: tuple[int, ...], own: tuple[int, ...], levels: Levels) -> Key:
-    """One of the states that differ only in the names of brokers and of racks of one size."""
+def _canonical(racks: tuple[int, ...], own: tuple[int, ...], levels: Levels) -> Key:
+    """The representative of states that differ by exchangeable brokers or racks (lumping)."""
     groups: dict[int, list[tuple[int, int]]] = {}
     for rack, condition, level in zip(racks, own, levels, strict=True):
         groups.setdefault(rack, []).append((condition, level))
-    # The fullest rack comes first in a pattern; those of one size may change places.
+    # The fullest rack comes first in a pattern; racks of one size are exchangeable.
     ordered = sorted((sorted(group) for group in groups.values()), key=lambda g: (-len(g), g))
     slots = [slot for group in ordered for slot in group]
     return tuple(condition for condition, _ in slots), tuple(level for _, level in slots)

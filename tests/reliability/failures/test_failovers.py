@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.reliability.case import Case
 from advisor.reliability.common_cause.placement import place
 from advisor.reliability.schemes.comparison import scheme_row
 from sampled_runs import card, sample
@@ -54,7 +55,8 @@ def test_the_sampled_wait_is_for_the_leaders_of_all_that_fail(mechanism: str) ->
 def test_other_schemes_wait_as_long(mechanism: str) -> None:
     """Whoever votes, the leaders move one after the other."""
     electing, detecting = (
-        scheme_row("majority", CLUSTER, CONFIG, model, LOAD) for model in cards(mechanism)
+        scheme_row("majority", Case.read(CLUSTER, CONFIG, model, LOAD))
+        for model in cards(mechanism)
     )
     assert electing.write_unavailability > 0
     for measure in AVAILABILITY:

@@ -19,8 +19,8 @@ from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.transition_rates import rate_per_hour
 from advisor.reliability.measures.empty_leader import losses_by_start
 from advisor.reliability.partition.reduced_state import EMPTY
+from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import (
-    MEASURES,
     SchemeRow,
     compare_schemes,
     rows_beside,
@@ -243,9 +243,9 @@ def test_an_empty_replica_has_no_vote() -> None:
         Quorums.of("majority", 3),
         (conditions.WELL, conditions.WELL, conditions.GONE),
     )
-    view = settle(majority, waiting, (0, EMPTY, EMPTY), copying=True)
+    view = settle(majority, waiting, (0, EMPTY, EMPTY))
     assert not view.readable
-    assert settle(majority, waiting, (0, 0, EMPTY), copying=True).writable
+    assert settle(majority, waiting, (0, 0, EMPTY)).writable
 
 
 def test_a_stale_majority_loses_what_it_does_not_know() -> None:
@@ -254,10 +254,10 @@ def test_a_stale_majority_loses_what_it_does_not_know() -> None:
         Quorums.of("majority", 3),
         (conditions.CRASHED, conditions.WELL, conditions.WELL),
     )
-    assert settle(majority, one_down, (0, 1, 1), copying=True).lost
-    assert not settle(majority, one_down, (0, 0, 1), copying=True).lost
+    assert settle(majority, one_down, (0, 1, 1)).lost
+    assert not settle(majority, one_down, (0, 0, 1)).lost
     synchronous = Quorums.of("synchronous", 3)
-    assert not settle(synchronous, one_down, (0, 1, 1), copying=True).readable
+    assert not settle(synchronous, one_down, (0, 1, 1)).readable
 
 
 def test_shared_racks_count_as_one() -> None:
@@ -284,9 +284,7 @@ def test_more_replicas_than_can_be_gone_through_are_refused() -> None:
 def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
     """Return loss events a year of each transition, largest first, by whether it ends a spell."""
     config, load = Config(replication_factor=3), Workload()
-    found = explored(
-        scheme, Setting(PATTERN, possible_mechanisms(model)), copying=True, page_cache=True
-    )
+    found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)))
     per_hour = [rate_per_hour(name, config, model, load, BROKERS) for name in found.rate_names]
     rate = np.array(per_hour)[found.rate] * found.weight
     moves = found.source != found.target

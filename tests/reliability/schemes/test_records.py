@@ -15,7 +15,8 @@ from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.mechanisms import BrokerEvent
 from advisor.reliability.measures import records_lost
-from advisor.reliability.schemes.comparison import MEASURES, SchemeRow, compare_schemes, rows_beside
+from advisor.reliability.results.units import MEASURES
+from advisor.reliability.schemes.comparison import SchemeRow, compare_schemes, rows_beside
 from advisor.reliability.schemes.quorum_rules import SCHEMES, Outage, Quorums, early_end, settle
 from advisor.reliability.schemes.state_space import explored
 from advisor.reliability.statespace.recovery_order import Outages
@@ -212,11 +213,11 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
     """
     scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
     others = (conditions.CRASHED,) * (len(levels) - 2)
-    stopped = settle(scheme, (conditions.CRASHED, conditions.WELL, *others), levels, copying=True)
+    stopped = settle(scheme, (conditions.CRASHED, conditions.WELL, *others), levels)
     after = (conditions.CRASHED, conditions.DARK, *others)
     change = fault_processes.Change("broker.power", after, ((BrokerEvent.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
-    end = early_end(scheme, stopped, change, racks, True, outages)
+    end = early_end(scheme, stopped, change, racks, outages)
     rates = {"repair broker.crash": crashed, "repair broker.power": dark}
     odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
     return float(odds.of(ends, np.array(list(rates.values())))[0])
@@ -362,17 +363,15 @@ def test_every_gap_goes_to_one_that_is_there(name: str, copying: bool) -> None:
         rack_power={"per_year": 1, "minutes": 1},
         cluster_power={"per_year": 1, "minutes": 1, "not_returning": 0.1},
     )
-    scheme = Quorums.of(name, 3)
-    found = explored(
-        scheme, Setting((0, 0, 1), possible_mechanisms(model)), copying, page_cache=True
-    )
+    scheme = Quorums.of(name, 3, copying)
+    found = explored(scheme, Setting((0, 0, 1), possible_mechanisms(model)))
     there = np.arange(found.gap_map.shape[1]) < found.gaps[found.source][:, None]
     after = found.gaps[found.target][:, None]
     assert (found.gap_map[there] < np.broadcast_to(after, there.shape)[there]).all()
     assert (found.gap_map[~there] < 0).all()
     assert (found.unflushed < found.gaps[found.target]).all()
     for own, levels in found.keys:
-        view = settle(scheme, own, levels, copying)
+        view = settle(scheme, own, levels)
         assert view.levels == levels
         assert not view.lost
 
