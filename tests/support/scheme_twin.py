@@ -1,8 +1,8 @@
-"""A second telling of the other schemes: logs by offset, one life at a time, by drawing lots.
+"""An independent simulation of the other schemes: logs by offset, one partition at a time.
 
-Nothing of the chain is in it: no levels, no gaps, no merged states. The log's offset is the time
-for which it has been written so far, in hours; a replica holds everything below its own end that
-still exists. What is lost is what lies between the longest log before and after.
+It shares nothing with the chain: no levels, gaps or lumped states. A log offset is the hours of
+writing so far; a replica holds everything below its own end offset that still exists. Lost is what
+lies between the longest log before and after.
 """
 
 import itertools
@@ -17,7 +17,7 @@ NOTHING = -math.inf
 
 @dataclass
 class Life:
-    """One partition's brokers and logs.
+    """The brokers and logs of one partition.
 
     Rates are per hour and broker; `hours` are means. Offsets and losses are hours of writing.
     """
@@ -39,7 +39,7 @@ class Life:
     own: list[str] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
     kept: list[list[float]] = field(default_factory=list)
-    spells: list[tuple[float, float, float]] = field(default_factory=list)
+    write_spans: list[tuple[float, float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.own, self.ends = ["well"] * self.replicas, [0.0] * self.replicas
@@ -48,7 +48,7 @@ class Life:
 
     @property
     def quorum(self) -> int:
-        """How many must have a record before it counts."""
+        """How many replicas must have a record before it is acknowledged."""
         majority = self.replicas // 2 + 1
         return {"synchronous": self.replicas, "asynchronous": 1}.get(self.scheme, majority)
 
@@ -57,7 +57,7 @@ class Life:
         return len(self.members) >= self.quorum
 
     def live(self, until: float) -> None:
-        """One thing after the other, each at its rate."""
+        """Draw one transition after another, each at its rate."""
         while self.now < until:
             changes = [
                 (slot, what, rate)
@@ -78,7 +78,7 @@ class Life:
             self.losses += self.losing
 
     def next_of(self, own: str) -> list[tuple[str, float]]:
-        """What can happen to a broker: destruction at any time, else one thing at a time."""
+        """Transitions of a broker: destruction at any time, otherwise one outage at a time."""
         found = [("destroyed", self.rates.get("destroyed", 0.0))] if own != "destroyed" else []
         if own != "well":
             found.append(("well", 1.0 / self.hours[own]))
@@ -89,11 +89,13 @@ class Life:
 
     def pass_time(self, hours: float) -> None:
         if self.writes:
-            # What goes on from an end without a hole is one piece.
+            # Writing that continues without a hole extends the last span.
             if not self.kept or self.kept[-1][1] < self.written:
                 self.kept.append([self.written, self.written])
-            self.spells.append((self.now, self.now + hours, self.written))
-            self.spells = [s for s in self.spells if s[1] > self.now + hours - self.flush_hours]
+            self.write_spans.append((self.now, self.now + hours, self.written))
+            self.write_spans = [
+                s for s in self.write_spans if s[1] > self.now + hours - self.flush_hours
+            ]
             self.written += hours
             self.kept[-1][1] = self.written
             for slot in self.members:
@@ -105,7 +107,7 @@ class Life:
         if what == "lag" and self.members == {slot}:
             return
         if what == "lag" and slot in self.members and self.rng.random() < 1 / len(self.members):
-            # A leader does not lag behind itself.
+            # The leader does not lag.
             return
         self.own[slot] = what
         if what == "destroyed":
@@ -115,15 +117,15 @@ class Life:
         self.forget(longest)
 
     def surely_on_disk(self) -> float:
-        """The offset that was written so long ago that it has left every page cache."""
+        """The offset below which every record has been flushed."""
         since = self.now - self.flush_hours
         young = [
-            start + max(since - begun, 0.0) for begun, end, start in self.spells if end > since
+            start + max(since - begun, 0.0) for begun, end, start in self.write_spans if end > since
         ]
         return min(young, default=math.inf)
 
     def forget(self, longest: float) -> None:
-        """What no log holds any more is lost."""
+        """Count records that no log holds any more."""
         left = max(self.ends)
         if left >= longest:
             return
@@ -134,13 +136,13 @@ class Life:
         self.kept = [[lo, min(hi, left)] for lo, hi in self.kept if lo < left and hi > oldest]
 
     def become_quiet(self) -> None:
-        """Elect, catch up, and see whether writes go on."""
+        """Elect and catch up; track interruptions of writing."""
         wrote = self.writes
         longest = max(self.ends)
         up = [slot for slot, own in enumerate(self.own) if own in RUNNING]
         begins_anew = longest == NOTHING
         if not begins_anew and max((self.ends[s] for s in up), default=NOTHING) == longest:
-            # Copies take no time; what is there to copy must be the longest that exists.
+            # Copies take no time, but only the longest log that exists is copied.
             for slot in up:
                 self.ends[slot] = longest if self.ends[slot] == NOTHING else self.ends[slot]
         voters = up if begins_anew else [s for s in up if self.ends[s] > NOTHING]
@@ -159,7 +161,7 @@ class Life:
             self.refused += max(self.now - self.down_since - self.patience_hours, 0.0)
 
     def follow(self, up: list[int], voters: list[int], best: float, longest: float) -> None:
-        """The leader's log is the history; who is well has it at once."""
+        """Replicas truncate to the leader's log; healthy ones catch up at once."""
         self.ends = [min(end, best) for end in self.ends]
         self.forget(longest)
         well = {slot for slot in up if self.own[slot] == "well"}
@@ -168,5 +170,5 @@ class Life:
             if best > NOTHING and (slot in self.members or self.ends[slot] == NOTHING):
                 self.ends[slot] = best
             if best == NOTHING and self.writes:
-                # Everyone who is there begins the new log.
+                # All running replicas begin the new log.
                 self.ends[slot] = self.written

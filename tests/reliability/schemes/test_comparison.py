@@ -1,4 +1,4 @@
-"""Other schemes under the same faults: held to k of n, to Kafka where they are alike, to reason."""
+"""Other schemes: against k-of-n, against Kafka where both agree, and in closed forms."""
 
 import math
 from collections.abc import Mapping
@@ -48,10 +48,10 @@ def rows(
 
 
 def test_unavailability_is_k_of_n() -> None:
-    """Brokers that crash alone: all of three, two of three and one of three, as the binomial says.
+    """Independent broker crashes: 3-of-3, 2-of-3 and 1-of-3 availability are binomial.
 
-    No detection and no election in this card, so that nothing else stops writes. Both ways round
-    in the fifteenth digit, from a solver that only adds.
+    Detection and election take no time in this card, so that nothing else stops writes. The solver
+    does not subtract, so all digits agree.
     """
     rate, repair = 50 / 8760, 1 / 10
     down = rate / (rate + repair)
@@ -67,8 +67,8 @@ def test_unavailability_is_k_of_n() -> None:
     assert found["asynchronous"].write_unavailability == pytest.approx(down**3, rel=1e-12)
 
 
-def test_a_clean_crash_loses_nothing_where_everyone_waits() -> None:
-    """A crash keeps the log: only the scheme that waits for nobody loses, a tail a leader gone."""
+def test_a_crash_loses_only_unreplicated_tails() -> None:
+    """A crash keeps the log: only the asynchronous scheme loses, a tail per failed leader."""
     found = rows(CRASHES)
     assert found["synchronous"].loss_events_per_year == 0
     assert found["majority"].loss_events_per_year == 0
@@ -80,11 +80,10 @@ def test_a_clean_crash_loses_nothing_where_everyone_waits() -> None:
 def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
     name: str, min_isr: int, brokers: int, partitions: int
 ) -> None:
-    """With destroyed disks alone, losses and refusals are those of Kafka with that min ISR.
+    """With destroyed disks only, losses and refusals are those of Kafka with that min ISR.
 
-    Two programs that share only the faults: Kafka's own rules with their chain, and quorums. Over
-    many replica sets too, where the chance of any loss is more than one chain's. Reads are left
-    aside: a majority stops them with the writes, and Kafka does not.
+    Two implementations that share only the fault processes; also over many replica sets. Reads are
+    excluded: a majority stops them with the writes, and Kafka does not.
     """
     config = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all")
     cluster = advisor.Cluster.uniform(brokers=brokers, racks=3)
@@ -97,7 +96,7 @@ def test_where_only_logs_are_lost_a_scheme_is_an_isr_of_its_quorum(
 
 
 def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
-    """Every measure of the first row, and its interval, is the result's, to the last digit."""
+    """Every measure of the first row, and its interval, equals the result's exactly."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     cluster = advisor.Cluster.uniform(brokers=6, racks=3)
     result = evaluate(cluster, config, CLOUD, Workload(partitions=12))
@@ -110,11 +109,11 @@ def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
 
 
 def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
-    """Where a scheme and Kafka are alike, so are their intervals: to what a rough solution is off.
+    """Where a scheme and Kafka agree, so do their intervals, within the rough solver's precision.
 
-    Destroyed disks alone, known as a range only; the synchronous scheme and min ISR 3. On each
-    side the logarithm of every draw may be off by ROUGH, so the middle of the log-normal by as
-    much, and its half width by twice that.
+    Destroyed disks only, with a range; the synchronous scheme and min ISR 3. The logarithm of
+    every draw may be off by ROUGH on each side, so the centre of the log-normal by as much, and its
+    half width by twice that.
     """
     ranged = {"value": 50, "low": 10, "high": 90}
     model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": ranged, "hours": 12}}})
@@ -137,29 +136,29 @@ def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
 
 
 def test_losing_all_logs_is_a_birth_and_death_chain() -> None:
-    """Two replicas: both are destroyed at the rate that two lines of algebra give.
+    """Two replicas: both are destroyed at a rate with a closed form.
 
-    Writes need both, so a log that is lost stays lost until both are back: a cycle 2 -> 1 -> 0 ->
-    1' -> 2 in which 1' can fall back. Its stationary flow from 1 to 0 is the loss rate.
+    Writes need both, so a lost log stays lost until both are back: a cycle 2 -> 1 -> 0 -> 1' -> 2
+    in which 1' can fall back. The stationary flow from 1 to 0 is the loss rate.
     """
     rate, repair = 50 / 8760, 1 / 12
-    # Weights relative to "two written": one, none, one unwritten.
+    # Stationary weights relative to state 2: states 1, 0 and 1'.
     one = 2 * rate / (rate + repair)
     unwritten = rate * one / repair
     none = (rate * one + rate * unwritten) / (2 * repair)
     loss = one * rate / (1 + one + none + unwritten) * 8760
-    # Balance of "two written": what leaves, 2 rate, returns from one and from one unwritten.
+    # Balance of state 2: outflow 2 * rate equals inflow from 1 and 1'.
     assert repair * (one + unwritten) == pytest.approx(2 * rate, rel=1e-12)
     assert rows(DESTROYED, replicas=2)["synchronous"].loss_events_per_year == pytest.approx(
         loss, rel=1e-12
     )
 
 
-def test_a_tail_is_lost_when_its_leader_goes() -> None:
-    """Asynchronous: crashes of a leader with somebody left to lead, times the chance of a tail.
+def test_a_tail_is_lost_when_its_leader_fails() -> None:
+    """Asynchronous: crashes of a leader with another replica up, times the probability of a tail.
 
-    Stale replicas that come back first lose too, tail or not; a load whose followers are never
-    behind shows those alone, and the difference is the tails.
+    Stale replicas that return first lose records too. A workload without replication delay shows
+    those losses alone; the difference is the tails.
     """
     down = 50 / 8760 / (50 / 8760 + 1 / 10)
     two_or_more = (1 - down) ** 3 + 3 * down * (1 - down) ** 2
@@ -174,10 +173,10 @@ def test_a_tail_is_lost_when_its_leader_goes() -> None:
 
 
 def test_kafka_drops_two_tails_where_the_asynchronous_scheme_drops_one() -> None:
-    """Rare tails and long years without faults: acks=1 loses twice as often, and both rows say why.
+    """Rare tails and rare faults: acks=1 loses twice as often, and both rows say why.
 
-    A tail is there with the chance ``some``. A stale replica that leads loses in both schemes, but
-    for that a second broker has to fail in the share of time ``down``.
+    A tail exists with probability ``some``. A stale leader loses in both schemes, but that needs a
+    second broker to fail in the fraction of time ``down``.
     """
     model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
     load = Workload(records_per_second=0.01, replication_delay_ms=5)
@@ -185,7 +184,7 @@ def test_kafka_drops_two_tails_where_the_asynchronous_scheme_drops_one() -> None
     config = Config(replication_factor=3, min_insync_replicas=1, acks=1)
     found = {row.name: row for row in compare_schemes(CLUSTER, config, model, load)}
     kafka, other = found["isr"], found["asynchronous"]
-    # Beside the tails: what a second fault meets is at most a share `down`, and it is certain.
+    # Besides tails: certain losses by a second fault, at most a fraction `down` of all faults.
     off = 2 * some + 2 * down / some
     for measure in ("loss_events_per_year", "loss_probability_per_year"):
         assert getattr(kafka, measure) == pytest.approx(2 * getattr(other, measure), rel=off)
@@ -197,10 +196,10 @@ def test_kafka_drops_two_tails_where_the_asynchronous_scheme_drops_one() -> None
 
 
 def test_every_partition_on_the_same_brokers_has_a_tail_of_its_own() -> None:
-    """Twelve partitions on one replica set lose in a leader's failure with twelve chances each way.
+    """Twelve partitions on one replica set: a leader failure has 24 chances to drop a tail.
 
-    Each of 24 changes of leader finds a tail or not: 1 - (1 - some)^24 for each crash of the
-    leader. Crashes are over at once, so that nothing else is lost.
+    Each of 24 leader changes drops a tail or not: 1 - (1 - some)^24 for each crash of the leader.
+    Crashes are over at once, so that nothing else is lost.
     """
     model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
     config = Config(replication_factor=3, min_insync_replicas=2, acks=1)
@@ -214,9 +213,9 @@ def test_every_partition_on_the_same_brokers_has_a_tail_of_its_own() -> None:
 
 
 def test_an_asynchronous_leader_may_be_any_replica_and_drops_one_tail() -> None:
-    """Twelve partitions on three brokers: a crash finds each led there by one chance in three.
+    """Twelve partitions on three brokers: each is led by the crashed broker with probability 1/3.
 
-    So 1 - (1 - some / 3)^12 of the crashes lose something, and no broker's crash is like another's.
+    So 1 - (1 - some / 3)^12 of the crashes lose records.
     """
     model = FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 0.01}}})
     load = Workload(partitions=12, records_per_second=12.0 * 20, replication_delay_ms=5)
@@ -227,8 +226,8 @@ def test_an_asynchronous_leader_may_be_any_replica_and_drops_one_tail() -> None:
     assert 1 / row.mean_years_to_loss == pytest.approx(rate, rel=10 * down)
 
 
-def test_the_page_cache_is_what_a_majority_must_flush() -> None:
-    """Racks that lose power: a majority that does not flush loses, one that does loses nothing."""
+def test_only_a_flushed_majority_survives_rack_power_failures() -> None:
+    """Racks lose power: a majority loses what its page caches held, a flushed one loses nothing."""
     model = FailureModel.from_dict(
         {"rack": {"power": {"per_year": 2, "minutes": 60}}, "flush": {"seconds": 30}}
     )
@@ -238,7 +237,7 @@ def test_the_page_cache_is_what_a_majority_must_flush() -> None:
 
 
 def test_an_empty_replica_has_no_vote() -> None:
-    """Two of three destroyed: no majority leads, though a replaced and empty broker is there."""
+    """Two of three destroyed: no majority, although a replaced, empty broker runs."""
     majority, waiting = (
         Quorums.of("majority", 3),
         (conditions.WELL, conditions.WELL, conditions.GONE),
@@ -248,8 +247,8 @@ def test_an_empty_replica_has_no_vote() -> None:
     assert settle(majority, waiting, (0, 0, EMPTY)).writable
 
 
-def test_a_stale_majority_loses_what_it_does_not_know() -> None:
-    """The longest log of a majority that answers leads; what only one that is down has is gone."""
+def test_a_stale_majority_loses_newer_records() -> None:
+    """The longest log of a majority leads; records that only a failed broker holds are lost."""
     majority, one_down = (
         Quorums.of("majority", 3),
         (conditions.CRASHED, conditions.WELL, conditions.WELL),
@@ -267,22 +266,22 @@ def test_shared_racks_count_as_one() -> None:
     config = Config(replication_factor=3, min_insync_replicas=1, acks="all")
     found = {row.name: row for row in compare_schemes(cluster, config, model)}
     down = (10 / 8760) / (10 / 8760 + 1)
-    # The rack with two of the three replicas decides, whatever the other does.
+    # The rack with two of the three replicas decides.
     assert found["majority"].write_unavailability == pytest.approx(down, rel=1e-12)
     assert found["synchronous"].write_unavailability == pytest.approx(
         1 - (1 - down) ** 2, rel=1e-12
     )
 
 
-def test_more_replicas_than_can_be_gone_through_are_refused() -> None:
-    """Four replicas are an error that says how many are possible."""
+def test_too_many_replicas_are_refused() -> None:
+    """Four replicas: the error says how many are possible."""
     cluster = advisor.Cluster.uniform(brokers=4)
     with pytest.raises(NotComputedError, match="up to 3 replicas"):
         compare_schemes(cluster, Config(replication_factor=4, min_insync_replicas=2), CRASHES)
 
 
 def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
-    """Return loss events a year of each transition, largest first, by whether it ends a spell."""
+    """Return loss events a year of each transition, largest first, by whether it is a repair."""
     config, load = Config(replication_factor=3), Workload()
     found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)))
     per_hour = [rate_per_hour(name, config, model, load, BROKERS) for name in found.rate_names]
@@ -296,7 +295,7 @@ def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]
 
 
 def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[float]]:
-    """Return the same of Kafka's own chain, every state of it."""
+    """Return the same for Kafka's untruncated chain."""
     config, load = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all"), Workload()
     setup, setting = (
         parameters(config, model, load, BROKERS).constants,
@@ -308,18 +307,18 @@ def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[
 
 
 def by_end(events: np.ndarray, names: np.ndarray) -> dict[bool, list[float]]:
-    """Split events by whether a transition bears the name of a repair."""
+    """Split events by whether a transition is a repair."""
     ends = np.char.startswith(names, "repair ")
     return {end: sorted(events[ends == end].tolist(), reverse=True) for end in (False, True)}
 
 
 def test_an_empty_last_known_leader_is_what_kafka_loses_beyond_a_synchronous_scheme() -> None:
-    """Min ISR = RF = 3: over 20 times the losses, all of the difference when a spell ends.
+    """Min ISR = RF = 3: over 20 times the losses, and all of the difference on repairs.
 
     Unclean restarts empty the ELR; the last known leader then leads (KIP-966), replaced and empty,
-    while the others hold every record. A synchronous scheme waits for one that holds all. What
-    failures set off is the same in both, term by term, but for histories with one failure more:
-    their share is the chance that anything else fails during the longest outage.
+    while the others hold every record. A synchronous scheme waits for a complete replica. Losses
+    triggered by failures agree term by term, except for sequences with one more failure: their
+    share is the probability of another failure during the longest outage.
     """
     kafka = losing_moves_of_kafka(3, CLOUD)
     synchronous = losing_moves(Quorums.of("synchronous", 3), CLOUD)
@@ -333,9 +332,9 @@ def test_an_empty_last_known_leader_is_what_kafka_loses_beyond_a_synchronous_sch
 
 
 def test_a_quicker_replacement_loses_more_where_an_empty_broker_may_lead() -> None:
-    """The sooner an empty broker starts, the likelier beside others that are away: it may lead.
+    """The sooner an empty broker starts, the likelier others are still out: it may then lead.
 
-    What failures set off grows with the hours to the replacement, for fewer copies are left
+    Losses triggered by failures grow with the replacement time, since fewer copies are left
     meanwhile. RF 3, min ISR 2.
     """
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
@@ -357,7 +356,7 @@ def test_a_quicker_replacement_loses_more_where_an_empty_broker_may_lead() -> No
 
 
 def test_the_two_parts_are_all_losses_and_need_elr() -> None:
-    """They add up to what is computed; without ELR or with unclean elections there is no share."""
+    """They add up to the result; without ELR or with unclean elections there is no share."""
     cluster = advisor.Cluster.uniform(brokers=6, racks=3)
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     result = evaluate(cluster, config, CLOUD)

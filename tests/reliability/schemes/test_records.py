@@ -1,4 +1,4 @@
-"""Records that other schemes lose: by closed forms, as Kafka where they are alike, and by lot."""
+"""Records that other schemes lose: closed forms, Kafka where both agree, and simulation."""
 
 import math
 from collections.abc import Mapping
@@ -25,19 +25,19 @@ from scheme_twin import Life
 
 YEAR = 8760.0
 RECORDS = "acked_records_lost_per_year"
-# One record an hour: what is lost reads as hours of writing.
+# One record an hour: records lost are hours of writing.
 HOURLY = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=168.0)
 FLUSH_HOURS, PATIENCE_HOURS = 0.01, 2.0
-# Rates a year, mean hours and retention of lives drawn by lot: stale logs, and disks that go.
+# Simulated cases: yearly rates, mean hours, retention. Stale logs; destroyed disks.
 GAPS = ({"crash": 300, "power": 100, "lag": 200}, {"crash": 10, "power": 5, "lag": 3}, 30.0)
 DISKS = (
     {"crash": 300, "power": 100, "destroyed": 60},
     {"crash": 10, "power": 5, "destroyed": 12},
     1.0,
 )
-# Power goes often, and soon after the writing has stopped.
+# Power fails often, and soon after writing has stopped.
 CUTS = ({"crash": 1000, "power": 1000}, {"crash": 4, "power": 4}, 30.0)
-# ... and stays away longer than a crash.
+# ... and takes longer to return than from a crash.
 LONG_CUTS = ({"crash": 2000, "power": 600}, {"crash": 0.5, "power": 8}, 30.0)
 LONG_FLUSH_HOURS = 0.1
 UNFLUSHED = ("synchronous", "majority", "asynchronous")
@@ -54,9 +54,9 @@ def rows(
 
 
 def test_with_one_replica_all_schemes_are_kafka() -> None:
-    """Nobody to wait for and nobody to vote: every measure is that of Kafka with RF 1.
+    """No followers and no votes: every measure is that of Kafka with RF 1.
 
-    What is flushed before it counts loses as a Kafka whose page cache is on disk at once.
+    The flushed majority loses as Kafka does if flushing takes no time.
     """
     mechanisms = {
         "broker_crash": {"per_year": 20, "minutes": 60},
@@ -74,10 +74,10 @@ def test_with_one_replica_all_schemes_are_kafka() -> None:
 
 
 def test_what_a_stale_leader_drops_is_what_kafkas_unclean_leader_drops() -> None:
-    """Two replicas that come back with their logs: who is first leads, in both programs.
+    """Two replicas that return with their logs: the first to return leads, in both chains.
 
-    Asynchronous, with followers that are never behind a leader that goes, and Kafka with unclean
-    elections and without ELR. Every gap that is lost is there, and no other loss.
+    Asynchronous without replication delay, and Kafka with unclean elections and without ELR. All
+    losses are gaps of stale leaders.
     """
     model = card(
         broker_crash={"per_year": 50, "minutes": 600}, rack_network={"per_year": 20, "minutes": 90}
@@ -91,7 +91,7 @@ def test_what_a_stale_leader_drops_is_what_kafkas_unclean_leader_drops() -> None
 
 
 def test_where_nothing_is_lost_refusals_are_those_of_min_isr_rf() -> None:
-    """Crashes and cuts of three replicas: synchronous as Kafka with min ISR 3, patience and all."""
+    """Crashes and network partitions: synchronous is Kafka with min ISR 3, retries included."""
     model = card(
         broker_crash={"per_year": 50, "minutes": 600},
         rack_network={"per_year": 20, "minutes": 90},
@@ -106,11 +106,11 @@ def test_where_nothing_is_lost_refusals_are_those_of_min_isr_rf() -> None:
 
 
 @pytest.mark.parametrize("name", ["synchronous", "majority"])
-def test_who_loses_both_disks_loses_a_whole_log(name: str) -> None:
-    """Replacement takes 12 h: events by two lines of algebra, each a log of its age or retention.
+def test_losing_both_disks_loses_a_whole_log(name: str) -> None:
+    """Replacement takes 12 h: event rate in closed form, each a log of its age or retention.
 
-    With both needed to write, what is lost is written only in the share of time in which both are
-    there; logs younger than the retention are a share ``1 - exp`` of it.
+    Writes need both replicas, so the log grows only while both are up; a log younger than the
+    retention loses its age, with mean ``1 - exp``.
     """
     rate, repair = 50 / YEAR, 1 / 12
     one = 2 * rate / (rate + repair)
@@ -126,10 +126,10 @@ def test_who_loses_both_disks_loses_a_whole_log(name: str) -> None:
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_power_lost_everywhere_costs_what_was_not_flushed(replicas: int) -> None:
-    """Events times seconds times rate; a majority that flushes loses nothing.
+    """Power failures times flush seconds times record rate; a flushed majority loses nothing.
 
-    A synchronous scheme loses only while all are up. Each broker is dark by its own chance, given
-    that power fails everywhere at once: dark states are those of the maximum of exponentials.
+    A synchronous scheme loses only while all replicas are up. Brokers recover independently: their
+    outage lasts for the maximum of exponentials.
     """
     per_year, minutes, seconds = 4, 90, 30
     model = card(
@@ -137,13 +137,13 @@ def test_power_lost_everywhere_costs_what_was_not_flushed(replicas: int) -> None
     )
     load = Workload(records_per_second=100.0, replication_delay_ms=0.0)
     found = rows(model, replicas, load)
-    # Long runs of darkness by renewal: m of n dark are left after the rate out of them.
+    # Stationary weight of m of n brokers without power, from the rate out of each state.
     power, back = per_year / YEAR, 60 / minutes
     dark = [0.0] * replicas + [1.0]
     for left in range(replicas - 1, 0, -1):
         dark[left] = dark[left + 1] * (left + 1) * back / (left * back + power)
     dark[0] = back * dark[1] / power
-    # All dark is also entered from every other state, which its weight holds already.
+    # Every other state leads to all-dark too, which its weight includes.
     whole_up = dark[0] / sum(dark)
     expected = whole_up * per_year * seconds * load.records_per_second
     assert found["synchronous"].acked_records_lost_per_year == pytest.approx(expected, rel=1e-12)
@@ -153,11 +153,11 @@ def test_power_lost_everywhere_costs_what_was_not_flushed(replicas: int) -> None
 
 @pytest.mark.parametrize("name", ["synchronous", "majority"])
 def test_what_one_page_cache_lost_goes_with_the_disk_of_the_other(name: str) -> None:
-    """Two replicas, one dark, the other destroyed: the last seconds are gone, and no more.
+    """Two replicas, one without power, the other destroyed: the last seconds are lost.
 
-    Retention and flush take equally long here, so that both ways to lose, this one and both disks,
-    cost as much. Half as much goes where power follows so soon that the other log is not on disk.
-    Leading order; terms left out are a share of rate times duration.
+    Retention equals the flush time here, so that this loss and that of both disks cost the same. A
+    power failure within the flush window of the other log costs half. Leading order; neglected
+    terms are of order rate times duration.
     """
     power, dark, destroyed, gone, flush = 2 / YEAR, 1.0, 1 / YEAR, 1.0, 0.01
     model = card(
@@ -172,17 +172,17 @@ def test_what_one_page_cache_lost_goes_with_the_disk_of_the_other(name: str) -> 
     off = 5 * (power * dark + destroyed * gone)
     records = (events + early / 2) * flush * 3600
     assert found.acked_records_lost_per_year == pytest.approx(records, rel=off)
-    # Without it a third of them would be left, and without early power so much less.
+    # The tolerance would detect missing flush-window losses.
     assert off < early / 2 / events < 0.1
 
 
 @pytest.mark.parametrize("name", ["synchronous", "majority"])
 def test_power_lost_twice_before_all_is_on_disk_loses_the_last_seconds(name: str) -> None:
-    """Two replicas: the second cut within F of the first loses, 2 power^2 F times a year.
+    """Two replicas: a power failure within F of another loses records, 2 power^2 F times a year.
 
-    It has to come before the first is back, and before any other change: of those that begin with
-    both up, power / pace times 1 - exp(-pace F). A cut after t takes F - t of writing. Kafka with
-    min ISR 2 is the same.
+    It must precede the first one's recovery and any other transition: a fraction power / pace
+    times 1 - exp(-pace F) of the failures that begin with both up. A failure after t loses F - t of
+    writing. Kafka with min ISR 2 is the same.
     """
     power, back, flush = 30 / YEAR, 1.0, 1 / 6
     model = card(
@@ -194,22 +194,22 @@ def test_power_lost_twice_before_all_is_on_disk_loses_the_last_seconds(name: str
     soon = -math.expm1(-pace * flush) / pace
     firsts = 2 * power * YEAR / (1 + power * back) ** 2
     events, hours = firsts * power * soon, firsts * power * (flush - soon) / pace
-    # Leading order: whoever is down already, and whoever is back in time, is left out.
+    # Leading order: neglects brokers already down, and those that recover in time.
     off = 2 * power * back + pace * flush / 2
     assert events == pytest.approx(2 * power**2 * flush * YEAR, rel=off)
     assert hours == pytest.approx(events * flush / 2, rel=pace * flush / 3)
     for row in (found[name], found["isr"]):
         assert row.loss_events_per_year == pytest.approx(events, rel=1e-12)
         assert row.acked_records_lost_per_year == pytest.approx(hours, rel=1e-12)
-        # A loss leaves one broker dark for an hour, as every cut does: so much for the start.
+        # The first loss starts from healthy, later ones from a broker down.
         assert row.mean_years_to_loss == pytest.approx(1 / events, rel=4 * power * back)
     assert found["flushed majority"].loss_events_per_year == 0
 
 
 def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float) -> float:
-    """Chance that early power takes slot 1's end of the log for good; the others have crashed.
+    """Probability that early power loses slot 1's newest records for good; the others crashed.
 
-    Parameters are the levels before, and how often spells end per hour.
+    Parameters are the log levels before, and the repair rates per hour.
     """
     scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
     others = (conditions.CRASHED,) * (len(levels) - 2)
@@ -224,11 +224,11 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
 
 
 @pytest.mark.parametrize(("crashed", "dark"), [(1.0, 1.0), (1.0, 50.0), (20.0, 0.1)])
-def test_who_returns_first_decides_whether_early_power_loses(crashed: float, dark: float) -> None:
-    """A majority of three stops as one crashes and another was down; then power takes the last.
+def test_recovery_order_decides_whether_early_power_loses(crashed: float, dark: float) -> None:
+    """A majority of three stops as one crashes with another down; then the last loses power.
 
-    The crashed one alone holds the end, and it is lost if the other two return before it. If the
-    other had everything, nothing is lost.
+    Only the crashed broker holds the newest records; they are lost if the other two return first.
+    If another held everything, nothing is lost.
     """
     either = 2.0 * crashed + dark
     last = dark / either / 2.0 + crashed / either * dark / (crashed + dark)
@@ -238,16 +238,17 @@ def test_who_returns_first_decides_whether_early_power_loses(crashed: float, dar
     assert early_chance("synchronous", (0, 0, 1), crashed, dark) == 0.0
 
 
-def test_what_a_majority_loses_in_any_case_is_not_early_powers() -> None:
-    """Slots 0 and 1 of five have the end, and power takes it from 1. Three that are back lead.
+def test_losses_that_occur_anyway_are_not_attributed_to_early_power() -> None:
+    """Slots 0 and 1 of five hold the newest records, and 1 loses power. The first three lead.
 
-    Of ten threes that may be first, three have 1 and not 0. One has neither, and loses as it would.
+    Of the ten triples that may return first, three have 1 and not 0. One has neither, and loses
+    with or without early power.
     """
     assert early_chance("majority", (0, 0, 1, 1, 1), 1.0, 1.0) == pytest.approx(0.3, rel=1e-12)
 
 
-def test_a_tail_costs_what_the_leader_alone_had() -> None:
-    """Asynchronous: failures of a leader whom another follows, times its mean lead in records."""
+def test_a_tail_costs_the_records_that_only_the_leader_had() -> None:
+    """Asynchronous: failures of a leader with a follower, times its mean lead in records."""
     down = 50 / YEAR / (50 / YEAR + 1 / 10)
     two_or_more = (1 - down) ** 3 + 3 * down * (1 - down) ** 2
     model = card(broker_crash={"per_year": 50, "minutes": 600})
@@ -257,14 +258,14 @@ def test_a_tail_costs_what_the_leader_alone_had() -> None:
     )
     found = with_tails["asynchronous"].acked_records_lost_per_year
     rest = without["asynchronous"].acked_records_lost_per_year
-    # A difference of large numbers that hold the same gaps: what rounding leaves of it.
+    # Rounding of a difference of large numbers, which include the same gaps.
     rounding = 1e-14 * found / (50 * two_or_more * 5)
     assert found - rest == pytest.approx(50 * two_or_more * 5, rel=1e-11 + rounding)
     for name in ("synchronous", "majority"):
         assert with_tails[name] == without[name]
 
 
-def lives(
+def simulated(
     name: str,
     rates: Mapping[str, float],
     hours: Mapping[str, float],
@@ -273,7 +274,7 @@ def lives(
     replicas: int = 3,
     flush_hours: float = FLUSH_HOURS,
 ) -> list[tuple[float, float, float, float]]:
-    """Records lost, loss events, records refused and share of time unwritten, for each life."""
+    """Records lost, loss events, records refused and write unavailability, for each run."""
     found = []
     for number in range(32):
         life = Life(
@@ -287,21 +288,21 @@ def lives(
             rng=np.random.default_rng([7, number]),
         )
         life.live(years / 32 * YEAR)
-        told = life.now / YEAR
-        amounts = (life.lost / told, life.losses / told, life.refused / told)
+        span = life.now / YEAR
+        amounts = (life.lost / span, life.losses / span, life.refused / span)
         found.append((*amounts, 1.0 - life.written / life.now))
     return found
 
 
 @pytest.mark.parametrize(("rates", "hours", "kept"), [GAPS, DISKS])
 @pytest.mark.parametrize("name", SCHEMES)
-def test_lives_drawn_by_lot_lose_as_much(
+def test_simulated_schemes_lose_as_much(
     name: str, rates: dict[str, float], hours: dict[str, float], kept: float
 ) -> None:
-    """A twin with offsets instead of levels loses and refuses as much, within its own scatter.
+    """A simulation with offsets instead of levels loses and refuses as much, within its error.
 
-    Disks are lost with a retention that is short beside every outage: whole logs that are lost
-    soon after each other are not the Poisson process that the chain takes them for.
+    Disks are destroyed with a retention much shorter than every outage, since the chain treats
+    losses of whole logs as a Poisson process, which successive losses are not.
     """
     mechanisms = {
         f"broker_{what}": {"per_year": rate}
@@ -311,7 +312,7 @@ def test_lives_drawn_by_lot_lose_as_much(
     load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=kept)
     model = card(**mechanisms, flush={"seconds": FLUSH_HOURS * 3600})
     row = rows(model, 3, load, delivery_timeout_ms=int(PATIENCE_HOURS * 3.6e6))[name]
-    drawn = np.array(lives(name, rates, hours, load, years=80))
+    drawn = np.array(simulated(name, rates, hours, load, years=80))
     mean, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
     exact = [
         row.acked_records_lost_per_year,
@@ -323,21 +324,21 @@ def test_lives_drawn_by_lot_lose_as_much(
 
 
 @pytest.mark.parametrize(
-    ("name", "replicas", "lived", "years"),
+    ("name", "replicas", "case", "years"),
     [("synchronous", 2, CUTS, 40), ("majority", 3, CUTS, 40), ("majority", 3, LONG_CUTS, 50)],
 )
-def test_lives_in_which_power_goes_early_lose_as_often(
+def test_simulated_flush_window_losses_are_as_frequent(
     name: str,
     replicas: int,
-    lived: tuple[dict[str, float], dict[str, float], float],
+    case: tuple[dict[str, float], dict[str, float], float],
     years: float,
 ) -> None:
-    """The twin knows no rule about early power: it looks when each record was written.
+    """The simulation has no rule for early power: it tracks when each record was written.
 
-    Two synchronous replicas lose in no other way. A majority leaves out that power may find a
-    record missing twice, so that only its losses are counted here.
+    Two synchronous replicas lose in no other way. For a majority the chain neglects that power
+    failures may lose the same records twice, so only its loss events are compared.
     """
-    rates, hours, kept = lived
+    rates, hours, kept = case
     load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=kept)
     mechanisms = {
         f"broker_{what}": {"per_year": rate, "minutes": hours[what] * 60}
@@ -345,7 +346,7 @@ def test_lives_in_which_power_goes_early_lose_as_often(
     }
     model = card(**mechanisms, flush={"seconds": LONG_FLUSH_HOURS * 3600})
     row = rows(model, replicas, load)[name]
-    drawn = np.array(lives(name, rates, hours, load, years, replicas, LONG_FLUSH_HOURS))
+    drawn = np.array(simulated(name, rates, hours, load, years, replicas, LONG_FLUSH_HOURS))
     mean, error = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
     assert abs(mean[1] - row.loss_events_per_year) <= FAR * error[1]
     if name == "synchronous":
@@ -354,8 +355,8 @@ def test_lives_in_which_power_goes_early_lose_as_often(
 
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("copying", [True, False])
-def test_every_gap_goes_to_one_that_is_there(name: str, copying: bool) -> None:
-    """What a transition makes of gaps are gaps of the state it leads to; a quiet state stays so."""
+def test_gap_maps_lead_to_gaps_that_exist(name: str, copying: bool) -> None:
+    """Transitions map gaps to gaps of the target state; settling again changes nothing."""
     model = card(
         broker_crash={"per_year": 1, "minutes": 1},
         broker_lag={"per_year": 1, "minutes": 1},
@@ -376,8 +377,8 @@ def test_every_gap_goes_to_one_that_is_there(name: str, copying: bool) -> None:
         assert not view.lost
 
 
-def test_producers_that_ask_for_no_answer_are_told_what_is_dropped() -> None:
-    """acks=0: Kafka's row says how much it drops; the others answer, and so are as with acks=1."""
+def test_acks_0_reports_dropped_records() -> None:
+    """Kafka's row says how many records it drops; other schemes respond, as with acks=1."""
     model, cluster = load_model("three_az_cloud"), Cluster.uniform(brokers=3, racks=3)
     config = Config(replication_factor=3, min_insync_replicas=2, acks=0)
     asked = rows_beside(evaluate(cluster, config, model))
