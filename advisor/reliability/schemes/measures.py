@@ -147,10 +147,9 @@ class SchemeSolution:
         no response counts as an error response.
         """
         # A scheme responds to its producers, which retry on errors.
-        config = (
-            self.case.config if self.case.config.acks != 0 else self.case.config.changed(acks=1)
-        )
-        budget_hours = retry_budget_ms(config) / 3_600_000.0
+        config = self.case.config
+        answered = config.changed(acks=1) if config.acks == 0 else config
+        budget_hours = retry_budget_ms(answered) / 3_600_000.0
         if math.isinf(budget_hours):
             return 0.0
         refused = SojournTime(self.flow, ~self.chain.writable).after(budget_hours)
