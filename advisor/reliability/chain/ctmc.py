@@ -65,8 +65,8 @@ class Structure:
         What power loses that goes too early, in states without writing.
     own, racks : arrays of int, shape (states, replicas)
         What each slot's broker suffers, and where it stands.
-    waits, looks, spells, perils : arrays, shape (states + left-out states, ...)
-        How the states look, the left-out ones last; see :class:`Graph`.
+    waits, election_risks : arrays, shape (states + truncated states, ...)
+        See :class:`Graph`; the truncated states last.
     """
 
     states: int
@@ -91,8 +91,6 @@ class Structure:
     own: IntArray
     racks: IntArray
     waits: IntArray
-    symmetry_class: IntArray
-    outage_profile: IntArray
     election_risks: NDArray[np.float64]
 
     def did(self, effect: Effect) -> NDArray[np.bool_]:
@@ -167,8 +165,8 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
     # Names get the numbers in which this chain meets them, whatever the graph served before.
     met, rate = met_in_order(part.rate, len(whole.rate_names))
     table, every = whole.table, np.concatenate([kept, left])
-    waits = whole.waits(every)
     own, racks = whole.brokers(kept)
+    waits = whole.waits(every)
     gap_maps = np.array(whole.gap_maps, dtype=np.int64)
     facts = table.facts(whole.partition[every])
     written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
@@ -198,8 +196,6 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
         own=own,
         racks=racks,
         waits=waits,
-        symmetry_class=whole.symmetry_class(every),
-        outage_profile=whole.outage_profile(every),
         election_risks=whole.election_risks(every),
     )
 

@@ -1,21 +1,13 @@
-"""What a chain may miss of the states that it leaves out.
+"""Foster drift bound: mean hours and events from a state until every replica is healthy again.
 
-Every path into a left-out state is worth its flow times what the state is worth: the losses, or
-hours without service, to be expected from there until all is well again. That worth is bounded
-in two ways, of which the smaller counts.
-
-*By drift*, for every state: give each broker's spell the weight ``a / repair rate``, and copies
-ahead (:func:`advisor.reliability.partition.election_risk.pending_copies_bound`) the weight ``a / copy rate`` for each time of
-one, with ``a = 1 / (1 - r)`` and r the weight that failures bring in per hour at ``a = 1``. While
-anything is away, repairs and copies take off at least a, and failures bring in ``a r = a - 1`` at
-most, so the sum of the weights bounds the mean time until all is well (Foster's criterion). Each
-failure and each end of a spell or copy is one event at most. How many of the failures can lose
-anything is the matter of :mod:`advisor.reliability.chain.loss_bound`.
-
-*By likeness*: a left-out state is worth no more than four times the dearest kept state whose
-partition is the same, but for racks, and whose brokers in the same roles suffer outages of much
-the same lengths. A planned restart is like no other outage, since nobody else restarts meanwhile.
-That is a judgement, not a theorem; tests hold it against whole chains.
+Give every outage of a broker the weight ``a / repair rate``, and every copy that may still have to
+be made (:func:`~advisor.reliability.partition.election_risk.pending_copies_bound`) the weight
+``a / copy rate``, with ``a = 1 / (1 - r)`` and r the weight that failures add per hour at
+``a = 1``. While anything is down, repairs and copies take off at least a per hour and failures add
+at most ``a r = a - 1``: a drift of -1 or less, so that the sum of the weights bounds the mean time
+until all is healthy (Foster, Ann. Math. Stat. 24, 1953). Each failure and each end of an outage or
+copy is at most one event. How many of them can lose records:
+:mod:`advisor.reliability.chain.loss_bound`.
 """
 
 from __future__ import annotations
@@ -27,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from advisor.reliability.failures.mechanisms import (
     COPY,
@@ -38,21 +29,9 @@ from advisor.reliability.failures.mechanisms import (
     transition,
 )
 from advisor.reliability.partition.election_risk import most_copies
-from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace.state_graph import IntArray
-from advisor.reliability.statespace.state_index import codes_of_rows
 
 Vector = NDArray[np.float64]
-
-# Outages whose lengths differ by no more than this factor count as one kind.
-_ALIKE = 2.5
-_LIKE_NO_OTHER = (BrokerEvent.DESTROY, BrokerEvent.LAG)
-# A left-out state is worth no more than this many times the dearest kept state of its group.
-_MARGIN = 4.0
-# What shrinks no further in a round is left at that; it is a bound as it is.
-_SETTLED = 0.99
-# Stands for what has no bound: no chance is so small that it hides it, and none makes NaN of it.
-_ENDLESS = 1e200
 
 
 @dataclass(frozen=True)
@@ -177,124 +156,3 @@ def _brought_by(name: str) -> tuple[int, ...]:
     known, mechanism = table(), transition(name).mechanism
     own = known.condition_of(mechanism)
     return (own, known[mechanism.turns_into].condition) if mechanism.turns_into else (own,)
-
-
-def alike(rates: Mapping[str, float]) -> IntArray:
-    """For each kind of wait, the first kind that is like it: outages of much the same length.
-
-    Returns
-    -------
-    array of int, shape (waits,)
-    """
-    first = np.arange(table().waits)
-    lengths = sorted(
-        (1.0 / rates[repair_of(mechanism)], condition)
-        for condition, mechanism in table().outages.items()
-        if mechanism.effect not in _LIKE_NO_OTHER
-        and not mechanism.exclusive
-        and repair_of(mechanism) in rates
-    )
-    shortest, kind = 0.0, 0
-    for length, condition in lengths:
-        # Against the shortest of the kind: a chain of neighbours could span any lengths.
-        if length > _ALIKE * shortest:
-            shortest, kind = length, condition
-        first[condition] = kind
-    return first
-
-
-def groups(symmetry_class: IntArray, outage_profile: IntArray, first: IntArray) -> IntArray:
-    """Number the states so that like ones have one number.
-
-    It matters who suffers what: a partition that waits for the one replica that may lead waits
-    for that broker's spell.
-
-    Parameters
-    ----------
-    looks : array of int, shape (states,)
-    spells : array of int, shape (states, replicas)
-        See :meth:`advisor.reliability.statespace.state_graph.Graph.outage_profile`.
-    first : array of int, shape (waits,)
-        See :func:`alike`.
-    """
-    role, own = np.divmod(outage_profile, len(first))
-    merged = np.sort(role * len(first) + first[own], axis=1)
-    return np.unique(codes_of_rows([symmetry_class, *merged.T]), return_inverse=True)[1].ravel()
-
-
-@dataclass(frozen=True)
-class TruncatedStates:
-    """Flow into left-out states, and how those look.
-
-    Attributes
-    ----------
-    source, state : arrays of int, shape (transitions,)
-        Kept state, ascending, and index of the left-out state.
-    rate : array, shape (transitions,)
-        Per hour.
-    group : array of int, shape (left-out states,)
-    limit : array, shape (left-out states, measures)
-        The bound by drift.
-    """
-
-    source: IntArray
-    state: IntArray
-    rate: Vector
-    group: IntArray
-    limit: Vector
-
-    def worth(self, kept_group: IntArray, kept_worth: Vector) -> Vector:
-        """The smaller of the two bounds, for each left-out state and measure."""
-        groups = int(max(kept_group.max(), self.group.max(initial=0))) + 1
-        dearest = np.full((groups, kept_worth.shape[1]), -np.inf)
-        order = np.argsort(kept_group, kind="stable")
-        ordered = kept_group[order]
-        begin = np.flatnonzero(np.diff(ordered, prepend=-1))
-        dearest[ordered[begin]] = np.maximum.reduceat(kept_worth.take(order, axis=0), begin)
-        alike = _MARGIN * dearest.take(self.group, axis=0)
-        return np.where(np.isneginf(alike), self.limit, np.minimum(alike, self.limit))
-
-    def known(self, kept_group: IntArray) -> NDArray[np.bool_]:
-        """Which left-out states have a kept state in their group."""
-        return np.isin(self.group, kept_group)
-
-    def ways(self, states: int) -> sparse.csr_array:
-        """Rates from each of so many kept states to the left-out ones."""
-        begin = np.searchsorted(self.source, np.arange(states + 1))
-        return sparse.csr_array((self.rate, self.state, begin), shape=(states, len(self.group)))
-
-
-def reward_bound(
-    hours: RegenerativeCycles,
-    gain: Vector,
-    group: IntArray,
-    left: TruncatedStates,
-    entered: Vector,
-    rounds: int,
-) -> Vector:
-    """What each left-out state is worth, from above: each round starts from the last one's.
-
-    Parameters
-    ----------
-    hours : Excursions
-        Of the kept states; ways out of them end an excursion.
-    gain : array, shape (states, measures)
-        Per hour in each kept state.
-    group : array of int, shape (states,)
-    left : LeftOut
-    entered : array, shape (left-out states,)
-        How often, per hour: what a round makes of worth times this tells whether to go on.
-    rounds : int
-        At most.
-    """
-    worth, ways = left.limit, left.ways(len(gain))
-    added = np.full(gain.shape[1], np.inf)
-    for _ in range(rounds):
-        # A sum that stopped may lack that much.
-        kept = hours.backward(gain + ways @ np.minimum(worth, _ENDLESS)) / (1.0 - hours.precision)
-        kept[kept > math.sqrt(_ENDLESS)] = np.inf
-        worth = np.minimum(worth, left.worth(group, kept))
-        before, added = added, entered @ worth
-        if bool(np.all(added >= _SETTLED * before)):
-            break
-    return worth

@@ -1,9 +1,18 @@
-"""Which states are worth keeping: those through which losses and outages flow.
+"""The truncation rule and its stated bound: which states of a replica set's CTMC are kept.
 
-A chain of all states has hundreds of thousands at replication factor 5, nearly all of which are
-never seen. Starting from the healthy state, the states are added that could carry most of what
-is still missing of any measure, until what is missing is within a tolerance. What a state left
-out could carry is bounded in :mod:`advisor.reliability.chain.drift_bound`.
+A CTMC of all states has hundreds of thousands at replication factor 5, nearly all of them never
+seen in a million years.
+
+*Rule.* Start from the healthy state. The harm that a truncated state can do to a measure is the
+flux into it times what one visit can cost at most, until every replica is healthy again. Add the
+states with the largest harm until what all others together can do is below a stated share of
+every measure: `_SHARE_OF_FEW` of it up to three replicas, `_SHARE` at four, `_SHARE_OF_MANY`
+beyond, or the same share of `_FLOOR` if the measure is smaller.
+
+*Bound.* The cost of a visit is bounded by drift (:mod:`advisor.reliability.chain.drift_bound`) and
+by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`). Both are proven for
+every state, and :func:`advisor.reliability.chain.truncation_error.truncation_error` applies the
+same sum with the rates of the card to state the error of every result.
 """
 
 from __future__ import annotations
@@ -14,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, times
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
@@ -29,27 +37,25 @@ Vector = NDArray[np.float64]
 
 # A chain of no more states is kept whole.
 _SMALL = 600
-# Adding stops here, and what is missing is reported.
-_MOST = 12_000
-# Each round adds what carries all but this share of what is missing: a few states too many take
-# less time than more rounds. Where there are many already, they would be too many.
+# The search stops here; the stated bound says what is missing.
+_MOST = 16_000
+# Each round adds what carries all but this share of the harm: a few states too many cost less
+# than more rounds. Where there are many already, they would be too many.
 _REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
-_PRECISION = 1e-2
-# Up to this many replicas every loss is looked for, however rare.
+# Relative precision of the fluxes.
+PRECISION = 1e-2
 _FEW = 3
-# How much of each measure may be missing: loss events, records, not writable, not readable; ...
+# Of loss events, records lost, write unavailability, read unavailability.
 _SHARE_OF_FEW = np.array([1e-4, 1e-3, 1e-5, 1e-5])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
-# From five replicas on: what is then bounded is three digits of an unavailability; a fourth would
-# double the states.
+# Three digits of an unavailability; a fourth would double the states.
 _SHARE_OF_MANY = np.array([1e-2, 1e-2, 3e-3, 3e-3])
-# ... or of this, if the measure is smaller: a loss in ten billion years, 3 s away in a year; ten
-# times as much for each replica beyond the fourth.
+# One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
-# Rates that are rounded up may outrun repairs where the card's do not.
+# The nominal rates are rounded up and may exceed repairs where the card's do not.
 _SLACK = 10.0
-# What losses cost, in hours of records; it only decides which states are looked at first.
+# What losses cost, in hours of records; it only decides which states are added first.
 _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 
 
@@ -143,67 +149,45 @@ class _Search:
     def __init__(self, graph: Graph, guide: NominalRates, setup: ChainConstants) -> None:
         self._graph, self._guide, self._setup = graph, guide, setup
         self._rates = dict(guide.rates)
+        replicas = len(graph.setting.racks)
         self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK)
-        self._alike = alike(self._rates)
-        few = len(graph.setting.racks) <= _FEW
-        beyond = max(len(graph.setting.racks) - _FEW - 1, 0)
-        more = 10.0**beyond
-        many = _SHARE_OF_MANY if beyond else _SHARE
-        self._share: Vector = _SHARE_OF_FEW if few else many
-        self._floor: Vector = _NO_FLOOR if few else _FLOOR * more
+        beyond = max(replicas - _FEW - 1, 0)
+        larger = _SHARE_OF_MANY if beyond else _SHARE
+        self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
+        self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**beyond
 
     def kept(self) -> IntArray:
         """States to keep."""
         kept = np.zeros(1, dtype=np.int64)
         while True:
             part = part_of(self._graph, kept, self._setup)
-            table = np.array([self._rates[name] for name in self._graph.rate_names])
-            rate = table[part.rate] * part.times
             states, place = left_states(part)
             if not len(states) or len(kept) > _MOST:
                 return kept
-            wanted = np.arange(len(states))
+            added = np.arange(len(states))
             if len(kept) > 1 and len(kept) + len(states) > _SMALL:
-                every = np.concatenate([kept, states])
-                symmetry_class, outage_profile = (
-                    self._graph.symmetry_class(every),
-                    self._graph.outage_profile(every),
-                )
-                group = groups(symmetry_class, outage_profile, self._alike)
-                limit = self._limit(self._graph.waits(states), self._graph.election_risks(states))
-                out = part.target < 0
-                left = TruncatedStates(
-                    part.source[out], place, rate[out], group[len(kept) :], limit
-                )
-                missing = self._missing(kept, part, rate, group[: len(kept)], left)
-                wanted = _worth_adding(missing, left, group[: len(kept)])
-                if not len(wanted):
+                added = _most_harmful(self._harm(kept, part, states, place), len(kept))
+                if not len(added):
                     return kept
-            kept = np.concatenate([kept, states[wanted]])
+            kept = np.concatenate([kept, states[added]])
 
-    def _limit(self, waits: IntArray, election_risks: Vector) -> Vector:
+    def _harm(self, kept: IntArray, part: Part, states: IntArray, place: IntArray) -> Vector:
+        """What each truncated state can add to the measures, in units of what may be missing."""
+        table = np.array([self._rates[name] for name in self._graph.rate_names])
+        rate = table[part.rate] * part.times
+        gain = self._gain(kept, part, rate)
+        sizes = len(kept), len(states)
+        visits, entered = truncated_flux(part.source, part.target, rate, place, sizes)
+        cost = self._cost(self._graph.waits(states), self._graph.election_risks(states))
+        allowed = self._share * np.maximum(visits @ gain, self._floor)
+        harm: Vector = entered[:, None] * cost / allowed
+        return harm
+
+    def _cost(self, waits: IntArray, election_risks: Vector) -> Vector:
         most = self._limits.until_well(waits, election_risks)
         away = most.hours + times(self._guide.failover_hours, most.events)
         # Other losses cost little beside a whole log, and have a column of their own.
         return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
-
-    def _missing(
-        self, kept: IntArray, part: Part, rate: Vector, group: IntArray, left: TruncatedStates
-    ) -> Vector:
-        """What each left-out state could add, at most, in shares of what may be missing."""
-        size = len(kept)
-        inner = (part.target >= 0) & (part.target != part.source)
-        absorbed = np.bincount(left.source, left.rate, size).astype(np.float64)
-        flow = Generator.of(part.source[inner], part.target[inner], rate[inner], absorbed)
-        hours = RegenerativeCycles(flow, _PRECISION)
-        visits = hours.forward(hours.start)
-        visits[0] = 1.0
-        gain = self._gain(kept, part, rate)
-        entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
-        worth = reward_bound(hours, gain, group, left, entered, rounds=2)
-        allowed = self._share * np.maximum(visits @ gain, self._floor)
-        shares: Vector = entered[:, None] * worth / allowed
-        return shares
 
     def _gain(self, kept: IntArray, part: Part, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
@@ -224,17 +208,45 @@ class _Search:
         )
 
 
-def _worth_adding(missing: Vector, left: TruncatedStates, group: IntArray) -> IntArray:
-    """The left-out states that carry nearly all of what is missing; none if it may be missing."""
-    if np.all(missing.sum(axis=0) <= 1.0):
+def truncated_flux(
+    source: IntArray, target: IntArray, rate: Vector, place: IntArray, sizes: tuple[int, int]
+) -> tuple[Vector, Vector]:
+    """Visits to the kept states and entries into the truncated ones, per healthy hour.
+
+    Parameters
+    ----------
+    source, target : arrays of int, shape (transitions,)
+        Kept states, the sources ascending; the target is -1 where it is truncated.
+    rate : array, shape (transitions,)
+        Per hour.
+    place : array of int
+        Which truncated state each transition with target -1 leads to.
+    sizes : (int, int)
+        Numbers of kept and of truncated states.
+
+    Returns
+    -------
+    visits : array, shape (states,)
+        Hours, within PRECISION.
+    entered : array, shape (truncated,)
+    """
+    out, (size, truncated) = target < 0, sizes
+    inner = ~out & (target != source)
+    absorbed = sums(source[out], rate[out], size)
+    flow = Generator.of(source[inner], target[inner], rate[inner], absorbed)
+    cycles = RegenerativeCycles(flow, PRECISION)
+    visits = cycles.forward(cycles.start)
+    visits[0] = 1.0
+    return visits, sums(place, visits[source[out]] * rate[out], truncated)
+
+
+def _most_harmful(harm: Vector, kept: int) -> IntArray:
+    """The truncated states that do nearly all the harm; none if that is within the bound."""
+    if np.all(harm.sum(axis=0) <= 1.0):
         return np.zeros(0, dtype=np.int64)
-    share = missing.max(axis=1)
-    order = np.argsort(-share, kind="stable")
-    rest = share.sum() - np.cumsum(share[order])
-    left_for_later = _REST if len(group) <= _MANY else _REST_OF_MANY
-    enough = int(np.argmax(rest <= max(left_for_later * share.sum(), 0.5))) + 1
-    wanted = order[:enough]
-    known = left.known(group)[wanted]
-    # Of a group without a kept state one is enough to learn what the others are worth.
-    _, first = np.unique(left.group[wanted[~known]], return_index=True)
-    return np.sort(np.concatenate([wanted[known], wanted[~known][first]]))
+    most = harm.max(axis=1)
+    order = np.argsort(-most, kind="stable")
+    rest = most.sum() - np.cumsum(most[order])
+    left_for_later = _REST if kept <= _MANY else _REST_OF_MANY
+    enough = int(np.argmax(rest <= max(left_for_later * most.sum(), 0.5))) + 1
+    return np.sort(order[:enough])

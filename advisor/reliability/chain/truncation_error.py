@@ -1,4 +1,7 @@
-"""How much a chain may miss because it leaves states out."""
+"""The stated truncation error of every measure, with the rates of the card.
+
+The rule and the proof are in :mod:`advisor.reliability.chain.state_selection`.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.drift_bound import TruncatedStates, alike, groups, reward_bound
 from advisor.reliability.chain.loss_bound import Limits, strikes_per_hour, times
+from advisor.reliability.chain.state_selection import PRECISION, truncated_flux
 from advisor.reliability.failures.mechanisms import transition
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.solver.generator import Generator, sums
-from advisor.reliability.solver.regenerative import RegenerativeCycles
-from advisor.reliability.statespace.state_graph import IntArray
+from advisor.reliability.solver.generator import sums
 
 Vector = NDArray[np.float64]
-
-_PRECISION = 1e-2
-_ROUNDS = 4
 
 
 def truncation_error(
     chain: Structure,
     rates: Mapping[str, float],
     rate: Vector,
-    gain: Vector,
     outage_hours: float,
     unflushed_hours: float,
 ) -> Vector:
-    """What paths through left-out states add to each measure at most, per healthy hour.
+    """What excursions into truncated states add to each measure at most, per healthy hour.
 
     Parameters
     ----------
@@ -39,9 +36,6 @@ def truncation_error(
         Of everything that can happen, per hour.
     rate : array, shape (transitions,)
         Per hour.
-    gain : array, shape (states, 6)
-        Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
-        acknowledgements, per hour.
     outage_hours : float
         Without service at a change of leader, at most.
     unflushed_hours : float
@@ -50,44 +44,29 @@ def truncation_error(
     Returns
     -------
     array, shape (6,)
-        Zeros if no state is left out.
+        Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
+        acknowledgements. Zeros if no state is truncated.
     """
-    beyond = chain.did(Effect.TRUNCATED)
-    if not beyond.any():
-        return np.zeros(gain.shape[1])
-    left_out = slice(chain.states, None)
+    truncated = chain.did(Effect.TRUNCATED)
+    if not truncated.any():
+        return np.zeros(6)
     limits = Limits(rates, chain.setting.racks, chain.setup)
-    most = limits.until_well(chain.waits[left_out], chain.election_risks[left_out])
+    left = slice(chain.states, None)
+    most = limits.until_well(chain.waits[left], chain.election_risks[left])
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
     early = unflushed_hours * strikes_per_hour(rates, chain.setting.racks, power=True)
     stops = times(strikes_per_hour(rates, chain.setting.racks), most.hours)
     losses = most.losses + times(early, stops)
-    group = groups(chain.symmetry_class, chain.outage_profile, alike(rates))
-    left = TruncatedStates(
-        source=chain.source[beyond],
-        state=chain.beyond,
-        rate=rate[beyond],
-        group=group[chain.states :],
-        limit=np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1),
-    )
-    inner = ~beyond & (chain.source != chain.target)
-    out = sums(left.source, left.rate, chain.states)
-    flow = Generator.of(chain.source[inner], chain.target[inner], rate[inner], out)
-    excursions = RegenerativeCycles(flow, _PRECISION)
-    # A sum that stopped may lack that much.
-    visits = excursions.forward(excursions.start) / (1.0 - _PRECISION)
-    visits[0] = 1.0
-    entered = sums(left.state, visits[left.source] * left.rate, len(left.group))
-    worth = reward_bound(excursions, gain, group[: chain.states], left, entered, _ROUNDS)
-    added: Vector = entered @ worth
-    # Where writing stops with the very move into a left-out state.
-    stopping = np.bincount(
-        left.state[chain.stops],
-        (visits[left.source] * left.rate)[chain.stops],
-        len(left.group),
-    )
-    added[0] += float(stopping @ _early(chain, rates, unflushed_hours, group, early))
+    cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
+    target = np.where(truncated, -1, chain.target)
+    sizes = chain.states, len(cost)
+    visits, entered = truncated_flux(chain.source, target, rate, chain.beyond, sizes)
+    # A sum over paths that stopped at PRECISION may lack that much.
+    added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
+    # Writing may stop with the very transition into a truncated state.
+    stopping = (visits[chain.source] * rate)[truncated][chain.stops].sum()
+    added[0] += stopping * early / (1.0 - PRECISION)
     return added
 
 
@@ -124,23 +103,3 @@ def third_failures(
     feared = rate * np.where(is_power, still, cuts)
     onward = sums(chain.source[between], feared[between], chain.states)
     return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0
-
-
-def _early(
-    chain: Structure,
-    rates: Mapping[str, float],
-    unflushed_hours: float,
-    group: IntArray,
-    most: float,
-) -> Vector:
-    """Chance of early power by left-out states, at most: that of any power, or of like states."""
-    table = np.array([rates[name] for name in chain.rate_names])
-    chance = chain.cuts.per_hour(table, chain.states) * unflushed_hours
-    stops = chain.writable[chain.source] & ~chain.did(Effect.TRUNCATED)
-    stopped = np.unique(chain.target[stops & ~chain.writable[chain.target]])
-    limit = np.full((len(group) - chain.states, 1), most)
-    if not len(stopped):
-        return limit[:, 0]
-    nothing = np.zeros(0, dtype=np.int64)
-    left = TruncatedStates(nothing, nothing, np.zeros(0), group[chain.states :], limit)
-    return left.worth(group[stopped], chance[stopped, None])[:, 0]

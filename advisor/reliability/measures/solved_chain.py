@@ -153,8 +153,8 @@ class SolvedChain:
     @cached_property
     def _missed(self) -> list[float]:
         """What is left out, as a share of all time; see `bounds.truncation_error`."""
-        asked = self._gain(), max(self.parameters.failovers), self.parameters.unflushed_hours
-        found = truncation_error(self.chain, self.rates, self.rate, *asked)
+        hours = max(self.parameters.failovers), self.parameters.unflushed_hours
+        found = truncation_error(self.chain, self.rates, self.rate, *hours)
         share: list[float] = (found * self.pi[0]).tolist()
         share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
         return share
@@ -214,24 +214,6 @@ class SolvedChain:
             name: amount + (whole[name] and (share + inverted.get(name, 0.0)) * whole[name])
             for name, amount in added.items()
         }
-
-    def _gain(self) -> Vector:
-        """Columns of `bounds.truncation_error`, per hour in each state."""
-        source, states = self.chain.source, self.chain.states
-        changes = np.stack([self.chain.did(change) for change in _LEADER_CHANGES], axis=1)
-        outages = changes * self.outage_hours[self.chain.rate]
-        away = np.bincount(source, self.rate * outages.sum(axis=1), states)
-        return np.stack(
-            [
-                np.bincount(source, self.rate * self.events, states),
-                np.bincount(source, self.rate * self.chain.did(Effect.TOTAL), states),
-                away + ~self.chain.writable,
-                away + ~self.chain.readable,
-                np.ones(states),
-                np.bincount(source, self.rate * self._stalling, states),
-            ],
-            axis=1,
-        )
 
     @cached_property
     def _losses(self) -> tuple[SetLosses, SetLosses]:

@@ -79,11 +79,8 @@ class Symmetry:
         self._form_of: dict[tuple[int, ...], int] = {}
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, replicas), dtype=np.int64)
-        self._look = np.zeros(0, dtype=np.int64)
-        self._roles = np.zeros((0, replicas), dtype=np.int64)
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
-        self._look_numbers: dict[tuple[int, ...], int] = {}
         well, racks = np.array([initial_state(setting).own]), np.array([setting.racks])
         # The preferred replica leads again, whoever led before.
         start = self._slots(well, self._named(racks, self._renamings[0]))
@@ -129,22 +126,6 @@ class Symmetry:
         racks[alone] = self._singles[(np.cumsum(alone, axis=1) - 1)[alone]]
         return own, racks
 
-    def symmetry_class(self, partition: IntArray) -> IntArray:
-        """The same number for partitions that know the same of their slots.
-
-        In any order, if the order decides nothing.
-        """
-        self._look_at(partition)
-        return self._look[partition]
-
-    def roles(self, partition: IntArray) -> IntArray:
-        """Equal numbers for slots that a partition knows the same of, shape (asked, replicas).
-
-        Partitions with one look have the same roles, in any order if the order decides nothing.
-        """
-        self._look_at(partition)
-        return self._roles.take(partition, axis=0)
-
     def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
         """What partitions know of each slot, in numbers; all different where the order decides."""
         numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
@@ -157,23 +138,6 @@ class Symmetry:
                 )
                 self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
         return list(zip(*[self._by_slot[partition] for partition in partitions], strict=True))
-
-    def _look_at(self, partition: IntArray) -> None:
-        """Have the looks and roles of these partitions ready."""
-        more = len(self._table.states) - len(self._look)
-        if more > 0:
-            self._look = np.concatenate([self._look, np.full(more, -1)])
-            # Where the order decides, every slot has a role of its own.
-            roles = np.tile(np.arange(self._table.replicas), (more, 1))
-            self._roles = np.concatenate([self._roles, roles])
-        for number in np.unique(partition[self._look[partition] < 0]).tolist():
-            state = self._table.states[number]
-            known = _known(state, False, self._classes)
-            key = tuple(sorted(known) if self._alike else known)
-            self._look[number] = self._look_numbers.setdefault(key, len(self._look_numbers))
-            if self._alike:
-                ranks = {mine: rank for rank, mine in enumerate(sorted(set(known)))}
-                self._roles[number] = [ranks[mine] for mine in known]
 
     def _slots(self, own: IntArray, racks: IntArray) -> IntArray:
         return racks * self._conditions + own

@@ -111,15 +111,6 @@ class Graph:
         known = self._changes
         return known.own.take(machines, axis=0), known.racks.take(machines, axis=0)
 
-    def symmetry_class(self, states: IntArray) -> IntArray:
-        """The same number for states whose partitions are alike, whatever their racks."""
-        return self._alike.symmetry_class(self.partition[states])
-
-    def outage_profile(self, states: IntArray) -> IntArray:
-        """What the broker of each slot suffers, plus ``Table.waits`` times the slot's role."""
-        own = self._changes.own.take(self.machines[states], axis=0)
-        return own + self.setting.table.waits * self._alike.roles(self.partition[states])
-
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
         """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
         partition = self.partition[states]

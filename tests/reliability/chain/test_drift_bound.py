@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import conditions
 from advisor.protocol.rules.config import Config
@@ -18,7 +17,7 @@ from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.measures import records_lost, solved_chain
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import PENDING_COPIES
-from advisor.reliability.solver import generator, regenerative
+from advisor.reliability.solver import regenerative
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.workload import Workload
 from replica_sets import measure_set, measured, parameters, solution
@@ -132,9 +131,7 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
             beyond
         ],
         waits=structure.waits[every],
-        symmetry_class=structure.symmetry_class[every],
         election_risks=structure.election_risks[every],
-        outage_profile=structure.outage_profile[every],
     )
 
 
@@ -296,109 +293,13 @@ def test_failures_that_outrun_repairs_have_no_bound():
     assert drift.until_well(waits, np.zeros(1))[0] == [np.inf]
 
 
-def test_alike_are_outages_of_much_the_same_length():
-    """Within a factor of 2.5 of the shortest of their kind; no chain of neighbours goes further."""
-    hours = {"broker.crash": 0.1, "broker.power": 0.2, "rack.network": 0.4, "rack.power": 0.9}
-    rates_per_hour = {f"repair {name}": 1.0 / length for name, length in hours.items()}
-    rates_per_hour |= {"repair broker.destroyed": 9.0, "repair broker.lag": 9.0}
-    first = drift_bound.alike(rates_per_hour)
-    assert first[conditions.DARK] == first[conditions.CRASHED] == conditions.CRASHED
-    assert first[conditions.RACK_DARK] == first[conditions.ISOLATED] == conditions.ISOLATED
-    alone = (
-        conditions.GONE,
-        conditions.LAGGING,
-        conditions.RESTARTING,
-        conditions.DARK_ALL,
-    )
-    assert [first[condition] for condition in alone] == list(alone)
-
-
-def test_who_suffers_what_makes_a_group():
-    """Roles count, and so do unlike outages; slots of one role may be exchanged."""
-    first = np.arange(table().waits)
-    first[conditions.DARK] = conditions.CRASHED
-    role = table().waits
-    outage_profile = np.array(
-        [
-            [conditions.CRASHED, role + conditions.RACK_DARK, role],
-            [conditions.CRASHED, role, role + conditions.RACK_DARK],
-            [conditions.DARK, role, role + conditions.RACK_DARK],
-            [conditions.RACK_DARK, role + conditions.CRASHED, role],
-            [conditions.CRASHED, role + conditions.RACK_DARK, role],
-        ]
-    )
-    symmetry_class = np.array([3, 3, 3, 3, 4])
-    group = drift_bound.groups(symmetry_class, outage_profile, first)
-    assert group[0] == group[1] == group[2]
-    assert len(set(group.tolist())) == 3
-    # Sixteen replicas do not fit into 64 bits at once: powers of 160 vanish there.
-    wide = np.full((2, 16), 16 * role - 1)
-    assert len(set(drift_bound.groups(np.array([0, 1]), wide, first).tolist())) == 2
-
-
-def test_worth_is_the_smaller_of_two_bounds():
-    """Four times the dearest kept state of the group, or the limit by drift; times the flow."""
-    left = drift_bound.TruncatedStates(
-        source=np.array([0, 1]),
-        state=np.array([0, 1]),
-        rate=np.array([2.0, 3.0]),
-        group=np.array([0, 1]),
-        limit=np.array([[10.0], [7.0]]),
-    )
-    worth = left.worth(np.array([5, 0]), np.array([[1.0], [4.0]]))
-    # Group 0 has a kept state worth 4, and four times that is more than the limit by drift.
-    assert worth.tolist() == [[10.0], [7.0]]
-    cheap = left.worth(np.array([5, 0]), np.array([[1.0], [2.0]]))
-    assert cheap.tolist() == [[8.0], [7.0]]
-    assert (left.ways(2) @ cheap).tolist() == [[16.0], [21.0]]
-    flow = generator.Generator(sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros(2))
-    settled = drift_bound.reward_bound(
-        regenerative.RegenerativeCycles(flow),
-        np.array([[0.0], [4.0]]),
-        np.array([5, 0]),
-        left,
-        np.ones(2),
-        rounds=1,
-    )
-    assert settled.tolist() == [[10.0], [7.0]]
-
-
-@pytest.mark.filterwarnings("error")
-def test_what_has_no_bound_leaves_none_to_who_may_get_there():
-    """State 1 may leave into what has none, by elimination, too; state 2 never does."""
-    left = drift_bound.TruncatedStates(
-        source=np.array([1]),
-        state=np.array([0]),
-        rate=np.array([1e-9]),
-        group=np.array([1]),
-        limit=np.array([[np.inf]]),
-    )
-    flow = generator.Generator(
-        sparse.csr_array(np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])),
-        np.array([0.0, 1e-9, 0.0]),
-    )
-    for hours in (regenerative.RegenerativeCycles(flow), eliminated(flow)):
-        for group, expected in (([5, 1, 0], np.inf), ([5, 0, 1], 4.0 * 4.0)):
-            gain = np.array([[0.0], [4.0], [4.0]])
-            settled = drift_bound.reward_bound(hours, gain, np.array(group), left, np.ones(1), 2)
-            assert settled == pytest.approx(np.array([[expected]]), rel=1e-9)
-
-
-def eliminated(flow):
-    """Excursions that are solved by elimination, once that is there."""
-    hours = regenerative.RegenerativeCycles(flow)
-    return hours if hours._elimination else None
-
-
-def test_bounds_ask_only_for_what_is_left_out():
-    """Without a left-out state the bound is zero whatever the gains."""
+def test_bounds_ask_only_for_what_is_truncated():
+    """Nothing is missing where no state is truncated, whatever the rates."""
     config = Config(replication_factor=1)
     card = FailureModel.from_dict({"broker": {"crash": {"per_year": 1.0, "minutes": 1.0}}})
     structure = ctmc.whole_structure(
         parameters(config, card, LOAD, 1).constants, Setting((0,), possible_mechanisms(card))
     )
-    gain = np.ones((structure.states, 5))
     rate = np.ones(len(structure.rate))
-    assert (
-        truncation_error.truncation_error(structure, {}, rate, gain, 1.0, 1.0).tolist() == [0] * 5
-    )
+    found = truncation_error.truncation_error(structure, {}, rate, 1.0, 1.0)
+    assert found.tolist() == [0] * 6
