@@ -5,25 +5,29 @@ import pytest
 
 from advisor import Config, load_model
 from advisor.reliability.chain import ctmc, state_selection
-from advisor.reliability.chain.state_selection import _most_harmful, _Search, truncated_flux
+from advisor.reliability.chain.state_selection import (
+    NominalRates,
+    _most_harmful,
+    _Search,
+    truncated_flux,
+)
 from advisor.reliability.chain.truncation_error import truncation_error
-from advisor.reliability.measures import replica_set
 from advisor.reliability.statespace.state_graph import graph, served_by
 from advisor.reliability.workload import Workload
 from merging import all_apart, whole
+from replica_sets import measure_set, measured, parameters, solution
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 KEPT = ("broker.crash", "broker.restart", "broker.destroyed", "rack.destroyed")
 
 
 def question(card, pattern, **settings):
-    """The search for a setting, and what it starts from."""
+    """Configuration, card, constants, setting and nominal rates."""
     config = Config(kafka_version="4.2", replication_factor=len(pattern), **settings)
     model = load_model(card)
-    setup = replica_set.setup_for(config, model, LOAD, len(pattern))
-    setting = replica_set.setting_for(pattern, model)
-    guide = replica_set.guide_for(setup, setting, config, model, LOAD, len(pattern))
-    return config, model, setup, setting, guide
+    numbers = parameters(config, model, LOAD, len(pattern))
+    nominal = NominalRates(numbers.nominal_rates_per_hour, numbers.nominal_failover_hours)
+    return config, model, numbers.constants, numbers.setting(pattern), nominal
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,7 @@ def test_the_stated_error_is_the_flux_times_the_cost():
         "three_az_cloud", (0, 1, 2), min_insync_replicas=2
     )
     structure = ctmc.structure(setup, setting, guide)
-    found = replica_set.solution(structure, config, model, LOAD, 3).measures(config)
+    found = measured(solution(structure, config, model, LOAD, 3), config, model)
     for name, share in zip(
         ("loss_events_per_year", "write_unavailability", "read_unavailability"),
         state_selection._SHARE_OF_FEW[[0, 2, 3]],
@@ -114,7 +118,7 @@ def test_bounds_hold_where_a_restart_makes_an_empty_replica_lead(card, elr):
         eligible_leader_replicas=elr,
         unclean_leader_election_enable=True,
     )
-    kept = replica_set.measure((0, 1, 2, 3), config, card, LOAD, 4)
+    kept = measure_set((0, 1, 2, 3), config, card, LOAD, 4)
     with all_apart():
         apart, _, states = whole((0, 1, 2, 3), config, card, LOAD)
     assert kept.states < states / 2
