@@ -57,7 +57,7 @@ class Workload:
 
     See Also
     --------
-    advisor.evaluate : reliability of a configuration under a workload.
+    advisor.evaluate : Reliability of a configuration under a workload.
 
     Examples
     --------

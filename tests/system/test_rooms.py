@@ -132,12 +132,9 @@ STILL_MISPLACED = {
 STILL_TO_DESCRIBE = {
     "advisor.reliability",
     "advisor.reliability.chain",
-    "advisor.reliability.failures",
     "advisor.reliability.measures",
     "advisor.reliability.partition",
     "advisor.reliability.results",
-    "advisor.reliability.sampler",
-    "advisor.reliability.schemes",
     "advisor.reliability.solver",
     "advisor.reliability.statespace",
 }
