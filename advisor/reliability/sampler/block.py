@@ -1,9 +1,9 @@
 """Sampling one block: plain data in, sufficient statistics out.
 
-A block is one life of the cluster. It goes from one healthy year to the next: a year begins when
-all is well, ends 8760 hours later, and the next begins as soon as all is well again. What follows
-such a moment does not depend on what came before (regeneration), so that the years are independent
-and start healthy, and ratios of totals over the whole life are long-run rates.
+A block is one sample path of the cluster. A year begins with every broker and replica healthy and
+ends 8760 hours later; the next begins as soon as all are healthy again. Such moments are
+regeneration points, so that the years are independent and start healthy, and ratios of totals over
+the whole path are long-run rates.
 
 Random numbers are Philox's (Salmon et al., SC 2011), keyed by the seed and the block's number, so
 that a block's outcome does not depend on where or after which other block it is run.
@@ -23,18 +23,18 @@ from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.sampler.memory_layout import (
     BROKER,
     CLOCK,
+    CONTROL,
     COPY,
-    DESK,
     ENTRIES,
     EXTRA_COLUMNS,
     FINISHED,
     MISSING,
     NO_CAUSE,
+    OUTAGE,
     RACK,
     SCOPES,
     SERVED,
     SET,
-    SPELL,
     STRIKE,
     KernelState,
 )
@@ -49,7 +49,7 @@ _NEVER_WELL = (
 
 
 class Row(NamedTuple):
-    """What a block saw.
+    """Sufficient statistics of a block.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     lost_years : int
         Years with a loss.
     hours : float
-        Of the whole life.
+        Of the whole path.
     at_risk_hours : float
         From healthy to the next loss, over and over.
     first_losses, loss_moments : int
@@ -69,7 +69,7 @@ class Row(NamedTuple):
         Steps.
     causes : tuple of float
         Loss events, records lost, unwritable and unreadable hours, records refused and stalled
-        hours, summed over partitions: for each of them the columns of `KernelState.book`.
+        hours, summed over partitions: for each of them the columns of `KernelState.totals`.
     """
 
     block: int
@@ -97,26 +97,26 @@ def run_block(plan: Plan, block: Block) -> Row:
     Row
         The same for the same plan and block, wherever it is computed.
     """
-    board = _new_board(plan)
-    desk = board.desk[0]
-    desk["years_left"] = block.years
-    _live_years(plan, board, _generator(block))
+    sim = _new_state(plan)
+    control = sim.control[0]
+    control["years_left"] = block.years
+    _live_years(plan, sim, _generator(block))
     return Row(
         block=block.index,
         years=block.years,
         plan=mark(plan, block.seed),
-        lost_years=int(desk["lost_years"]),
-        hours=float(desk["now"]),
-        at_risk_hours=float(desk["at_risk"]),
-        first_losses=int(desk["first_losses"]),
-        loss_moments=int(desk["loss_moments"]),
-        events=int(desk["events"]),
-        causes=tuple(board.book.ravel().tolist()),
+        lost_years=int(control["lost_years"]),
+        hours=float(control["now"]),
+        at_risk_hours=float(control["at_risk"]),
+        first_losses=int(control["first_losses"]),
+        loss_moments=int(control["loss_moments"]),
+        events=int(control["events"]),
+        causes=tuple(sim.totals.ravel().tolist()),
     )
 
 
 def mark(plan: Plan, seed: int) -> str:
-    """What tells the rows of one run from those of another."""
+    """Identifies the rows of one run."""
     return f"{plan.fingerprint()}-{seed}"
 
 
@@ -125,27 +125,29 @@ def _generator(block: Block) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=key))
 
 
-def _live_years(plan: Plan, board: KernelState, rng: np.random.Generator) -> None:
-    """Run the kernel, and fill the tables in whenever it comes back for an entry."""
-    # Imported here: numba takes a second, and only those who sample shall wait for it.
+def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
+    """Run the kernel, and fill in the transition table whenever it lacks an entry."""
+    # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.kernel import run
 
     growing = tables(plan.setup, plan.replicas)
-    desk = board.desk[0]
+    control = sim.control[0]
     while True:
-        code = run(rng, growing.table, board)
+        code = run(rng, growing.table, sim)
         if code == FINISHED:
             return
         if code != MISSING:
             raise AdvisorError(_NEVER_WELL)
-        growing.fill(int(desk["miss_state"]), int(desk["miss_event"]), int(desk["miss_mask"]))
+        growing.fill(
+            int(control["miss_state"]), int(control["miss_event"]), int(control["miss_mask"])
+        )
 
 
-def _new_board(plan: Plan) -> KernelState:
-    """Everything well, every log as long as its retention, nothing counted."""
+def _new_state(plan: Plan) -> KernelState:
+    """Every broker and replica healthy, every log as long as its retention, all totals 0."""
     brokers, racks, sets = len(plan.racks), plan.rack_count, len(plan.sets)
     columns = len(plan.table.names) + EXTRA_COLUMNS
-    spells, clocks = _spells(plan)
+    outages, clocks = _outages(plan)
     gaps = max(plan.replicas - 1, 1)
     members = [[b for b, rack in enumerate(plan.racks) if rack == r] for r in range(racks)]
     copies, copy_of = _copies(plan)
@@ -157,10 +159,10 @@ def _new_board(plan: Plan) -> KernelState:
         ]
         for b in range(brokers)
     ]
-    board = KernelState(
-        desk=np.zeros(1, dtype=DESK),
+    sim = KernelState(
+        control=np.zeros(1, dtype=CONTROL),
         strikes=_strikes(plan),
-        spells=spells,
+        outages=outages,
         racks=_ranges(members, RACK),
         members=np.array([b for group in members for b in group], dtype=np.int64),
         brokers=_ranges(served, BROKER),
@@ -173,17 +175,17 @@ def _new_board(plan: Plan) -> KernelState:
         slots=np.array(plan.sets, dtype=np.int64),
         gaps=np.zeros((sets, gaps)),
         moved=np.zeros(gaps),
-        blame=np.zeros((sets, columns)),
+        attribution=np.zeros((sets, columns)),
         touched=np.zeros(sets, dtype=np.int64),
-        book=np.zeros((ENTRIES, columns)),
+        totals=np.zeros((ENTRIES, columns)),
     )
-    board.brokers["rack"] = plan.racks
-    board.sets["weight"] = plan.partitions
-    board.sets["base"] = plan.retained_records
-    # A partition that is not writable even when healthy is so by its configuration.
-    board.blame[:, NO_CAUSE] = 1.0
-    _set_desk(plan, board)
-    return board
+    sim.brokers["rack"] = plan.racks
+    sim.sets["weight"] = plan.partitions
+    sim.sets["base"] = plan.retained_records
+    # A partition that cannot be written even when healthy: the configuration is the cause.
+    sim.attribution[:, NO_CAUSE] = 1.0
+    _set_control(plan, sim)
+    return sim
 
 
 def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
@@ -200,14 +202,14 @@ def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
     return [broker for _, broker in numbers], copy_of
 
 
-def _set_desk(plan: Plan, board: KernelState) -> None:
-    """Write the plan's constants down."""
-    desk = board.desk[0]
+def _set_control(plan: Plan, sim: KernelState) -> None:
+    """Store the plan's constants."""
+    control = sim.control[0]
     tail = plan.tail_hours * plan.records_per_hour
     constants = {
         "copied": plan.table.names.index(plan.table.replacement.name),
         "next_strike": -1.0,
-        "strikes": board.strikes["per_hour"].sum(),
+        "strikes": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,
         "records_per_hour": plan.records_per_hour,
         "retained": plan.retained_records,
@@ -223,7 +225,7 @@ def _set_desk(plan: Plan, board: KernelState) -> None:
         "lag_hours": plan.lag_hours,
     }
     for name, value in constants.items():
-        desk[name] = value
+        control[name] = value
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:
@@ -248,14 +250,14 @@ def _strikes(plan: Plan) -> NDArray[Any]:
     return strikes
 
 
-def _spells(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The outages that brokers can be in, and the clocks of brokers and joint returns."""
+def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The outages of brokers by condition, and the clocks that end them."""
     known, brokers = plan.table, len(plan.racks)
-    spells = np.zeros(known.conditions, dtype=SPELL)
-    spells["first_clock"] = -1
+    outages = np.zeros(known.conditions, dtype=OUTAGE)
+    outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
     for condition, entry in known.outages.items():
-        found, row = plan.mechanisms.get(entry.name, Occurrence()), spells[condition]
+        found, row = plan.mechanisms.get(entry.name, Occurrence()), outages[condition]
         row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
         row["end"] = PARTITION_EVENT[entry.effect.end]
         row["hours"], row["shape"] = found.hours, found.shape
@@ -268,7 +270,7 @@ def _spells(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
     clocks["place"] = -1
     for row, (condition, rack) in zip(clocks[brokers:], joint, strict=True):
         row["condition"], row["rack"] = condition, rack
-    return spells, clocks
+    return outages, clocks
 
 
 def _ranges(groups: Sequence[Sequence[object]], dtype: np.dtype[np.void]) -> NDArray[Any]:

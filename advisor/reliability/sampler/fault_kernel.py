@@ -1,10 +1,11 @@
-"""The compiled life of the machines: what strikes them, and when they are back.
+"""Failures and repairs of brokers, compiled.
 
-Faults of the whole cluster come as one Poisson process; those that find nothing to strike pass by
-(uniformisation), which keeps the process of :mod:`advisor.reliability.failures.fault_processes` exactly. Repairs
-have clocks of their own: one for each broker, and one for each rack and kind of rack failure,
-whose brokers come back together. A replaced broker has one copy to make for all partitions that
-it shares with the same brokers.
+Failures of the whole cluster come as one Poisson process, thinned: those that strike no broker
+change nothing (uniformisation), so that the process is exactly that of
+:mod:`advisor.reliability.failures.fault_processes`. Each broker has a clock for its repair, and so
+have brokers that return together. A replaced broker makes one copy for all partitions that it
+shares with the same brokers. What each mechanism does stands in the arrays of `KernelState`, filled
+from the table of mechanisms; this code knows none by name.
 """
 
 from __future__ import annotations
@@ -25,34 +26,34 @@ _E_COPIED = red.COPIED
 
 
 @inlined
-def next_event(rng: Generator, table: Table, board: KernelState, until: float) -> bool:
-    """Find what happens next, change the machines, and mark the sets that notice."""
-    desk = board.desk[0]
-    if desk.next_strike < 0.0:
-        desk.next_strike = desk.now + _wait(rng, desk.strikes)
-    when, clock = desk.next_strike, -1
-    for i in range(desk.running):
-        if board.clocks[board.running[i]].due < when:
-            clock = board.running[i]
-            when = board.clocks[clock].due
+def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
+    """Take the next event, change the brokers, and mark the sets that it strikes."""
+    control = sim.control[0]
+    if control.next_strike < 0.0:
+        control.next_strike = control.now + _wait(rng, control.strikes)
+    when, clock = control.next_strike, -1
+    for i in range(control.running):
+        if sim.clocks[sim.running[i]].due < when:
+            clock = sim.running[i]
+            when = sim.clocks[clock].due
     copied = False
-    if desk.copying > 0:
-        # Exponential, so that a fresh draw after every event changes nothing.
-        done = desk.now + _wait(rng, desk.copies_per_hour * desk.copying)
+    if control.copying > 0:
+        # Memoryless: a new draw after every event leaves the distribution unchanged.
+        done = control.now + _wait(rng, control.copies_per_hour * control.copying)
         if done < when:
             when, copied = done, True
     if when >= until:
-        desk.now = until
+        control.now = until
         return False
-    desk.now = when
-    desk.afterwards = _NOTHING
+    control.now = when
+    control.afterwards = _NOTHING
     if copied:
-        _copy_ends(rng, table, board)
+        _copy_ends(rng, table, sim)
     elif clock >= 0:
-        _repair(board, clock)
+        _repair(sim, clock)
     else:
-        desk.next_strike = when + _wait(rng, desk.strikes)
-        _strike(rng, board)
+        control.next_strike = when + _wait(rng, control.strikes)
+        _strike(rng, sim)
     return True
 
 
@@ -62,193 +63,193 @@ def _wait(rng: Generator, per_hour: float) -> float:
 
 
 @inlined
-def _strike(rng: Generator, board: KernelState) -> None:
-    desk = board.desk[0]
-    x = rng.random() * desk.strikes
+def _strike(rng: Generator, sim: KernelState) -> None:
+    control = sim.control[0]
+    x = rng.random() * control.strikes
     cause = 0
-    while cause < len(board.strikes) - 1 and x >= board.strikes[cause].per_hour:
-        x -= board.strikes[cause].per_hour
+    while cause < len(sim.strikes) - 1 and x >= sim.strikes[cause].per_hour:
+        x -= sim.strikes[cause].per_hour
         cause += 1
-    struck = board.strikes[cause]
+    struck = sim.strikes[cause]
     if struck.per_hour <= 0.0:
         return
     target = min(
-        int(x / board.strikes[cause].per_hour * board.strikes[cause].targets),
-        board.strikes[cause].targets - 1,
+        int(x / sim.strikes[cause].per_hour * sim.strikes[cause].targets),
+        sim.strikes[cause].targets - 1,
     )
-    desk.cause = cause
-    desk.event = struck.event
+    control.cause = cause
+    control.event = struck.event
     if struck.scope == _CLUSTER:
-        _strike_cluster(rng, board, cause)
+        _strike_cluster(rng, sim, cause)
     elif struck.scope == _RACK:
-        _strike_rack(rng, board, cause, target)
-    elif _severity(board, target) <= struck.reach and (
-        not struck.exclusive or board.spells[struck.condition].brokers == 0
+        _strike_rack(rng, sim, cause, target)
+    elif _severity(sim, target) <= struck.reach and (
+        not struck.exclusive or sim.outages[struck.condition].brokers == 0
     ):
-        set_condition(rng, board, target, struck.condition, True)
+        set_condition(rng, sim, target, struck.condition, True)
 
 
 @inlined
-def _severity(board: KernelState, b: int) -> int:
+def _severity(sim: KernelState, b: int) -> int:
     """How far a broker is out of service, on the scale of `Strikes`."""
-    return int(board.spells[board.brokers[b].own].severity)
+    return int(sim.outages[sim.brokers[b].own].severity)
 
 
 @called
-def _strike_rack(rng: Generator, board: KernelState, cause: int, rack: int) -> None:
-    struck = board.strikes[cause]
-    for i in range(board.racks[rack].start, board.racks[rack].end):
-        b = board.members[i]
-        if _severity(board, b) <= struck.reach:
-            set_condition(rng, board, b, struck.condition, True)
+def _strike_rack(rng: Generator, sim: KernelState, cause: int, rack: int) -> None:
+    struck = sim.strikes[cause]
+    for i in range(sim.racks[rack].start, sim.racks[rack].end):
+        b = sim.members[i]
+        if _severity(sim, b) <= struck.reach:
+            set_condition(rng, sim, b, struck.condition, True)
 
 
 @called
-def _strike_cluster(rng: Generator, board: KernelState, cause: int) -> None:
+def _strike_cluster(rng: Generator, sim: KernelState, cause: int) -> None:
     """Strike all brokers, or each by chance; or strike all and turn some outages into another."""
-    desk, struck = board.desk[0], board.strikes[cause]
-    desk.afterwards = struck.turned_event
-    for b in range(len(board.brokers)):
-        hit = _severity(board, b) <= struck.reach
+    control, struck = sim.control[0], sim.strikes[cause]
+    control.afterwards = struck.turned_event
+    for b in range(len(sim.brokers)):
+        hit = _severity(sim, b) <= struck.reach
         if struck.turned == _WELL:
             if hit and (not struck.chance or rng.random() < struck.share):
-                set_condition(rng, board, b, struck.condition, True)
+                set_condition(rng, sim, b, struck.condition, True)
             continue
-        if _severity(board, b) > struck.turned_reach:
+        if _severity(sim, b) > struck.turned_reach:
             continue
         if hit:
-            _mark(board, b, False)
+            _mark(sim, b, False)
         if rng.random() < struck.share:
-            _mark(board, b, True)
-            set_condition(rng, board, b, struck.turned, False)
+            _mark(sim, b, True)
+            set_condition(rng, sim, b, struck.turned, False)
         elif hit:
-            set_condition(rng, board, b, struck.condition, False)
+            set_condition(rng, sim, b, struck.condition, False)
 
 
 @inlined
-def set_condition(rng: Generator, board: KernelState, b: int, condition: int, mark: bool) -> None:
-    """Give a broker a new condition, and its repair a clock."""
-    desk = board.desk[0]
-    _leave(board, b)
-    board.brokers[b].own = condition
-    board.spells[condition].brokers += 1
-    desk.unwell += 1
-    clock = _clock(board, b, condition)
-    board.clocks[clock].held += 1
-    # Brokers struck while others of the same joint outage are down share the clock that runs.
-    if board.clocks[clock].place < 0:
-        board.clocks[clock].due = desk.now + _duration(rng, board, condition)
-        board.clocks[clock].place = desk.running
-        board.running[desk.running] = clock
-        desk.running += 1
+def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
+    """Set a broker's condition and start the clock of its repair."""
+    control = sim.control[0]
+    _leave(sim, b)
+    sim.brokers[b].own = condition
+    sim.outages[condition].brokers += 1
+    control.unwell += 1
+    clock = _clock(sim, b, condition)
+    sim.clocks[clock].held += 1
+    # A broker that joins an outage of its rack or cluster shares the running clock.
+    if sim.clocks[clock].place < 0:
+        sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
+        sim.clocks[clock].place = control.running
+        sim.running[control.running] = clock
+        control.running += 1
     if mark:
-        _mark(board, b, False)
+        _mark(sim, b, False)
 
 
 @inlined
-def _clock(board: KernelState, b: int, condition: int) -> int:
+def _clock(sim: KernelState, b: int, condition: int) -> int:
     """The clock that ends a broker's outage."""
-    first = board.spells[condition].first_clock
+    first = sim.outages[condition].first_clock
     if first < 0:
         return b
-    return int(first + board.spells[condition].stride * board.brokers[b].rack)
+    return int(first + sim.outages[condition].stride * sim.brokers[b].rack)
 
 
 @inlined
-def _duration(rng: Generator, board: KernelState, condition: int) -> float:
-    mean, shape = board.spells[condition].hours, board.spells[condition].shape
+def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
+    mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
     return float(mean / shape * rng.standard_gamma(shape))
 
 
 @inlined
-def _leave(board: KernelState, b: int) -> None:
-    """End a broker's outage; it is well afterwards."""
-    own = board.brokers[b].own
+def _leave(sim: KernelState, b: int) -> None:
+    """End a broker's outage."""
+    own = sim.brokers[b].own
     if own == _WELL:
         return
-    board.brokers[b].own = _WELL
-    board.spells[own].brokers -= 1
-    board.desk[0].unwell -= 1
-    clock = _clock(board, b, own)
-    board.clocks[clock].held -= 1
-    if board.clocks[clock].held == 0:
-        _stop_clock(board, clock)
+    sim.brokers[b].own = _WELL
+    sim.outages[own].brokers -= 1
+    sim.control[0].unwell -= 1
+    clock = _clock(sim, b, own)
+    sim.clocks[clock].held -= 1
+    if sim.clocks[clock].held == 0:
+        _stop_clock(sim, clock)
 
 
 @called
-def _stop_clock(board: KernelState, clock: int) -> None:
-    desk = board.desk[0]
-    desk.running -= 1
-    last = board.running[desk.running]
-    board.running[board.clocks[clock].place] = last
-    board.clocks[last].place = board.clocks[clock].place
-    board.clocks[clock].place = -1
+def _stop_clock(sim: KernelState, clock: int) -> None:
+    control = sim.control[0]
+    control.running -= 1
+    last = sim.running[control.running]
+    sim.running[sim.clocks[clock].place] = last
+    sim.clocks[last].place = sim.clocks[clock].place
+    sim.clocks[clock].place = -1
 
 
 @inlined
-def _repair(board: KernelState, clock: int) -> None:
-    desk = board.desk[0]
-    if clock < len(board.brokers):
-        spell = board.spells[board.brokers[clock].own]
-        desk.cause = spell.cause
-        desk.event = spell.end
-        _mark(board, clock, False)
-        _leave(board, clock)
+def _repair(sim: KernelState, clock: int) -> None:
+    control = sim.control[0]
+    if clock < len(sim.brokers):
+        outage = sim.outages[sim.brokers[clock].own]
+        control.cause = outage.cause
+        control.event = outage.end
+        _mark(sim, clock, False)
+        _leave(sim, clock)
         return
-    condition, rack = board.clocks[clock].condition, board.clocks[clock].rack
-    desk.cause = board.spells[condition].cause
-    desk.event = board.spells[condition].end
-    first, end = 0, len(board.members)
+    condition, rack = sim.clocks[clock].condition, sim.clocks[clock].rack
+    control.cause = sim.outages[condition].cause
+    control.event = sim.outages[condition].end
+    first, end = 0, len(sim.members)
     if rack >= 0:
-        first, end = board.racks[rack].start, board.racks[rack].end
+        first, end = sim.racks[rack].start, sim.racks[rack].end
     for i in range(first, end):
-        b = board.members[i]
-        if board.brokers[b].own == condition:
-            _mark(board, b, False)
-            _leave(board, b)
+        b = sim.members[i]
+        if sim.brokers[b].own == condition:
+            _mark(sim, b, False)
+            _leave(sim, b)
 
 
 @called
-def _copy_ends(rng: Generator, table: Table, board: KernelState) -> None:
-    """One of all copies is done, each as likely, in all sets that it fills."""
-    desk = board.desk[0]
-    left = min(int(rng.random() * desk.copying), desk.copying - 1)
-    desk.cause = desk.copied
-    desk.event = _E_COPIED
-    for done in range(len(board.copies)):
-        if board.copies[done].running == 0:
+def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
+    """One of the running copies ends, each with the same probability."""
+    control = sim.control[0]
+    left = min(int(rng.random() * control.copying), control.copying - 1)
+    control.cause = control.copied
+    control.event = _E_COPIED
+    for done in range(len(sim.copies)):
+        if sim.copies[done].running == 0:
             continue
         if left == 0:
-            _fill(table, board, done)
+            _fill(table, sim, done)
             return
         left -= 1
 
 
 @called
-def _fill(table: Table, board: KernelState, done: int) -> None:
+def _fill(table: Table, sim: KernelState, done: int) -> None:
     """Mark the slots that a copy fills."""
-    desk, b = board.desk[0], board.copies[done].broker
-    for i in range(board.brokers[b].start, board.brokers[b].end):
-        s, bit = board.served[i].set, board.served[i].bit
-        copying = table.states[board.sets[s].state].copying
-        if board.served[i].copy == done and copying & bit != 0:
-            board.sets[s].mask = bit
-            board.touched[desk.touched] = s
-            desk.touched += 1
+    control, b = sim.control[0], sim.copies[done].broker
+    for i in range(sim.brokers[b].start, sim.brokers[b].end):
+        s, bit = sim.served[i].set, sim.served[i].bit
+        copying = table.states[sim.sets[s].state].copying
+        if sim.served[i].copy == done and copying & bit != 0:
+            sim.sets[s].mask = bit
+            sim.touched[control.touched] = s
+            control.touched += 1
 
 
 @inlined
-def _mark(board: KernelState, b: int, afterwards: bool) -> None:
-    """Note that a broker's slot is struck in every set that it serves."""
-    desk = board.desk[0]
-    for i in range(board.brokers[b].start, board.brokers[b].end):
-        s, bit = board.served[i].set, board.served[i].bit
-        one = board.sets[s]
+def _mark(sim: KernelState, b: int, afterwards: bool) -> None:
+    """Mark a broker's slot as struck in every set on it."""
+    control = sim.control[0]
+    for i in range(sim.brokers[b].start, sim.brokers[b].end):
+        s, bit = sim.served[i].set, sim.served[i].bit
+        one = sim.sets[s]
         if one.mask == 0 and one.mask_after == 0:
-            board.touched[desk.touched] = s
-            desk.touched += 1
+            sim.touched[control.touched] = s
+            control.touched += 1
         if afterwards:
             one.mask_after |= bit
         else:

@@ -1,7 +1,7 @@
-"""The sampler's compiled loop: the machines' life and the partitions' together.
+"""The compiled event loop: failures and repairs of brokers, and transitions of partitions.
 
-`run` comes back with MISSING when the tables lack an entry, and goes on from the same point when
-it is called again with the entry filled in.
+`run` returns MISSING when the transition table lacks an entry, and continues from the same point
+when it is called again with the entry filled in.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.partition import reduced_state
+from advisor.reliability.partition import effects, log_levels, reduced_state
 from advisor.reliability.sampler import (
     fault_kernel,
     jit,
@@ -35,98 +35,102 @@ from advisor.reliability.sampler.partition_kernel import account, all_known, app
 from advisor.reliability.sampler.transition_tables import Table
 
 _YEAR = HOURS_PER_YEAR
-# Where all is well less often, the measures that start from there mean little.
+# Measures that start from a healthy cluster mean little if it is healthy less often.
 _LONGEST_WAIT = 10.0 * _YEAR
 
 
 @inlined
-def _live(rng: Generator, table: Table, board: KernelState, until: float, well: bool) -> int:
-    """Let time pass until an hour, or with ``well`` until all is well again."""
-    desk = board.desk[0]
-    while not (well and desk.pending == 0 and _is_well(board)):
-        if desk.pending == 0:
-            if not next_event(rng, table, board, until):
+def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bool) -> int:
+    """Advance to an hour, or with ``well`` until everything is healthy again."""
+    control = sim.control[0]
+    while not (well and control.pending == 0 and _is_well(sim)):
+        if control.pending == 0:
+            if not next_event(rng, table, sim, until):
                 return FINISHED
-            desk.pending = 1
-        if not all_known(table, board):
+            control.pending = 1
+        if not all_known(table, sim):
             return MISSING
-        desk.pending = 0
-        desk.new_losses = 0
-        for i in range(desk.touched):
-            apply_event(rng, table, board, board.touched[i])
-        desk.touched = 0
-        desk.events += 1
-        if desk.new_losses > 0:
-            _count_moment(board)
-        if desk.waiting == 1 and _is_well(board):
-            desk.waiting = 0
-            desk.risk_since = desk.now
+        control.pending = 0
+        control.new_losses = 0
+        for i in range(control.touched):
+            apply_event(rng, table, sim, sim.touched[i])
+        control.touched = 0
+        control.events += 1
+        if control.new_losses > 0:
+            _count_moment(sim)
+        if control.waiting == 1 and _is_well(sim):
+            control.waiting = 0
+            control.risk_since = control.now
     return WELL_AGAIN
 
 
 @inlined
-def _is_well(board: KernelState) -> bool:
-    return bool(board.desk[0].unwell == 0 and board.desk[0].broken == 0)
+def _is_well(sim: KernelState) -> bool:
+    return bool(sim.control[0].unwell == 0 and sim.control[0].broken == 0)
 
 
 @called
-def _count_moment(board: KernelState) -> None:
+def _count_moment(sim: KernelState) -> None:
     """Count a moment at which one or more partitions lost something."""
-    desk = board.desk[0]
-    desk.loss_moments += 1
-    desk.lost_this_year = 1
-    if desk.waiting == 0:
-        desk.at_risk += desk.now - desk.risk_since
-        desk.first_losses += 1
-        desk.waiting = 1
+    control = sim.control[0]
+    control.loss_moments += 1
+    control.lost_this_year = 1
+    if control.waiting == 0:
+        control.at_risk += control.now - control.risk_since
+        control.first_losses += 1
+        control.waiting = 1
 
 
 @inlined
-def _years(rng: Generator, table: Table, board: KernelState) -> int:
-    """Live years that each begin when all is well, and the time between them."""
-    desk = board.desk[0]
-    while desk.years_left > 0:
-        if desk.phase == 0:
-            desk.year_end = desk.now + _YEAR
-            desk.lost_this_year = 0
-            desk.phase = 1
-        resting = desk.phase == 2
-        until = desk.year_end + _LONGEST_WAIT if resting else desk.year_end
-        code = _live(rng, table, board, until, resting)
+def _years(rng: Generator, table: Table, sim: KernelState) -> int:
+    """Advance through years that begin healthy, and the time between them."""
+    control = sim.control[0]
+    while control.years_left > 0:
+        if control.phase == 0:
+            control.year_end = control.now + _YEAR
+            control.lost_this_year = 0
+            control.phase = 1
+        resting = control.phase == 2
+        until = control.year_end + _LONGEST_WAIT if resting else control.year_end
+        code = _live(rng, table, sim, until, resting)
         if code == MISSING:
             return MISSING
         if not resting:
-            desk.lost_years += desk.lost_this_year
-            desk.phase = 2
+            control.lost_years += control.lost_this_year
+            control.phase = 2
         elif code == FINISHED:
             return NEVER_WELL
         else:
-            desk.phase = 0
-            desk.years_left -= 1
-    for s in range(len(board.sets)):
-        account(table, board, s)
-    if desk.waiting == 0:
-        desk.at_risk += desk.now - desk.risk_since
+            control.phase = 0
+            control.years_left -= 1
+    for s in range(len(sim.sets)):
+        account(table, sim, s)
+    if control.waiting == 0:
+        control.at_risk += control.now - control.risk_since
     return FINISHED
 
 
-def _way_in(sources: str) -> Callable[..., int]:
-    """Compile what Python calls.
+def _compiled(sources: str) -> Callable[..., int]:
+    """Compile the entry point.
 
-    Numba's cache compares the age of this file and the values that a function closes over. What
-    is called from here stands in other files, so their contents are closed over.
+    Numba's cache on disk knows the age of this file alone, and what is called from here stands in
+    other files. Its files are named after the function, so the name carries a digest of them all:
+    what another version of the sources left there is not even opened.
     """
 
-    def run(rng: Generator, table: Table, board: KernelState) -> int:
-        return int(_years(rng, table, board)) if len(sources) > 0 else FINISHED
+    def run(rng: Generator, table: Table, sim: KernelState) -> int:
+        return int(_years(rng, table, sim))
 
+    run.__qualname__ = f"run_{sources[:16]}"
     return entry(run)
 
 
 def _digest() -> str:
     compiled = (
+        effects,
         fault_kernel,
         jit,
+        log_levels,
         mechanism,
         mechanisms,
         memory_layout,
@@ -138,6 +142,6 @@ def _digest() -> str:
     return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-run = _way_in(_digest())
-"""Live the years that ``board.desk`` asks for. Returns FINISHED; MISSING, with the entry of the
-table that it lacks in ``board.desk``; or NEVER_WELL after ten years of waiting for health."""
+run = _compiled(_digest())
+"""Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
+entry of the table in ``sim.control``; or NEVER_WELL after ten years without a healthy moment."""

@@ -1,8 +1,7 @@
-"""The compiled life of the partitions: what an event does to the replica sets that notice it.
+"""Partition transitions and accounting, compiled: what an event does to the sets that it strikes.
 
-What a partition becomes is looked up in the tables of :mod:`advisor.reliability.sampler.transition_tables`.
-All partitions on one replica set live the same life; their records and losses are counted for
-each of them.
+Next states are looked up in the tables of :mod:`advisor.reliability.sampler.transition_tables`. All
+partitions on one replica set share one state; records and losses are counted for each of them.
 """
 
 from __future__ import annotations
@@ -33,157 +32,157 @@ _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), G
 
 
 @inlined
-def all_known(table: Table, board: KernelState) -> bool:
-    """Whether the table holds what the sets are about to become; else name what it lacks."""
-    desk = board.desk[0]
-    for i in range(desk.touched):
-        one = board.sets[board.touched[i]]
+def all_known(table: Table, sim: KernelState) -> bool:
+    """Whether the table holds every transition needed; else note the missing entry."""
+    control = sim.control[0]
+    for i in range(control.touched):
+        one = sim.sets[sim.touched[i]]
         state = one.state
         if one.mask != 0:
-            event = _event(table, board, board.touched[i])
+            event = _event(table, sim, sim.touched[i])
             row = table.entry[state, event, one.mask]
             if row == UNKNOWN:
-                desk.miss_state, desk.miss_event, desk.miss_mask = state, event, one.mask
+                control.miss_state, control.miss_event, control.miss_mask = state, event, one.mask
                 return False
             state = table.steps[row].target
         if one.mask_after != 0:
-            row = table.entry[state, desk.afterwards, one.mask_after]
+            row = table.entry[state, control.afterwards, one.mask_after]
             if row == UNKNOWN:
-                desk.miss_state = state
-                desk.miss_event, desk.miss_mask = desk.afterwards, one.mask_after
+                control.miss_state = state
+                control.miss_event, control.miss_mask = control.afterwards, one.mask_after
                 return False
     return True
 
 
 @inlined
-def _event(table: Table, board: KernelState, s: int) -> int:
-    """What strikes a set; power may go so soon after the last write that not all is on disk."""
-    desk, one = board.desk[0], board.sets[s]
-    early = desk.event == _POWER and desk.now < one.flushed
-    return _EARLY_POWER if early and not table.states[one.state].writable else desk.event
+def _event(table: Table, sim: KernelState, s: int) -> int:
+    """The event as a set sees it; power may fail within the flush window after the last write."""
+    control, one = sim.control[0], sim.sets[s]
+    early = control.event == _POWER and control.now < one.flushed
+    return _EARLY_POWER if early and not table.states[one.state].writable else control.event
 
 
 @inlined
-def apply_event(rng: Generator, table: Table, board: KernelState, s: int) -> None:
-    """Take one set through the event, and the one after it if there is one."""
-    desk, one = board.desk[0], board.sets[s]
+def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
+    """Apply the event to one set, and the event that follows at once if there is one."""
+    control, one = sim.control[0], sim.sets[s]
     mask, mask_after = one.mask, one.mask_after
     one.mask = 0
     one.mask_after = 0
-    event = _event(table, board, s)
+    event = _event(table, sim, s)
     row = table.entry[one.state, event, mask]
     if mask_after == 0 and table.steps[row].quiet:
         if not table.states[one.state].writable:
-            account(table, board, s)
-            attribute_outage(table, board, s)
+            account(table, sim, s)
+            attribute_outage(table, sim, s)
         return
-    account(table, board, s)
+    account(table, sim, s)
     before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
     for turn in range(2):
         struck = mask_after if turn else mask
         if struck == 0:
             continue
-        row = table.entry[one.state, desk.afterwards if turn else event, struck]
+        row = table.entry[one.state, control.afterwards if turn else event, struck]
         step = table.steps[row]
         losses |= step.losses
         failed |= step.failed
         moved |= step.moved
-        lost += _shift_gaps(table, board, s, row)
+        lost += _shift_gaps(table, sim, s, row)
         one.state = step.target
         if step.unflushed or step.losses & _PAGE_CACHE != 0:
-            lost += strike_page_cache(table, board, s, event == _EARLY_POWER, step.unflushed)
+            lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
-    desk.broken += old.whole - new.whole
+    control.broken += old.whole - new.whole
     if old.copying != new.copying:
-        _note_copies(board, s, old.copying, new.copying)
+        _note_copies(sim, s, old.copying, new.copying)
     if losses != 0:
-        _count_loss(rng, board, s, losses, lost)
+        _count_loss(rng, sim, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
-        failover_hours = board.strikes[desk.cause].failover_hours
-        hours = failover_hours if failed else desk.handover_hours
-        _count_leader_change(board, s, hours, old.writable and new.writable)
+        failover_hours = sim.strikes[control.cause].failover_hours
+        hours = failover_hours if failed else control.handover_hours
+        _count_leader_change(sim, s, hours, old.writable and new.writable)
     elif old.writable and new.in_sync < old.in_sync and (new.writable or event == _LAG):
-        # The wait for a dead follower is inside the outage that it brings; a laggard's is before.
-        _count_stall(board, s)
+        # The wait for a dead follower is part of the outage; that for one that hangs precedes it.
+        _count_stall(sim, s)
     if not new.writable:
-        _stand_still(board, s, old.writable, losses)
-        attribute_outage(table, board, s)
+        _stand_still(sim, s, old.writable, losses)
+        attribute_outage(table, sim, s)
     else:
         one.waited = 0
 
 
 @called
-def _note_copies(board: KernelState, s: int, before: int, after: int) -> None:
-    """Join copies, or leave them; one that fills nothing any more is over."""
-    desk = board.desk[0]
-    for slot in range(board.copy_of.shape[1]):
+def _note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Update how many sets each copy fills; one that fills none is over."""
+    control = sim.control[0]
+    for slot in range(sim.copy_of.shape[1]):
         was, runs = before >> slot & 1, after >> slot & 1
         if was != runs:
-            copy = board.copies[board.copy_of[s, slot]]
+            copy = sim.copies[sim.copy_of[s, slot]]
             copy.running += runs - was
             if copy.running == runs:
-                desk.copying += runs - was
+                control.copying += runs - was
 
 
 @inlined
-def _stand_still(board: KernelState, s: int, was_writable: bool, losses: int) -> None:
-    """Note when writing stopped, and when all that is left of it is on disk."""
-    desk, one = board.desk[0], board.sets[s]
+def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> None:
+    """Note when writes stopped, and when everything written is on disk."""
+    control, one = sim.control[0], sim.sets[s]
     if was_writable:
-        one.down = desk.now
-        # Nothing was acknowledged while who lags was waited for.
-        waited = desk.hung_stall_hours if desk.event == _LAG else 0.0
-        one.flushed = desk.now + max(desk.flush_hours - waited, 0.0)
+        one.down = control.now
+        # Nothing was acknowledged while the leader waited for a follower that hangs.
+        waited = control.hung_stall_hours if control.event == _LAG else 0.0
+        one.flushed = control.now + max(control.flush_hours - waited, 0.0)
     if losses & ~_TAIL != 0:
-        # The newest records are lost, and with them all that was not on disk.
-        one.flushed = desk.now
+        # The newest records are lost, and all that was not on disk is among them.
+        one.flushed = control.now
 
 
 @called
-def account(table: Table, board: KernelState, s: int) -> None:
-    """Add the time since a set was last looked at to the books."""
-    desk, one = board.desk[0], board.sets[s]
-    state, passed = table.states[one.state], desk.now - one.since
+def account(table: Table, sim: KernelState, s: int) -> None:
+    """Add the time since a set was last accounted for to the totals."""
+    control, one = sim.control[0], sim.sets[s]
+    state, passed = table.states[one.state], control.now - one.since
     if state.writable:
-        records = passed * desk.records_per_hour
+        records = passed * control.records_per_hour
         if state.growing:
-            board.gaps[s, 0] += records
+            sim.gaps[s, 0] += records
         else:
-            one.base = min(desk.retained, one.base + records)
+            one.base = min(control.retained, one.base + records)
     else:
-        given_up = one.down + desk.budget_hours
-        beyond = max(desk.now - max(given_up, one.since), 0.0)
-        for cause in range(board.book.shape[1]):
-            share = board.blame[s, cause] * one.weight
+        given_up = one.down + control.budget_hours
+        beyond = max(control.now - max(given_up, one.since), 0.0)
+        for cause in range(sim.totals.shape[1]):
+            share = sim.attribution[s, cause] * one.weight
             if share > 0.0:
-                board.book[UNWRITABLE, cause] += share * passed
-                board.book[REFUSED, cause] += share * beyond * desk.records_per_hour
+                sim.totals[UNWRITABLE, cause] += share * passed
+                sim.totals[REFUSED, cause] += share * beyond * control.records_per_hour
                 if not state.readable:
-                    board.book[UNREADABLE, cause] += share * passed
+                    sim.totals[UNREADABLE, cause] += share * passed
         if one.waited:
-            since = _given_up_before(board, one.since - one.down)
-            more = _given_up_before(board, desk.now - one.down) - since
-            board.book[REFUSED, one.waited - 1] += one.weight * more * desk.records_per_hour
-    one.since = desk.now
+            since = _given_up_before(sim, one.since - one.down)
+            more = _given_up_before(sim, control.now - one.down) - since
+            sim.totals[REFUSED, one.waited - 1] += one.weight * more * control.records_per_hour
+    one.since = control.now
 
 
 @called
-def _given_up_before(board: KernelState, outage_hours: float) -> float:
-    """Hours of a hung follower's wait that are given up, when an outage after it lasts so long."""
-    desk = board.desk[0]
-    if outage_hours > desk.budget_hours:
-        return float(desk.hung_stall_hours)
-    return _given_up_hung(board, max(desk.delivery_hours - outage_hours, 0.0))
+def _given_up_before(sim: KernelState, outage_hours: float) -> float:
+    """Hours of the wait for a hung follower that are given up, given the outage that follows."""
+    control = sim.control[0]
+    if outage_hours > control.budget_hours:
+        return float(control.hung_stall_hours)
+    return _given_up_hung(sim, max(control.delivery_hours - outage_hours, 0.0))
 
 
 @inlined
-def _given_up_hung(board: KernelState, hours: float) -> float:
-    """Mean hours of a hung follower's wait that are given up after so many, or sooner."""
-    desk = board.desk[0]
-    patience, lag = min(desk.waiting_budget_hours, hours), desk.lag_hours
+def _given_up_hung(sim: KernelState, hours: float) -> float:
+    """Mean hours of the wait for a hung follower beyond a producer's timeouts."""
+    control = sim.control[0]
+    patience, lag = min(control.waiting_budget_hours, hours), control.lag_hours
     if patience <= lag:
-        return float(desk.hung_stall_hours - patience)
-    # A wait of 1 to 1.5 lag times, evenly spread.
+        return float(control.hung_stall_hours - patience)
+    # The wait is uniform between 1 and 1.5 lag times.
     left = max(1.5 * lag - patience, 0.0)
     return float(left * left / lag) if left > 0.0 else 0.0
 
@@ -198,25 +197,25 @@ def _bits(mask: int) -> int:
 
 
 @inlined
-def _shift_gaps(table: Table, board: KernelState, s: int, row: int) -> float:
-    """Move every gap to its new place; return the records that were lost with them."""
-    desk, one = board.desk[0], board.sets[s]
+def _shift_gaps(table: Table, sim: KernelState, s: int, row: int) -> float:
+    """Move the gaps to their new numbers; return the records that were lost with them."""
+    control, one = sim.control[0], sim.sets[s]
     lost = 0.0
     gaps = table.states[one.state].gaps
     if gaps > 0:
-        width = len(board.moved)
+        width = len(sim.moved)
         for gap in range(width):
-            board.moved[gap] = 0.0
+            sim.moved[gap] = 0.0
         for gap in range(gaps):
             onto = table.gap_map[row, gap]
             if onto >= 0:
-                board.moved[onto] += board.gaps[s, gap]
+                sim.moved[onto] += sim.gaps[s, gap]
             elif onto == _GAP_LOST:
-                lost += board.gaps[s, gap]
+                lost += sim.gaps[s, gap]
             else:
-                one.base = min(desk.retained, one.base + board.gaps[s, gap])
+                one.base = min(control.retained, one.base + sim.gaps[s, gap])
         for gap in range(width):
-            board.gaps[s, gap] = board.moved[gap]
+            sim.gaps[s, gap] = sim.moved[gap]
     if table.steps[row].total:
         lost += one.base
         one.base = 0.0
@@ -224,92 +223,92 @@ def _shift_gaps(table: Table, board: KernelState, s: int, row: int) -> float:
 
 
 @called
-def strike_page_cache(table: Table, board: KernelState, s: int, early: bool, spared: bool) -> float:
-    """Take the records that were not on disk out of the logs of those who lost power.
+def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spared: bool) -> float:
+    """Remove the records that were not on disk from the logs of brokers that lost power.
 
     Where others are ``spared`` and have them, they become gap 0; else their number is returned,
     for they are lost. They are the newest: in the first gaps, and below all gaps what is missing.
     """
-    desk, one = board.desk[0], board.sets[s]
-    hours = one.flushed - desk.now if early else desk.flush_hours
-    wanted = min(hours * desk.records_per_hour, desk.retained)
+    control, one = sim.control[0], sim.sets[s]
+    hours = one.flushed - control.now if early else control.flush_hours
+    wanted = min(hours * control.records_per_hour, control.retained)
     left = wanted
     for gap in range(table.states[one.state].gaps):
-        part = min(left, board.gaps[s, gap])
-        board.gaps[s, gap] -= part
+        part = min(left, sim.gaps[s, gap])
+        sim.gaps[s, gap] -= part
         left -= part
     part = min(left, one.base)
     one.base -= part
     taken = float(wanted - (left - part))
     if spared:
-        board.gaps[s, 0] = taken
+        sim.gaps[s, 0] = taken
         return 0.0
     return taken
 
 
 @called
-def _count_loss(rng: Generator, board: KernelState, s: int, losses: int, lost: float) -> None:
-    """Count the loss events of a set's partitions, and the records."""
-    desk, weight = board.desk[0], board.sets[s].weight
+def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: float) -> None:
+    """Count the loss events of a set's partitions, and the records lost."""
+    control, weight = sim.control[0], sim.sets[s].weight
     events, records = weight, lost
     if losses & ~_TAIL == 0:
-        # A leader that goes will lead again. Each of the two changes drops what its leader alone
-        # had acknowledged, and loses something only if there was any.
-        records += 2.0 * desk.tail
+        # Leadership moves away and back. Each change drops the records that only the old leader
+        # had acknowledged, if there are any.
+        records += 2.0 * control.tail
         events = 0.0
         for _ in range(2 * int(weight)):
-            events += 1.0 if rng.random() < desk.tail_chance else 0.0
-    desk.new_losses += int(events)
-    board.book[LOSS_EVENTS, desk.cause] += events
-    board.book[RECORDS_LOST, desk.cause] += weight * min(records, desk.retained)
+            events += 1.0 if rng.random() < control.tail_chance else 0.0
+    control.new_losses += int(events)
+    sim.totals[LOSS_EVENTS, control.cause] += events
+    sim.totals[RECORDS_LOST, control.cause] += weight * min(records, control.retained)
 
 
 @called
-def _count_leader_change(board: KernelState, s: int, hours: float, writable: bool) -> None:
-    """Count the moments until a new leader serves, which is quicker than any repair."""
-    desk, weight = board.desk[0], board.sets[s].weight
-    board.book[UNREADABLE, desk.cause] += weight * hours
+def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool) -> None:
+    """Count the time until a new leader serves, which is shorter than any repair."""
+    control, weight = sim.control[0], sim.sets[s].weight
+    sim.totals[UNREADABLE, control.cause] += weight * hours
     if writable:
-        beyond = max(hours - desk.budget_hours, 0.0)
-        board.book[UNWRITABLE, desk.cause] += weight * hours
-        board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
+        beyond = max(hours - control.budget_hours, 0.0)
+        sim.totals[UNWRITABLE, control.cause] += weight * hours
+        sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
 
 
 @called
-def _count_stall(board: KernelState, s: int) -> None:
-    """Count the wait for a follower that leaves the ISR; one that is shut down leaves at once.
+def _count_stall(sim: KernelState, s: int) -> None:
+    """Count the wait for a follower to leave the ISR; one that shuts down leaves at once.
 
     If an outage follows, more of what was written meanwhile is given up; see `account`.
     """
-    desk, weight = board.desk[0], board.sets[s].weight
-    if desk.event == _STOP:
+    control, weight = sim.control[0], sim.sets[s].weight
+    if control.event == _STOP:
         return
-    hours = desk.dead_stall_hours
-    beyond = max(hours - desk.waiting_budget_hours, 0.0)
-    if desk.event == _LAG:
-        board.sets[s].waited = desk.cause + 1
-        hours, beyond = desk.hung_stall_hours, _given_up_hung(board, desk.delivery_hours)
-    board.book[STALLED, desk.cause] += weight * hours
-    board.book[REFUSED, desk.cause] += weight * beyond * desk.records_per_hour
+    hours = control.dead_stall_hours
+    beyond = max(hours - control.waiting_budget_hours, 0.0)
+    if control.event == _LAG:
+        sim.sets[s].waited = control.cause + 1
+        hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
+    sim.totals[STALLED, control.cause] += weight * hours
+    sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
 
 
 @called
-def attribute_outage(table: Table, board: KernelState, s: int) -> None:
-    """Share a set's outage equally among the spells and copies that keep replicas away."""
-    copies, total = _bits(table.states[board.sets[s].state].absent), 0
-    for cause in range(board.book.shape[1]):
-        board.blame[s, cause] = 0.0
-    for slot in range(board.slots.shape[1]):
-        own = board.brokers[board.slots[s, slot]].own
-        if board.spells[own].end == _REPLACED:
+def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
+    """Attribute a set's outage in equal shares to the broker outages and copies behind it."""
+    copies, total = _bits(table.states[sim.sets[s].state].absent), 0
+    for cause in range(sim.totals.shape[1]):
+        sim.attribution[s, cause] = 0.0
+    for slot in range(sim.slots.shape[1]):
+        own = sim.brokers[sim.slots[s, slot]].own
+        if sim.outages[own].end == _REPLACED:
             copies += 1
         elif own != _WELL:
-            board.blame[s, board.spells[own].cause] += 1.0
+            sim.attribution[s, sim.outages[own].cause] += 1.0
             total += 1
     total += copies
-    board.blame[s, NO_DISK] = copies
+    sim.attribution[s, NO_DISK] = copies
     if total == 0:
-        board.blame[s, NO_CAUSE] = 1.0
+        sim.attribution[s, NO_CAUSE] = 1.0
         return
-    for cause in range(board.book.shape[1]):
-        board.blame[s, cause] /= total
+    for cause in range(sim.totals.shape[1]):
+        sim.attribution[s, cause] /= total

@@ -1,8 +1,8 @@
-"""The automaton as arrays, filled as the kernel asks for entries.
+"""Partition transitions as arrays, filled on demand.
 
-The kernel cannot call the protocol's rules; it looks their results up. A result that is not there
-yet sends it back here, where the rules are asked once for all blocks of the process. How states
-are numbered depends on who asked first, and nothing that is sampled depends on the numbers.
+The kernel cannot call the protocol's rules; it looks up their results. Where one is missing it
+returns, the rules are called here, once for all blocks of the process, and it continues. The
+numbers of states depend on the order in which they are met; nothing that is sampled does.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
 
 
 class Table(NamedTuple):
-    """What the kernel reads.
+    """The transitions that the kernel reads.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Tables:
         self._take_states()
 
     def fill(self, state: int, event: int, mask: int) -> None:
-        """Ask the rules for one step and write it down."""
+        """Compute one transition by the rules and store it."""
         slots = tuple(slot for slot in range(self.replicas) if mask >> slot & 1)
         target, outcome = self.automaton.step(state, event, slots)
         self._take_states()
@@ -95,7 +95,7 @@ class Tables:
         self._rows += 1
 
     def _take_states(self) -> None:
-        """Write down the states that the automaton has met since the last time."""
+        """Store the states that were met since the last call."""
         known = self.automaton
         if len(known.states) > len(self.table.states):
             self.table = self._longer(states=2 * len(known.states))

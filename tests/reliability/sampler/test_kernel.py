@@ -74,7 +74,7 @@ class Pair:
 
     def __init__(self, seed: int, crash: tuple[float, float], gone: tuple[float, float]) -> None:
         self.env, self.rng = simpy.Environment(), np.random.default_rng(seed)
-        self.state, self.spell = ["well", "well"], [0, 0]
+        self.state, self.outage = ["well", "well"], [0, 0]
         self.data, self.fresh = [True, True], [True, True]
         self.leader: int | None = 0
         self.last = 0
@@ -95,13 +95,13 @@ class Pair:
                     self.losses += self.fresh[broker] and not self.fresh[1 - broker]
                     self.data[broker] = self.fresh[broker] = False
                 self.rest()
-                self.spell[broker] += 1
-                self.env.process(self.repaired(broker, self.spell[broker], hours))
+                self.outage[broker] += 1
+                self.env.process(self.repaired(broker, self.outage[broker], hours))
 
-    def repaired(self, broker: int, spell: int, hours: float) -> Iterator[simpy.Event]:
+    def repaired(self, broker: int, outage: int, hours: float) -> Iterator[simpy.Event]:
         """Bring it back unless something worse came in between."""
         yield self.env.timeout(self.rng.exponential(hours))
-        if self.spell[broker] == spell:
+        if self.outage[broker] == outage:
             empty = self.state[broker] == "gone"
             self.state[broker] = "well"
             if empty and self.leader is None and self.last == broker:
@@ -265,8 +265,8 @@ def test_a_broker_copies_at_once_what_it_shares_with_the_same_brokers(
 def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
     """Two sets on two brokers, in both orders, join and leave their copies one by one."""
     copies = [SimpleNamespace(running=0), SimpleNamespace(running=0)]
-    desk = SimpleNamespace(copying=0)
-    board = SimpleNamespace(desk=[desk], copies=copies, copy_of=np.array([[0, 1], [1, 0]]))
+    control = SimpleNamespace(copying=0)
+    sim = SimpleNamespace(control=[control], copies=copies, copy_of=np.array([[0, 1], [1, 0]]))
     # Set, its slots that copy before and after, and how many sets each copy fills then.
     for s, before, after, running in (
         (0, 0b00, 0b01, [1, 0]),
@@ -275,9 +275,9 @@ def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
         (1, 0b11, 0b00, [0, 1]),
         (0, 0b10, 0b00, [0, 0]),
     ):
-        _note_copies.py_func(board, s, before, after)
+        _note_copies.py_func(sim, s, before, after)
         assert [copy.running for copy in copies] == running
-        assert desk.copying == sum(count > 0 for count in running)
+        assert control.copying == sum(count > 0 for count in running)
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:

@@ -216,12 +216,12 @@ def test_the_newest_records_are_taken_and_none_is_made(
     now = 7.0
     gaps = np.array([0.0, *older]) if spared else np.array([*older, 0.0])
     one = SimpleNamespace(state=0, base=float(base), flushed=now + unflushed)
-    desk = SimpleNamespace(
+    control = SimpleNamespace(
         now=now, flush_hours=math.nan if early else unflushed, records_per_hour=1.0, retained=100.0
     )
-    board = SimpleNamespace(desk=[desk], sets=[one], gaps=gaps[None, :])
+    sim = SimpleNamespace(control=[control], sets=[one], gaps=gaps[None, :])
     table = SimpleNamespace(states=[SimpleNamespace(gaps=len(older) + spared)])
-    lost = strike_page_cache.py_func(table, board, 0, early, spared)
+    lost = strike_page_cache.py_func(table, sim, 0, early, spared)
     whole = base + sum(older)
     taken = min(unflushed, whole)
     # How far each part of the log reaches, the oldest first, before and after.
