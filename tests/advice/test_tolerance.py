@@ -1,4 +1,4 @@
-"""What one event may take: the rule RF >= 2f + 1 against all there is to enumerate."""
+"""Replicas that one event takes: the rule RF >= 2f + 1 against enumeration."""
 
 from itertools import combinations
 
@@ -27,7 +27,7 @@ racks_of_brokers = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(
 )
 
 
-def everything_that_can_happen(factor: int, min_isr: int, share: int) -> tuple[bool, bool, bool]:
+def enumerated_outcomes(factor: int, min_isr: int, share: int) -> tuple[bool, bool, bool]:
     """Enumerate in-sync sets and lost sets: (nothing lost, still writable, one more down)."""
     replicas = range(factor)
     lost_sets = list(combinations(replicas, min(share, factor)))
@@ -37,14 +37,14 @@ def everything_that_can_happen(factor: int, min_isr: int, share: int) -> tuple[b
     return safe, left >= min_isr, left - 1 >= min_isr
 
 
-def test_survival_is_what_enumeration_finds() -> None:
+def test_survival_agrees_with_enumeration() -> None:
     """For every RF, min ISR and f up to six, the rule agrees with all in-sync and lost sets."""
     for factor in range(1, 7):
         for min_isr in range(1, factor + 1):
             config = Config(replication_factor=factor, min_insync_replicas=min_isr, acks="all")
             for share in range(1, factor + 1):
                 found = survival(share, config)
-                expected = everything_that_can_happen(factor, min_isr, share)
+                expected = enumerated_outcomes(factor, min_isr, share)
                 assert (
                     found.without_loss,
                     found.writable,
@@ -82,14 +82,14 @@ def test_min_isr_above_rf_follows_the_version() -> None:
 
 
 @given(racks_of_brokers)
-def test_kafka_spreads_as_well_as_can_be(brokers: dict[int, str]) -> None:
-    """A KRaft controller's placement never puts more replicas in a rack than it must."""
+def test_kraft_placement_has_the_least_share(brokers: dict[int, str]) -> None:
+    """KRaft placement puts the least possible number of replicas in the fullest rack."""
     for factor in range(1, len(brokers) + 1):
         assert largest_share(brokers, factor) == least_share(brokers, factor)
 
 
 @given(racks_of_brokers)
-def test_the_older_controller_is_no_better(brokers: dict[int, str]) -> None:
+def test_zookeeper_placement_is_no_better(brokers: dict[int, str]) -> None:
     """The share of the ZooKeeper-era placement is that of its worst partition."""
     for factor in range(1, len(brokers) + 1):
         share = largest_share(brokers, factor, "zookeeper")
@@ -100,7 +100,7 @@ def test_the_older_controller_is_no_better(brokers: dict[int, str]) -> None:
 
 
 def test_three_racks() -> None:
-    """Over three racks RF 3 with min ISR 2 keeps both, and RF 4 with no min ISR does."""
+    """Over three racks RF 3 with min ISR 2 keeps data and writes; RF 4 does with no min ISR."""
     table = {
         (row.replication_factor, row.min_insync_replicas): row.survival
         for row in tolerance_table(SIX_IN_THREE)
@@ -113,7 +113,7 @@ def test_three_racks() -> None:
 
 
 def test_two_racks_never_give_both() -> None:
-    """With two racks of any sizes up to five, no RF keeps both records and writes."""
+    """With two racks of any size up to five, no RF keeps both data and writes."""
     for one in range(1, 6):
         for two in range(1, 6):
             brokers = {n: "a" if n < one else "b" for n in range(one + two)}
@@ -122,7 +122,7 @@ def test_two_racks_never_give_both() -> None:
 
 
 def test_unknown_racks_are_not_guessed() -> None:
-    """Where the rack of a broker is not known, nothing is said about losing one."""
+    """If the rack of a broker is unknown, no statement is made about losing one."""
     brokers = {1: "a", 2: "b", 3: None}
     assert largest_share(brokers, 2) is None
     assert tolerance_table(brokers) == ()
@@ -134,13 +134,13 @@ def test_unknown_racks_are_not_guessed() -> None:
 
 
 def test_other_layouts_have_their_sentence() -> None:
-    """One rack, three good racks, and three racks of which one is too large, each read right."""
+    """One rack, three equal racks, and three racks of which one is too large."""
     assert "in one rack" in rack_rule({1: "a", 2: "a"})
     assert rack_rule(SIX_IN_THREE).startswith("RF 3 with min ISR 2 keeps every")
 
 
 def test_more_replicas_than_brokers_are_refused() -> None:
-    """A share of more replicas than there are brokers is an error, not an endless search."""
+    """More replicas than brokers are an error, not an endless search."""
     with pytest.raises(InputError, match="only 2"):
         least_share({1: "a", 2: "b"}, 3)
     with pytest.raises(InputError, match="registered"):

@@ -1,4 +1,4 @@
-"""Small numbers in words, and axes that carry them."""
+"""Labels of numbers, and logarithmic axes."""
 
 import math
 
@@ -24,7 +24,7 @@ SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
 
 
 @pytest.mark.parametrize(
-    ("small_side", "words"),
+    ("probability", "words"),
     [
         (1.0, ("100 % / year", "many times a year", "0 %", "all year")),
         (0.1, ("10 % / year", "once in 9.5 years", "90 %", "36 days/year")),
@@ -36,14 +36,14 @@ SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
         (0.0, ("none modelled", "never, as modelled", "100 %, as modelled", "none modelled")),
     ],
 )
-def test_a_small_side_has_these_words(small_side: float, words: tuple[str, ...]) -> None:
-    """Decades read as people say them, from every year to never."""
+def test_labels_of_a_probability(probability: float, words: tuple[str, ...]) -> None:
+    """Decades from every year to never, as probability, frequency, availability and time."""
     said = (per_year, once_in, availability, time_per_year)
-    assert tuple(say(small_side) for say in said) == words
+    assert tuple(say(probability) for say in said) == words
 
 
-def test_an_interval_does_not_repeat_itself() -> None:
-    """The second end leaves out the words that the first began with."""
+def test_an_interval_writes_a_common_start_once() -> None:
+    """The second end omits the words that the first began with."""
     assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1 million years to 1,000 years"
 
 
@@ -56,8 +56,8 @@ def test_an_interval_does_not_repeat_itself() -> None:
         (0.996, 0.999, "all year to all year"),
     ],
 )
-def test_a_unit_of_both_ends_is_said_once(low: float, high: float, words: str) -> None:
-    """Only where a number stands before it, and both ends have the same."""
+def test_an_interval_writes_a_common_unit_once(low: float, high: float, words: str) -> None:
+    """Only if a number precedes the unit, and both ends have the same."""
     assert interval(low, high, time_per_year) == f"95 %: {words}"
 
 
@@ -72,31 +72,31 @@ def test_a_unit_of_both_ends_is_said_once(low: float, high: float, words: str) -
         (2.5e9, "2.5 billion", "2.5 billion"),
     ],
 )
-def test_a_large_number_is_told_in_words(value: float, few: str, given_as: str) -> None:
-    """Two digits of what was computed, all digits of what a card gives, millions as a word."""
+def test_labels_of_large_numbers(value: float, few: str, given_as: str) -> None:
+    """Two digits of a computed number, all digits of a card's; millions as a word."""
     assert short(value) == few
     assert as_given(value) == given_as
 
 
-@pytest.mark.parametrize(("small_side", "years"), [(0.01, "100"), (0.02, "50"), (0.05, "20")])
-def test_a_tick_of_a_round_chance_has_round_years(small_side: float, years: str) -> None:
-    """One year in a hundred is once in 100 years on an axis; beside its label nobody wants 99."""
-    assert loss_label(small_side).endswith(f"\nonce in {years} years")
+@pytest.mark.parametrize(("probability", "years"), [(0.01, "100"), (0.02, "50"), (0.05, "20")])
+def test_tick_labels_of_round_probabilities(probability: float, years: str) -> None:
+    """1 % per year is once in 100 years on an axis, not once in 99."""
+    assert loss_label(probability).endswith(f"\nonce in {years} years")
     assert loss_label(0.1).endswith("once in 9.5 years")
 
 
 @given(SMALL_SIDES)
-def test_what_is_not_certain_is_never_said_to_be(small_side: float) -> None:
-    """Rounding makes neither 100 % of less, nor "none modelled" of more than nothing."""
-    assert (per_year(small_side) == "100 % / year") == (small_side >= 1)
-    assert (per_year(small_side) == "none modelled") == (small_side == 0)
-    assert (availability(small_side) == "100 %, as modelled") == (small_side == 0)
-    assert not availability(small_side).startswith("100 %") or small_side == 0
+def test_rounding_never_gives_certainty(probability: float) -> None:
+    """Nothing below 1 rounds to 100 %, nothing above 0 to "none modelled"."""
+    assert (per_year(probability) == "100 % / year") == (probability >= 1)
+    assert (per_year(probability) == "none modelled") == (probability == 0)
+    assert (availability(probability) == "100 %, as modelled") == (probability == 0)
+    assert not availability(probability).startswith("100 %") or probability == 0
 
 
 @given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
 def test_an_axis_shows_everything_in_order(values: list[float], most: int) -> None:
-    """Every value lies within the limits, better ones higher, zeros in a lane above all others."""
+    """All values are within the limits, better ones higher, zero in a lane above them."""
     axis = nines_axis([Estimated(v, v, v) for v in values], loss_label, most)
     positions = [axis.at(v) for v in sorted(values, reverse=True)]
     assert positions == sorted(positions)
@@ -110,7 +110,7 @@ def test_an_axis_shows_everything_in_order(values: list[float], most: int) -> No
 
 @given(st.lists(SMALL_SIDES, min_size=1, max_size=12), st.integers(2, 8))
 def test_ticks_are_few_distinct_and_within_the_axis(values: list[float], most: int) -> None:
-    """At most so many ticks and the lane's, ascending, each on the axis and never above 100 %."""
+    """At most the given number of ticks plus the lane, ascending, never above 100 %."""
     axis = nines_axis([Estimated(v, v, v) for v in values], refused_label, most)
     at = [position for position, _ in axis.ticks]
     assert at == sorted(set(at))
@@ -121,7 +121,7 @@ def test_ticks_are_few_distinct_and_within_the_axis(values: list[float], most: i
 
 
 def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
-    """The label of the last decade does not run into the label of the lane."""
+    """The label of the last decade does not overlap the label of the lane."""
     axis = nines_axis([Estimated(q, q, q) for q in (1e-6, 1e-2, 0.0)], loss_label)
     *others, lane = (position for position, _ in axis.ticks)
     assert lane == axis.zero
@@ -129,15 +129,15 @@ def test_a_tick_keeps_away_from_the_lane_of_zero() -> None:
 
 
 def test_an_interval_widens_the_axis() -> None:
-    """The ends of an interval are on the axis too, not only its value."""
+    """The axis covers the ends of an interval, not only the value."""
     axis = nines_axis([Estimated(1e-6, 1e-9, 1e-3)], loss_label)
     assert axis.bottom < -math.log10(1e-3)
     assert axis.top > -math.log10(1e-9)
 
 
 @pytest.mark.parametrize(("hours", "words"), [(12.0, "you lose"), (1e-6, "mistakes and bugs")])
-def test_what_is_beyond_belief_is_not_a_promise(hours: float, words: str) -> None:
-    """Losses rarer than once in a million years are said to be these failures' alone."""
+def test_rare_losses_are_qualified(hours: float, words: str) -> None:
+    """Below one loss in a million years the verdict says that other causes come first."""
     config = advisor.Config(replication_factor=2, min_insync_replicas=1)
     destroyed = {"per_year": 1.0, "hours": hours}
     card = advisor.FailureModel.from_dict({"broker": {"destroyed": destroyed}})
@@ -148,7 +148,7 @@ def test_what_is_beyond_belief_is_not_a_promise(hours: float, words: str) -> Non
 
 
 def test_a_setting_that_never_writes_has_no_negative_number() -> None:
-    """Where no write ever succeeds the list of brokers to lose and the verdict say it in words."""
+    """If no write can succeed, tolerated failures and verdict say so in words."""
     config = advisor.Config(kafka_version="3.6", replication_factor=1, min_insync_replicas=2)
     card = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 5}}})
     result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)

@@ -1,4 +1,4 @@
-"""A small described cluster and card, for tests of what is shown."""
+"""A small described cluster and card for tests of advice and reports."""
 
 from advisor.cluster import Cluster, load_cluster
 from advisor.reliability.failures.failure_model import FailureModel
@@ -15,6 +15,7 @@ MODEL = FailureModel.from_dict(
 
 
 def described(racks: dict[int, str] | None = None, topic: str = "orders") -> Cluster:
+    """Return three brokers with one topic of three partitions, RF 3, as described by Kafka."""
     lines = [f"Topic: {topic}\tPartitionCount: 3\tReplicationFactor: 3\tConfigs: "]
     lines += [
         f"\tTopic: {topic}\tPartition: {p}\tLeader: {p + 1}\tReplicas: {order}\tIsr: {order}"

@@ -45,8 +45,8 @@ ONE_RACK = topic("one-rack", (1, 4), min_insync_replicas="1")
 TWO_RACKS = topic("two-racks", (1, 2), min_insync_replicas="1")
 
 
-def test_worst_first() -> None:
-    """Topics that are alike before the goals stand in the order of the records they lose."""
+def test_topics_are_ordered_by_records_lost() -> None:
+    """Topics that meet the same goals are ordered by the records they lose, most first."""
     four = (GOOD, TWO_RACKS, SINGLE, ONE_RACK)
     found = audit(Cluster(SIX, four), CARD, goals=LOOSE)
     assert found.ok
@@ -55,8 +55,8 @@ def test_worst_first() -> None:
     assert [t.topic.name for t in found.topics] == ["single", "one-rack", "two-racks", "good"]
 
 
-def test_what_misses_a_goal_comes_before_what_meets_all() -> None:
-    """Broken now, then by how far a goal is missed, then by how many, then by what is lost."""
+def test_order_is_broken_then_distance_then_count_then_losses() -> None:
+    """Broken first, then by distance to missed goals, their number, and the records lost."""
     dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
     strict = topic("strict", (1, 2, 3), min_insync_replicas="3")
     loose = topic("loose", (1, 2, 3), min_insync_replicas="1")
@@ -75,7 +75,7 @@ def test_what_misses_a_goal_comes_before_what_meets_all() -> None:
     assert order(survive="rack") == ["dead", "single", "loose", "strict", "good"]
 
 
-def test_the_real_placement_is_judged() -> None:
+def test_the_actual_placement_is_evaluated() -> None:
     """Two replicas in one rack lose more than two in two racks, with the same settings."""
     found = {t.topic.name: t for t in audit(Cluster(SIX, (ONE_RACK, TWO_RACKS)), CARD).topics}
     together = found["one-rack"].choice.reliability.loss_probability_per_year
@@ -96,8 +96,8 @@ def test_a_topic_has_the_numbers_that_evaluate_gives() -> None:
     assert ours.acked_records_lost_per_year == r.acked_records_lost_per_year
 
 
-def test_ok_is_about_goals_and_the_present() -> None:
-    """A topic is well when it meets the goals and nothing of it is broken at the moment."""
+def test_ok_needs_met_goals_and_nothing_broken() -> None:
+    """A topic is ok if it meets the goals and nothing is broken at present."""
     assert audit(Cluster(SIX, (GOOD,)), CARD, goals=EASY).ok
     assert not audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY).ok
     dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
@@ -112,8 +112,8 @@ def test_ok_is_about_goals_and_the_present() -> None:
     assert "missed: 1 of 1 partition" in found._repr_html_()
 
 
-def test_a_topic_half_way_between_two_factors_is_judged_in_parts() -> None:
-    """Partitions with unlike replicas get a line each, and share the topic's load."""
+def test_partitions_of_each_replication_factor_have_their_own_entry() -> None:
+    """Partitions with different replication factors get a row each, and share the load."""
     mixed = topic("mixed", (1, 2, 3), (4, 5, 6), (1,), min_insync_replicas="1")
     found = audit(Cluster(SIX, (mixed,)), CARD, Workload(records_per_second=30.0))
     parts = {t.partitions: t.choice for t in found.topics}
@@ -124,7 +124,7 @@ def test_a_topic_half_way_between_two_factors_is_judged_in_parts() -> None:
 
 
 def test_retention_is_the_topics_own() -> None:
-    """retention.ms of a topic counts; without it, unlimited or compacted, the load's does."""
+    """retention.ms of a topic counts; if it is unset, unlimited or compacted, the load's does."""
     base = Workload(retention_hours=50.0)
     assert load_of(topic("t", (1,), retention_ms="7200000"), base).retention_hours == 2.0
     assert load_of(topic("t", (1,)), base).retention_hours == 50.0
@@ -134,8 +134,8 @@ def test_retention_is_the_topics_own() -> None:
 
 
 @pytest.mark.parametrize("endless", ["-1", str(2**63 - 1), "1" + 400 * "0", "1" + 5000 * "0"])
-def test_retention_without_end_is_the_loads(endless: str) -> None:
-    """The largest number there is says the same as -1, of however many digits; a note says so."""
+def test_unlimited_retention_uses_that_of_the_load(endless: str) -> None:
+    """A huge retention.ms, of any number of digits, counts as -1, and a note says so."""
     kept = topic("kept", (1,), retention_ms=endless)
     assert load_of(kept, Workload(retention_hours=50.0)).retention_hours == 50.0
     gone = topic("gone", (1,), retention_ms=str(10**12))
@@ -144,16 +144,16 @@ def test_retention_without_end_is_the_loads(endless: str) -> None:
     assert [note for note in notes if "retention" in note] == [said]
 
 
-def test_a_rack_is_survived_by_the_real_placement_only() -> None:
-    """survive="rack" looks at where the replicas are, not where Kafka would put them."""
+def test_survival_of_a_rack_uses_the_actual_placement() -> None:
+    """survive="rack" uses the actual replicas, not where Kafka would place them."""
     bad = topic("bad", (1, 4, 2), min_insync_replicas="2")
     goals = Goals(loss_probability_per_year=None, write_unavailability=None, survive="rack")
     found = {t.topic.name: t.ok for t in audit(Cluster(SIX, (GOOD, bad)), CARD, goals=goals).topics}
     assert found == {"good": True, "bad": False}
 
 
-def test_assumptions_are_said() -> None:
-    """Without load, version and acks the notes say what was assumed; with them they do not."""
+def test_assumptions_are_noted() -> None:
+    """Without load, version and acks the notes state the assumptions; with them they do not."""
     notes = " ".join(audit(Cluster(SIX, (GOOD,)), CARD).notes)
     assert "version" in notes
     assert "No load was given" in notes
@@ -164,8 +164,8 @@ def test_assumptions_are_said() -> None:
     assert told.notes == ()
 
 
-def test_what_is_printed() -> None:
-    """Verdict first, one sentence a topic, every finding, and HTML that escapes names."""
+def test_text_and_html_of_an_audit() -> None:
+    """Verdict first, one sentence per topic, every finding, and HTML that escapes names."""
     found = audit(Cluster(SIX, (GOOD, SINGLE)), CARD, goals=EASY)
     assert found.verdict == "1 of 2 topics falls short of the goals: single."
     assert repr(found).splitlines()[0] == found.verdict
@@ -189,8 +189,8 @@ def test_what_is_printed() -> None:
     )
 
 
-def test_what_is_broken_comes_first_and_what_is_alike_once() -> None:
-    """Findings stand by weight; those that differ in the topic alone are one line."""
+def test_findings_are_ordered_by_weight_and_merged() -> None:
+    """Findings are ordered by weight; those that differ only in the topic are one line."""
     dead = Topic("dead", (Partition(0, None, (1, 2, 3), (1,)),), {"min.insync.replicas": "2"})
     alike = [topic(f"t{i}", (1, 2), min_insync_replicas="1") for i in range(8)]
     found = audit(Cluster(SIX, (dead, *alike)), CARD).findings
@@ -202,8 +202,8 @@ def test_what_is_broken_comes_first_and_what_is_alike_once() -> None:
     assert lines["KRA101"] == "t0, t1, t2, t3, t4 and 3 more"
 
 
-def test_goals_are_said() -> None:
-    """Every goal that is set is in the sentence; without one it says so."""
+def test_goals_as_a_sentence() -> None:
+    """Every limit is in the sentence; without any it says "none"."""
     assert Goals().sentence == (
         "Goals: an acknowledged record is lost at most once in 1 million years and writes are "
         "refused for at most 53 minutes a year."
@@ -215,8 +215,8 @@ def test_goals_are_said() -> None:
     assert nothing.sentence == "Goals: none."
 
 
-def test_words() -> None:
-    """Small parts of sentences read as they should at their edges."""
+def test_phrases() -> None:
+    """Counts, lists and frequencies at their edge cases."""
     assert [count(1, "broker"), count(6, "broker"), count(12, "rack")] == [
         "one broker",
         "six brokers",
@@ -246,8 +246,8 @@ def test_words() -> None:
     ]
 
 
-def test_the_spread_of_the_partitions_is_said() -> None:
-    """Copysets, scatter width and what brokers lost at once take, in words and in numbers."""
+def test_copysets_are_reported() -> None:
+    """Copysets, scatter width and loss probabilities, in sentences and as numbers."""
     found = audit(Cluster(SIX, (GOOD, TWO_RACKS)), CARD)
     # Brokers 1 to 3 and 4 to 6 stand by themselves; losing 1 and 2 is one case of 15.
     assert found.copysets.sets == {frozenset(s) for s in ((1, 2, 3), (4, 5, 6), (1, 2))}
@@ -264,8 +264,8 @@ def test_the_spread_of_the_partitions_is_said() -> None:
     assert numbers["chance_of_loss"]["3"]["value"] == pytest.approx(5 / 20)
 
 
-def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
-    """Many copysets on many brokers: the chance of a loss is said as bounds that hold it."""
+def test_a_loss_probability_that_is_not_exact_has_bounds() -> None:
+    """With many copysets on many brokers the probability is given as bounds that hold it."""
     rng = random.Random(5)
     found = copysets([rng.sample(range(1, 61), 3) for _ in range(4000)], 60)
     chances = spread_numbers(found)["chance_of_loss"]
@@ -279,13 +279,13 @@ def test_a_spread_that_cannot_be_exact_is_bounded() -> None:
     assert spread_words(copysets([], 3)) == "No partition stands anywhere."
 
 
-def test_a_certain_loss_is_said_once() -> None:
-    """Where two brokers lost are one too many already, three and four are not spoken of."""
+def test_only_the_first_certain_loss_is_reported() -> None:
+    """If two lost brokers always lose a partition, three and four are not reported."""
     said = spread_words(copysets([(1, 2), (1, 3), (2, 3)], 3))
     assert said.endswith("copy of some partition: 100 % if two brokers are.")
 
 
-def test_topics_that_are_alike_are_solved_once() -> None:
+def test_equal_topics_are_solved_once() -> None:
     """Thirty topics with one configuration and two rack patterns need two chains, not sixty."""
     rng = random.Random(2)
     apart, together = ((1, 2, 3), (4, 5, 6), (1, 5, 3)), ((1, 4, 2), (3, 6, 5))

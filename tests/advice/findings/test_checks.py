@@ -46,7 +46,7 @@ def with_min_isr(value: int, *partitions: Partition, name: str = "t") -> Topic:
 
 
 def test_a_sound_topic_has_no_finding() -> None:
-    """RF 3 over three racks with min ISR 2, everything in sync, gives nothing to say."""
+    """RF 3 over three racks with min ISR 2 and all replicas in sync has no findings."""
     assert codes(with_min_isr(2)) == set()
     assert list(check_cluster(Cluster(SIX))) == []
     assert list(check_producer(Config(acks="all", delivery_timeout_ms=600_000), CARD)) == []
@@ -80,14 +80,14 @@ TOPICS = [
 
 
 @pytest.mark.parametrize(("code", "topic"), TOPICS, ids=lambda value: str(value)[:40])
-def test_a_topic_that_has_it(code: str, topic: Topic) -> None:
-    """Each topic finding is made where it applies, beside its title, reason and remedy."""
+def test_topic_findings(code: str, topic: Topic) -> None:
+    """Each topic finding appears where it applies, with title, reason and remedy."""
     assert code in codes(topic)
     assert all((RULES[code].title, RULES[code].why, RULES[code].remedy))
 
 
-def test_neighbouring_findings_do_not_mix() -> None:
-    """Min ISR 1, equal to RF, and above RF each give their own finding and not the others'."""
+def test_min_isr_findings_exclude_each_other() -> None:
+    """Min ISR 1, equal to RF, and above RF each give their own finding and no other's."""
     assert codes(with_min_isr(1)) == {"KRA101"}
     assert codes(with_min_isr(3)) == {"KRA102"}
     assert codes(with_min_isr(4), version="3.6") == {"KRA103", "KRA106"}
@@ -96,13 +96,13 @@ def test_neighbouring_findings_do_not_mix() -> None:
 
 
 def test_as_many_replicas_as_brokers() -> None:
-    """RF 3 on three brokers leaves nowhere to make a new replica; on six it does not."""
+    """RF 3 on three brokers leaves no broker for a new replica; on six it does."""
     assert "KRA304" in codes(with_min_isr(2), {1: "a", 2: "b", 3: "c"})
     assert "KRA304" not in codes(with_min_isr(2))
 
 
-def test_min_isr_above_rf_means_what_the_version_makes_of_it() -> None:
-    """Before 3.7 the sentence says that writes are refused, since then that it is capped."""
+def test_min_isr_above_rf_depends_on_the_version() -> None:
+    """Before 3.7 the finding says that writes are refused; since 3.7 that it is capped."""
     topic = with_min_isr(4)
     cluster = Cluster(SIX, (topic,))
     said = {
@@ -115,8 +115,8 @@ def test_min_isr_above_rf_means_what_the_version_makes_of_it() -> None:
     assert "KRA102" not in said["3.6"]
 
 
-def test_unclean_by_default_is_named_so() -> None:
-    """Before 0.11 unclean election is on unless switched off, and the finding says it."""
+def test_unclean_election_by_default_is_reported() -> None:
+    """Before 0.11 unclean election is on by default, and the finding says so."""
     topic = with_min_isr(2)
     found = check_topic(topic, Cluster(SIX, (topic,)), config_of(topic, "0.10.2", {}))
     assert any("the default of Kafka 0.10.2" in str(f) for f in found if f.code == "KRA302")
@@ -131,8 +131,8 @@ CLUSTERS = [
 
 
 @pytest.mark.parametrize(("code", "brokers"), CLUSTERS)
-def test_a_cluster_that_has_it(code: str, brokers: dict[int, str | None]) -> None:
-    """Each finding about racks is made where it applies, and no other with it."""
+def test_cluster_findings(code: str, brokers: dict[int, str | None]) -> None:
+    """Each finding about racks appears where it applies, and no other with it."""
     assert [f.code for f in check_cluster(Cluster(brokers))] == [code]
 
 
@@ -146,8 +146,8 @@ PRODUCERS = [
 
 
 @pytest.mark.parametrize(("code", "settings"), PRODUCERS)
-def test_a_producer_that_has_it(code: str, settings: dict[str, object]) -> None:
-    """Each finding about a producer is made where it applies."""
+def test_producer_findings(code: str, settings: dict[str, object]) -> None:
+    """Each finding about a producer appears where it applies."""
     config = Config(**{"acks": "all", **settings})
     assert code in {finding.code for finding in check_producer(config, CARD)}
 
@@ -168,7 +168,7 @@ def replacement_words(config: Config, card: FailureModel = DESTROYED) -> list[st
 
 
 def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None:
-    """The finding is there with ELR and clean elections, and nowhere else, with its share.
+    """The finding needs ELR and clean elections; it states the share of the losses.
 
     Without ELR, with unclean elections, with one replica, or where no disk is ever lost, starting
     an empty broker early makes no difference of this kind.
@@ -188,8 +188,8 @@ def test_a_replaced_broker_may_lead_only_with_eligible_leader_replicas() -> None
     assert replacement_words(ELR, CARD) == []
 
 
-def test_a_small_share_is_not_worth_a_finding() -> None:
-    """Rarer crashes empty the ELR less often; below a hundredth of the losses nothing is said."""
+def test_a_small_share_of_losses_is_not_reported() -> None:
+    """Rarer crashes empty the ELR less often; below 1 % of the losses there is no finding."""
     rare = DESTROYED.with_values({"broker.crash.per_year": 0.001})
     share = evaluate(Cluster(SIX), ELR, rare).empty_leader_share()
     assert share is not None
@@ -197,8 +197,8 @@ def test_a_small_share_is_not_worth_a_finding() -> None:
     assert replacement_words(ELR, rare) == []
 
 
-def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> None:
-    """The worst topic has one replica, which nobody replaces: the next is named, the third not."""
+def test_an_audit_reports_replacements_once() -> None:
+    """Reported for the worst topic that it applies to: not RF 1, and not the third topic."""
     topics = (
         with_min_isr(2, name="third"),
         with_min_isr(1, name="second"),
@@ -211,8 +211,8 @@ def test_an_audit_tells_of_replacements_once_by_the_worst_topic_concerned() -> N
     assert "of the modelled losses of second are" in told[0]
 
 
-def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
-    """A topic with two replicas in a rack that may lose power has the share of just that placement.
+def test_replacements_use_the_actual_placement() -> None:
+    """The share is that of the actual placement: two replicas in a rack that loses power.
 
     Kafka would spread the replicas over three racks, with another share.
     """
@@ -229,8 +229,8 @@ def test_an_audit_counts_replacements_where_the_replicas_are() -> None:
     assert [told] != list(check_replacement(spread, "t"))
 
 
-def test_every_rule_is_shown_by_a_test() -> None:
-    """No rule of the catalogue is without an example above, and codes are what they are for."""
+def test_every_rule_has_an_example() -> None:
+    """Every rule of the catalogue has an example above, and codes are in their range."""
     shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)} | {"KRA304", "KRA312"}
     assert shown == set(RULES)
     assert all(rule.code == code for code, rule in RULES.items())
@@ -247,8 +247,8 @@ def test_partitions_are_counted_and_named() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 1e-9])
-def test_the_finding_and_the_file_agree_on_patience(limit: float | None) -> None:
-    """What is said of delivery.timeout.ms names the recommended file's value, and what is gained.
+def test_finding_and_file_agree_on_the_delivery_timeout(limit: float | None) -> None:
+    """The finding names the file's delivery.timeout.ms, and what longer ones save.
 
     Without a limit on records given up the default stands; with one that it misses, it does not.
     """

@@ -24,7 +24,7 @@ def cases(draw: st.DrawFn) -> tuple[dict[int, str | None], tuple[int, ...], int]
 
 
 def fewest_copies(brokers: dict[int, str | None], held: tuple[int, ...], factor: int) -> int:
-    """Try every set of brokers that is spread as well as can be."""
+    """Try every set of brokers with the best possible spread."""
     most = least_share(brokers, factor)
     good = [c for c in combinations(brokers, factor) if share_of(c, brokers) <= most]
     return min(len(set(c) - set(held)) for c in good)
@@ -34,7 +34,7 @@ def fewest_copies(brokers: dict[int, str | None], held: tuple[int, ...], factor:
 def test_respread_is_spread_and_minimal(
     case: tuple[dict[int, str | None], tuple[int, ...], int],
 ) -> None:
-    """The plan has the factor, spreads over the racks, and copies as little as any such plan."""
+    """The result has the factor, the best spread, and the fewest possible copies."""
     brokers, held, factor = case
     after = respread(held, brokers, factor, {})
     assert len(set(after)) == len(after) == factor
@@ -45,25 +45,25 @@ def test_respread_is_spread_and_minimal(
 
 
 @given(cases())
-def test_a_good_placement_is_left_alone(
+def test_respread_is_idempotent(
     case: tuple[dict[int, str | None], tuple[int, ...], int],
 ) -> None:
-    """Applied twice, a plan changes nothing the second time, and the preferred leader stays."""
+    """Applied twice it changes nothing, and the preferred leader stays."""
     brokers, held, factor = case
     after = respread(held, brokers, factor, {})
     assert respread(after, brokers, factor, {}) == after
     assert after[0] == held[0]
 
 
-def test_unknown_racks_only_mend_the_count() -> None:
-    """Where racks are not known, replicas that are there stay and the least loaded get the rest."""
+def test_unknown_racks_change_only_the_count() -> None:
+    """If racks are unknown, replicas stay and the least loaded brokers get the new ones."""
     brokers = {1: "a", 2: "a", 3: None, 4: "b"}
     assert respread((1, 2), brokers, 3, {3: 5, 4: 1}) == (1, 2, 4)
     assert respread((1, 2, 3), brokers, 2, {}) == (1, 2)
 
 
 def test_new_replicas_even_out_the_load() -> None:
-    """Partitions with one replica grow to three, and no broker holds far more than another."""
+    """Partitions with one replica grow to three; brokers hold similar numbers of replicas."""
     one = tuple(Partition(i, 1 + i % 6, (1 + i % 6,), (1 + i % 6,)) for i in range(48))
     moves = plan_moves([Topic("t", one)], SIX, {"t": 3})
     held = [broker for move in moves for broker in move.after]
@@ -74,22 +74,22 @@ def test_new_replicas_even_out_the_load() -> None:
     assert sum(move.copies for move in moves) == 96
 
 
-def test_topics_not_named_are_left_alone() -> None:
-    """A topic without a wanted factor, and one that is right already, do not appear."""
+def test_unnamed_topics_are_unchanged() -> None:
+    """Topics without a target factor, and those already right, do not appear."""
     right = Topic("right", (Partition(0, 1, (1, 2, 3), (1, 2, 3)),))
     other = Topic("other", (Partition(0, 1, (1,), (1,)),))
     assert plan_moves([right, other], SIX, {"right": 3}) == ()
 
 
-def test_a_running_reassignment_counts_from_where_it_began() -> None:
-    """Replicas that are just being added are not taken for held."""
+def test_replicas_being_added_do_not_count_as_held() -> None:
+    """Replicas that a running reassignment adds do not count as held."""
     topic = Topic("t", (Partition(0, 1, (1, 4), (1,), adding=(4,), removing=()),))
     (move,) = plan_moves([topic], SIX, {"t": 2})
     assert move.before == (1,)
 
 
 def test_files_are_what_the_tools_read() -> None:
-    """The JSON names every move forth and back, and loads as a reassignment plan."""
+    """The JSON names every move and its reversal, and loads as a reassignment plan."""
     topic = Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,))))
     moves = plan_moves([topic], SIX, {"t": 2})
     there, back = json.loads(reassignment_json(moves)), json.loads(reassignment_json(moves, True))

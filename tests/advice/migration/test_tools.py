@@ -54,7 +54,7 @@ def test_min_isr_is_set_with_the_tool_of_the_version(version: str, expected: str
     assert "orders" in shlex.split(line)
 
 
-def test_each_tool_changed_to_brokers_at_its_own_time() -> None:
+def test_first_version_of_bootstrap_server_in_each_tool() -> None:
     """The topics tool in 2.2, preferred election in 2.4, reassignment in 2.6, throttle 0.10.1."""
     assert "--zookeeper" in Tools("2.1").describe("t")
     assert "--bootstrap-server" in Tools("2.2").describe("t")
@@ -72,7 +72,7 @@ def test_each_tool_changed_to_brokers_at_its_own_time() -> None:
 
 @pytest.mark.parametrize("version", ["0.8.2", "0.10.1", "1.1", "2.1", "2.3", "2.5", "2.8", "4.1"])
 def test_every_variable_used_is_set(version: str) -> None:
-    """The lines of a plan name no shell variable that its first lines do not set."""
+    """A plan uses only shell variables that its first lines set."""
     made = plan(topic("t", (1,)), config=WANTED.changed(kafka_version=version))
     lines = [line for line in (*made.lines, *made.rollback) if not line.startswith("#")]
     for name in ("BS", "ZK"):
@@ -89,7 +89,7 @@ def test_a_new_topic_is_created() -> None:
 
 
 def test_min_isr_alone_needs_no_moves() -> None:
-    """A topic that only lacks the min ISR gets one line, and its way back restores the value."""
+    """A topic that only lacks the min ISR gets one line; the rollback restores the value."""
     made = plan(topic("t", (1, 2, 3), min_insync_replicas="1"))
     assert made.moves == ()
     assert position(made.steps, "--entity-name t", "min.insync.replicas=2") >= 0
@@ -97,13 +97,13 @@ def test_min_isr_alone_needs_no_moves() -> None:
 
 
 def test_an_unset_min_isr_is_unset_again() -> None:
-    """The way back of a setting that was not there removes it."""
+    """The rollback of a setting that was absent removes it."""
     made = plan(topic("t", (1, 2, 3)))
     assert position(made.rollback, "--delete-config min.insync.replicas") >= 0
 
 
 def test_replicas_are_copied_before_min_isr_is_raised() -> None:
-    """Where copies are added: execute, verify, preferred election, and only then min ISR."""
+    """If replicas are added: execute, verify, preferred election, then min ISR."""
     made = plan(topic("t", (1,), (2,)))
     order = [
         position(made.steps, "--execute"),
@@ -118,8 +118,8 @@ def test_replicas_are_copied_before_min_isr_is_raised() -> None:
             assert not word.endswith(".json") or word in made.files
 
 
-def test_how_much_is_copied_and_how_long_is_said() -> None:
-    """One copy of each of two partitions, on two brokers: the bytes of both, the time of one."""
+def test_copied_bytes_and_time_are_stated() -> None:
+    """One copy of two partitions each on a broker of its own: bytes of both, time of one."""
     load = Workload(partitions=2, records_per_second=2.0, record_bytes=1000, retention_hours=100.0)
     grown = topic("t", (1, 2), (4, 5), min_insync_replicas="2")
     inner = topic("__consumer_offsets", (1, 2), min_insync_replicas="2")
@@ -132,8 +132,8 @@ def test_how_much_is_copied_and_how_long_is_said() -> None:
     assert not any("takes at least" in line for line in alone.steps)
 
 
-def test_no_copy_is_ever_thrown_away() -> None:
-    """A topic with more replicas than recommended keeps them and its settings, and is named."""
+def test_excess_replicas_are_kept() -> None:
+    """A topic with more replicas than recommended keeps them and its settings, with a note."""
     made = plan(topic("rich", (1, 2, 3, 4), min_insync_replicas="3"))
     assert made.moves == ()
     assert not any("--entity-name rich" in line for line in made.steps)
@@ -141,15 +141,15 @@ def test_no_copy_is_ever_thrown_away() -> None:
 
 
 def test_replicas_in_one_rack_are_spread() -> None:
-    """A topic with enough replicas, all in one rack, is moved over the racks all the same."""
+    """A topic with enough replicas in one rack is still moved over the racks."""
     made = plan(topic("t", (1, 4, 2), min_insync_replicas="2"))
     (move,) = made.moves
     assert sorted(str(SIX[broker]) for broker in move.after) == ["a", "b", "c"]
     assert move.copies == 1
 
 
-def test_the_eligible_leaders_are_spoken_of_where_they_exist() -> None:
-    """Changing min ISR clears the ELR: the plan says so from 4.1 on, and not before 4.0."""
+def test_elr_warning_depends_on_the_version() -> None:
+    """Changing min ISR clears the ELR: the plan says so from 4.1 on."""
     new = plan(topic("t", (1,)))
     old = plan(topic("t", (1,)), config=WANTED.changed(kafka_version="3.9"))
     assert any("clears the eligible leader replicas" in line for line in new.preflight)
@@ -171,13 +171,13 @@ def test_unclean_election_is_switched_off_where_it_is_on() -> None:
 
 
 def test_nothing_to_do_is_said() -> None:
-    """A topic that is as recommended gets no command but the brokers' default."""
+    """A topic that is as recommended gets no command except the brokers' default."""
     made = plan(topic("t", (1, 2, 3), min_insync_replicas="2"))
     assert made.steps[0] == "# Every topic is already as recommended."
 
 
 def test_java_producer_names_idempotence() -> None:
-    """Idempotence is written out with acks=all, left out without, and bounds what is in flight."""
+    """Idempotence is explicit with acks=all, absent otherwise, and bounds max.in.flight."""
     assert "enable.idempotence=true\n" in java_producer(WANTED)
     assert "enable.idempotence" not in java_producer(WANTED.changed(acks=1))
     first = java_producer(WANTED.changed(kafka_version="0.11.0", retries=3))
@@ -187,8 +187,8 @@ def test_java_producer_names_idempotence() -> None:
     assert "retries=0\n" in librdkafka_producer(WANTED.changed(retries=0))
 
 
-def test_producer_properties_are_accepted_as_a_configuration() -> None:
-    """What the file says, read back as a configuration, is the configuration it came from."""
+def test_producer_properties_round_trip() -> None:
+    """The properties, read back as a configuration, give the same configuration."""
     lines = java_producer(WANTED).splitlines()[1:]
     read = {key.replace(".", "_"): value for key, value in (line.split("=") for line in lines)}
     options = {
@@ -215,15 +215,15 @@ def test_strimzi_names_are_valid_and_distinct() -> None:
     assert documents[0]["spec"]["config"] == {"min.insync.replicas": 2}
 
 
-def test_the_scripts_stand_by_themselves() -> None:
-    """Both scripts stop where a line fails, and set the variables that they use."""
+def test_scripts_stop_at_errors_and_set_their_variables() -> None:
+    """Both scripts use set -e and set the variables that they use."""
     made = plan(topic("t", (1,)))
     for lines in (made.lines, made.rollback):
         assert any(line.startswith("BS=${BS:-") for line in lines)
 
 
-def test_the_waiting_counts_the_partitions_that_are_moved() -> None:
-    """The script goes on when as many partitions are complete as the file names."""
+def test_the_wait_counts_moved_partitions() -> None:
+    """The script continues when as many partitions are complete as the file names."""
     made = plan(topic("t", (1,), (2,), (3,)), topic("done", (1, 2, 3), min_insync_replicas="2"))
     wait = made.steps[position(made.steps, "--verify")]
     assert len(made.moves) == 3
@@ -231,8 +231,8 @@ def test_the_waiting_counts_the_partitions_that_are_moved() -> None:
     assert wait.endswith(" = 3; do sleep 10; done")
 
 
-def test_a_topic_that_is_half_grown_is_grown_first() -> None:
-    """With one partition still short of replicas, min ISR waits for the copies."""
+def test_min_isr_waits_for_missing_replicas() -> None:
+    """If one partition still lacks replicas, min ISR changes after the copies."""
     made = plan(topic("t", (1, 2, 3), (2,)))
     assert position(made.steps, "--execute") < position(made.steps, "--entity-name t")
 
@@ -254,8 +254,8 @@ def test_the_brokers_default_is_shown_and_not_run() -> None:
     assert "min.insync.replicas=1" in new.rollback[position(new.rollback, "--entity-default")]
 
 
-def test_names_are_no_patterns() -> None:
-    """A dot in a topic's name does not match anything else where the tool wants an expression."""
+def test_topic_names_are_escaped_in_patterns() -> None:
+    """A dot in a topic name matches only a dot where the tool takes an expression."""
     assert Tools("4.1").describe("a.b", "c") == (
         r"kafka-topics.sh --bootstrap-server $BS --describe --topic 'a\.b|c'"
     )

@@ -1,4 +1,4 @@
-"""How a loss would happen, told as a scenario that runs."""
+"""The example of a loss is the shortest one, and its scenario runs."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from advisor.protocol.scenario.player import play
     ],
 )
 def test_the_fewest_faults(settings, faults):
-    """As many faults as there are copies lose a record; acks=1 needs but one. The story plays."""
+    """As many faults as copies lose a record; with acks=1 one does. The scenario plays."""
     story = tell(Config(**settings))
     assert story.said.startswith(faults)
     assert (", and fewer are not (" in story.said) == ("faults" in faults)
@@ -25,8 +25,8 @@ def test_the_fewest_faults(settings, faults):
     assert "NoAcknowledgedRecordLost" in story.scenario
 
 
-def test_where_nothing_is_found():
-    """The answer says how far the search looked."""
+def test_no_loss_found():
+    """The sentence says how far the search went."""
     story = tell(Config(replication_factor=4, min_insync_replicas=3))
     assert story.scenario == ""
     assert "60,0" in story.said

@@ -1,4 +1,4 @@
-"""The search for settings, with measures made up so that the right answer is known."""
+"""The search for settings, mostly with made-up measures whose best setting is known."""
 
 import json
 import math
@@ -55,21 +55,21 @@ def found(cluster: Cluster = SIX, **goals: object) -> tuple[int, int, object]:
 
 
 def test_the_cheapest_that_meets_the_goals_wins() -> None:
-    """Fewer replicas are taken where they do, more where they must."""
+    """Fewer replicas are chosen where they suffice, more where they are needed."""
     assert found() == (3, 2, "all")
     assert found(loss_probability_per_year=1e-3) == (2, 1, "all")
     assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
     assert found(loss_probability_per_year=1e-9) == (4, 3, "all")
 
 
-def test_among_equals_the_one_furthest_inside_its_goals_wins() -> None:
-    """With room on both sides the setting that wastes neither is taken."""
+def test_the_largest_margin_wins_among_equal_costs() -> None:
+    """With room in both goals, the setting with the larger smallest margin is chosen."""
     assert found(loss_probability_per_year=1e-2, write_unavailability=1e-7) == (3, 1, "all")
     assert found(loss_probability_per_year=1e-5, write_unavailability=1e-2) == (2, 2, "all")
 
 
-def test_what_is_to_be_survived_counts() -> None:
-    """A rack to be survived rules out what one rack can stop, whatever the probabilities say."""
+def test_survival_goals_count() -> None:
+    """survive="rack" excludes what one rack can stop, whatever the probabilities are."""
     assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
     loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1.0}
     assert found(survive="rack", **loose) == (3, 2, "all")
@@ -77,7 +77,7 @@ def test_what_is_to_be_survived_counts() -> None:
 
 
 def test_two_racks_get_the_best_compromise_and_the_reason() -> None:
-    """Where nothing meets every goal the verdict says which is missed, and why two racks cannot."""
+    """If no setting meets every goal, the verdict names the missed one and why."""
     answer = search(made_up, TWO_RACKS, CARD, LOAD, Goals(survive="rack"))
     assert not answer.best.meets_all
     assert len(answer.best.unmet) == 1
@@ -89,15 +89,15 @@ def test_two_racks_get_the_best_compromise_and_the_reason() -> None:
 
 
 def test_goals_that_cannot_be_judged_are_refused() -> None:
-    """A rack can only be survived where the racks are known."""
+    """survive="rack" needs known racks."""
     unknown = Cluster.uniform(brokers=3, racks=None)
     with pytest.raises(InputError, match="needs the rack of every broker"):
         search(made_up, unknown, CARD, LOAD, Goals(survive="rack"))
     assert search(made_up, unknown, CARD, LOAD, Goals(survive="broker")).best.meets_all
 
 
-def test_patience_is_bought_only_when_it_is_asked_for() -> None:
-    """A longer delivery timeout is compared, and taken where refused records are limited."""
+def test_a_longer_delivery_timeout_is_chosen_only_for_a_limit() -> None:
+    """A longer delivery timeout is compared, and chosen if refused records are limited."""
     answer = search(made_up, SIX, CARD, LOAD)
     assert answer.best.config.delivery_timeout_ms == 120_000
     assert {c.config.delivery_timeout_ms for c in answer.choices} == {120_000, 600_000, 1_800_000}
@@ -106,8 +106,8 @@ def test_patience_is_bought_only_when_it_is_asked_for() -> None:
     assert limited.best.meets_all
 
 
-def test_what_cannot_be_computed_is_left_out_and_said() -> None:
-    """Replication factors beyond the exact model are named, and the others answer."""
+def test_settings_that_cannot_be_computed_are_noted() -> None:
+    """Replication factors beyond the exact model are noted, and the others are ranked."""
 
     def limited(
         cluster: Cluster, config: Config, model: FailureModel, load: Workload
@@ -128,7 +128,7 @@ def test_what_cannot_be_computed_is_left_out_and_said() -> None:
 
 
 def test_every_ranked_settings_assumptions_are_noted_once() -> None:
-    """What holds for others than the best is said too, and for today's; the best one's first."""
+    """Assumptions of all settings and of the present one, those of the best first."""
 
     def assuming(
         cluster: Cluster, config: Config, model: FailureModel, load: Workload
@@ -147,8 +147,8 @@ def test_every_ranked_settings_assumptions_are_noted_once() -> None:
     )
 
 
-def test_what_is_missed_is_said_with_its_goal() -> None:
-    """In the words of the goals, plain for one and many; without a digit left it is just beyond."""
+def test_missed_goals_are_named_with_their_limits() -> None:
+    """Singular and plural, value and limit; "just beyond" if no digit differs."""
     one_rack = Cluster.uniform(brokers=3, racks=1)
 
     def missed(**goals: float | None) -> str:
@@ -171,8 +171,8 @@ def test_what_is_missed_is_said_with_its_goal() -> None:
     )
 
 
-def test_the_table_is_for_people() -> None:
-    """Delivery timeouts and measures are shown without a needless digit or exponent."""
+def test_the_html_table_has_short_numbers() -> None:
+    """Delivery timeouts and measures without needless digits or exponents."""
 
     def patient(
         cluster: Cluster, config: Config, model: FailureModel, load: Workload
@@ -191,8 +191,8 @@ def test_the_table_is_for_people() -> None:
     assert "<td>none</td>" in old
 
 
-def test_ranking_puts_what_meets_everything_first() -> None:
-    """The order of the choices is that of the ranking; no unmet goal stands before a met one."""
+def test_settings_that_meet_all_goals_rank_first() -> None:
+    """The order of the choices is that of the ranking; met goals come before missed ones."""
     goals = Goals()
     answer = search(made_up, SIX, CARD, LOAD, goals)
     assert list(answer.choices) == ranked(answer.choices[::-1], goals)
@@ -201,8 +201,8 @@ def test_ranking_puts_what_meets_everything_first() -> None:
 
 
 @pytest.mark.parametrize(("replicas", "worse"), [(3, 1.04), (5, 1.06)])
-def test_where_nothing_helps_the_fewest_replicas_do(replicas: int, worse: float) -> None:
-    """If the goal is missed all the same, five per cent less loss are not worth two replicas.
+def test_fewest_replicas_win_where_losses_hardly_differ(replicas: int, worse: float) -> None:
+    """If the goal is missed anyway, 5 % fewer losses do not justify two more replicas.
 
     Of three replicas min ISR 2 is taken: a broker may go without loss, and one with writes.
     """
@@ -225,8 +225,8 @@ def test_where_nothing_helps_the_fewest_replicas_do(replicas: int, worse: float)
     assert replicas == 5 or best.config.min_insync_replicas == 2
 
 
-def test_where_nothing_helps_a_broker_may_still_go() -> None:
-    """Two replicas that lose as often as three are not advised: with them no broker may go."""
+def test_a_tolerated_failure_wins_where_goals_are_missed() -> None:
+    """Two replicas that lose as often as three rank lower: they tolerate no failure."""
 
     def site(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
         found = made_up(cluster, config, model, load)
@@ -249,7 +249,7 @@ def test_where_nothing_helps_a_broker_may_still_go() -> None:
 
 
 def test_candidates_follow_the_version() -> None:
-    """Every min ISR is tried from 0.8.2, a producer that retries everywhere, unclean off."""
+    """Every min ISR since 0.8.2, a producer that retries, unclean election off."""
     assert [(c.min_insync_replicas, c.acks) for c in candidates("4.1", 3)] == [
         (1, "all"),
         (1, 1),
@@ -263,7 +263,7 @@ def test_candidates_follow_the_version() -> None:
 
 
 def test_goals_are_checked() -> None:
-    """A goal that is no number, not finite, negative or a fraction above one is refused."""
+    """A limit that is not a number, not finite, negative or above 1 is refused."""
     for wrong in (math.nan, math.inf, -1e-6, 2.0, True, "1e-6"):
         with pytest.raises(InputError):
             Goals(loss_probability_per_year=wrong)
@@ -273,7 +273,7 @@ def test_goals_are_checked() -> None:
 
 
 def test_goals_are_judged_at_their_limit() -> None:
-    """A measure equal to its limit meets it; what is beyond counts in powers of ten."""
+    """A measure equal to its limit meets it; beyond, the distance counts in decades."""
     goals = Goals(write_unavailability=None)
     assert judge(goals, {"loss_probability_per_year": 1e-6}, None) == {
         "loss_probability_per_year": True
@@ -304,8 +304,8 @@ def test_the_exact_model_answers() -> None:
     json.dumps(answer.to_dict())
 
 
-def test_neighbours_are_spoken_of() -> None:
-    """Why RF 3: RF 2 is too few for losing a rack and RF 4 would be worse."""
+def test_reasons_name_other_replication_factors() -> None:
+    """Why RF 3: RF 2 is too few for losing a rack, and RF 4 would be worse."""
     answer = search(made_up, SIX, CARD, LOAD)
     why = " ".join(answer.why)
     assert "RF 2 is too few for losing a rack" in why
@@ -313,8 +313,8 @@ def test_neighbours_are_spoken_of() -> None:
     assert "With acks=1 an acknowledged record would be lost" in why
 
 
-def test_what_is_rare_either_way_is_still_compared() -> None:
-    """Less than once in a million years both: the reason for min ISR 2 is how much rarer it is."""
+def test_rare_losses_are_compared_by_their_ratio() -> None:
+    """Both below one in a million years: the reason for min ISR 2 is the ratio."""
 
     def rare(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
         found = made_up(cluster, config, model, load)
@@ -327,7 +327,7 @@ def test_what_is_rare_either_way_is_still_compared() -> None:
 
 
 def test_topics_and_load_come_from_the_description() -> None:
-    """Partitions of the users' topics are added up, and what most of them have is the current."""
+    """Partitions of user topics are added up; most of them define the present settings."""
     replicas = (1, 2, 3)
     many = Topic("many", tuple(Partition(i, 1, replicas, replicas) for i in range(5)))
     few = Topic("few", (Partition(0, 1, (1,), (1,)),), {"min.insync.replicas": "1"})
@@ -348,7 +348,7 @@ def test_topics_and_load_come_from_the_description() -> None:
 
 
 def test_the_version_is_what_the_columns_allow() -> None:
-    """Stated wins; ELR columns fit the newest, ids alone at most 3.7, neither at most 2.7."""
+    """A stated version wins; ELR columns mean the newest, ids at most 3.7, neither 2.7."""
 
     def described(**partition: object) -> Cluster:
         topic_id = partition.pop("topic_id", None)

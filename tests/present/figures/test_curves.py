@@ -1,4 +1,4 @@
-"""Charts: deterministic, nothing over anything else, dominated settings greyed."""
+"""Charts: deterministic, labels without overlap, dominated settings grey."""
 
 import re
 from itertools import combinations, pairwise
@@ -25,7 +25,7 @@ def spread(value: float, factor: float = 5.0) -> Estimated:
 
 
 def settings(first: float, step: float, most: int = 5, zero: bool = False) -> list[Point]:
-    """Return settings whose loss falls by `step` decades a min ISR, and refusals rise."""
+    """Return settings whose loss falls by `step` decades per min ISR, and refusals rise."""
     points = []
     for factor in range(1, most + 1):
         for least in range(1, factor + 1):
@@ -67,7 +67,7 @@ def marks_in(points: list[Point]) -> list[tuple[style.Mark, Point]]:
 
 
 def visible_words(figure: Figure) -> list[tuple[str, Bbox]]:
-    """Return every text that is drawn, with the pixels that it covers."""
+    """Return every visible text with its bounding box in pixels."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
@@ -76,7 +76,7 @@ def visible_words(figure: Figure) -> list[tuple[str, Bbox]]:
 
 
 def _is_drawn(text: Text) -> bool:
-    """Return whether matplotlib draws it: ticks beyond the limits stay as unplaced text."""
+    """Return whether matplotlib draws the text; ticks beyond the limits are unplaced."""
     x, y = text.get_window_extent().get_points().mean(axis=0)
     return bool(x > 0.5 and y > 0.5)
 
@@ -84,10 +84,10 @@ def _is_drawn(text: Text) -> bool:
 @pytest.mark.parametrize("size", [(7.2, 5.4), (6.6, 4.6), (4.0, 5.4)])
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("draw", [plot_curves, plot_pareto])
-def test_no_words_over_others_or_cut_off(
+def test_labels_neither_overlap_nor_are_cut_off(
     draw: object, name: str, size: tuple[float, float]
 ) -> None:
-    """Every label of every chart is inside the figure and clear of every other label."""
+    """Every label of every chart is inside the figure and overlaps no other."""
     assert callable(draw)
     width, height = size
     figure = draw(SETS[name], marks_in(SETS[name]), width_inches=width, height_inches=height)
@@ -104,7 +104,7 @@ def test_no_words_over_others_or_cut_off(
 @pytest.mark.parametrize("size", [(8.6, 5.4), (6.6, 4.6), (4.0, 5.4)])
 @pytest.mark.parametrize("name", SETS)
 def test_it_is_clear_which_tick_a_label_belongs_to(name: str, size: tuple[float, float]) -> None:
-    """The two lines of a label stand closer to each other than to the next label."""
+    """The two lines of a label are closer to each other than to the next label."""
     width, height = size
     figure = plot_curves(SETS[name], width_inches=width, height_inches=height)
     with style.look(width < style.NARROW_INCHES):
@@ -119,7 +119,7 @@ def test_it_is_clear_which_tick_a_label_belongs_to(name: str, size: tuple[float,
 
 @pytest.mark.parametrize("draw", [plot_curves, plot_pareto])
 def test_the_same_settings_give_the_same_bytes(draw: object) -> None:
-    """Two drawings are equal to the byte, whatever the user's own matplotlib settings are."""
+    """Two drawings are equal to the byte, independent of the user's rcParams."""
     assert callable(draw)
     points = SETS["usual"]
     first = style.svg(draw(points, marks_in(points)), "chart", "a chart")
@@ -128,8 +128,8 @@ def test_the_same_settings_give_the_same_bytes(draw: object) -> None:
     assert first == second
 
 
-def test_an_svg_stands_alone_in_a_page() -> None:
-    """It parses, loads nothing, has no id that another chart has, and says what it shows."""
+def test_an_svg_is_self_contained() -> None:
+    """It parses, loads nothing, shares no id with another chart, and has a description."""
     figures = [
         style.svg(plot_curves(SETS["usual"]), name, "records <lost> & kept")
         for name in ("one", "two")
@@ -146,15 +146,15 @@ def test_an_svg_stands_alone_in_a_page() -> None:
     assert not ids[0] & ids[1]
 
 
-def test_colours_of_lettering_follow_the_page() -> None:
-    """Ink and paper are variables of the page, so that dark pages have light lettering."""
+def test_text_colours_follow_the_page() -> None:
+    """Ink and paper are CSS variables, so that dark pages have light text."""
     text = style.svg(plot_curves(SETS["usual"]), "chart", "")
     assert "var(--advisor-ink, #222222)" in text
     assert not re.search(r"(?<!, )#222222", text)
 
 
-def test_what_is_dominated_is_nobodys_choice() -> None:
-    """Worse in one and better in none, at no fewer replicas; equals do not dominate each other."""
+def test_dominance() -> None:
+    """Worse in one and better in none, with no fewer replicas; equals do not dominate."""
     good = Point(3, 2, "all", spread(1e-6), spread(1e-6))
     worse = Point(3, 3, "all", spread(1e-6), spread(1e-4))
     dearer = Point(4, 2, "all", spread(1e-6), spread(1e-6))
@@ -175,8 +175,8 @@ POINTS = st.builds(
 
 
 @given(st.lists(POINTS, min_size=1, max_size=8))
-def test_somebody_is_never_dominated(points: list[Point]) -> None:
-    """The relation has no cycles: of any settings one is left, and it beats each greyed one."""
+def test_dominance_has_no_cycles(points: list[Point]) -> None:
+    """Some setting is never dominated, and one such dominates each grey one."""
     greyed = dominated(points)
     kept = [point for point in points if point not in greyed]
     assert kept
@@ -184,12 +184,12 @@ def test_somebody_is_never_dominated(points: list[Point]) -> None:
 
 
 def test_slots_leave_a_gap_between_replication_factors() -> None:
-    """Min ISRs stand one apart, replication factors two."""
+    """The distance is 1 between min ISRs and 2 between replication factors."""
     assert slots(SETS["two brokers"]) == {(1, 1): 0.0, (2, 1): 2.0, (2, 2): 3.0}
 
 
 @pytest.mark.parametrize("bad", [(1.0, 2.0, 3.0), (1.0, 0.5, 0.7), (1.0, -1.0, 2.0)])
 def test_an_interval_holds_its_value(bad: tuple[float, float, float]) -> None:
-    """Ends on the wrong side of the value are refused."""
+    """Interval ends on the wrong side of the value are refused."""
     with pytest.raises(InputError, match="interval"):
         Estimated(*bad)

@@ -1,4 +1,4 @@
-"""The report and the explorer: self-contained, safe with foreign text, the same every time."""
+"""The report and the explorer: self-contained, escaped, deterministic."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def text(advice: Recommendation, audited: Audit) -> str:
 
 
 def test_the_report_loads_nothing(text: str) -> None:
-    """No address, no import, no picture or script or style from anywhere else."""
+    """No address, import, image, script or style from outside."""
     page = Page(text)
     assert not re.search(r"https?:|@import|//[a-z]+\.", text)
     for _, attributes in page.starts:
@@ -88,8 +88,8 @@ def test_the_report_loads_nothing(text: str) -> None:
     assert not page.all("link")
 
 
-def test_the_report_can_be_read_by_everyone(text: str) -> None:
-    """A language, one h1, no heading level left out, tables with names and scopes, no id twice."""
+def test_the_report_is_accessible(text: str) -> None:
+    """Language, one h1, no skipped heading level, table captions and scopes, unique ids."""
     page = Page(text)
     assert page.all("html")[0]["lang"] == "en"
     levels = [int(tag[1]) for tag, _ in page.starts if re.fullmatch(r"h[1-6]", tag)]
@@ -122,8 +122,8 @@ def test_the_verdict_comes_first_and_everything_is_there(text: str, advice: Reco
     assert advice.plan.rollback[-1].split()[0] in text
 
 
-def test_a_topic_that_does_not_work_is_not_called_well() -> None:
-    """Without a leader no topic meets the goals, however rare its losses; it stands at the top."""
+def test_a_broken_topic_is_not_ok() -> None:
+    """A topic without a leader misses the goals, however rare its losses, and comes first."""
     lines = "Topic: t\tPartitionCount: 1\tReplicationFactor: 3\tConfigs: min.insync.replicas=2\n"
     lines += "\tTopic: t\tPartition: 0\tLeader: none\tReplicas: 1,2,3\tIsr: 2\n"
     cluster = load_cluster(lines)
@@ -133,8 +133,8 @@ def test_a_topic_that_does_not_work_is_not_called_well() -> None:
     assert f"missed:</span> {words}" in text
 
 
-def test_patience_changes_what_is_given_up(text: str, advice: Recommendation) -> None:
-    """Settings that differ in delivery.timeout.ms differ in what the reader is shown of them."""
+def test_settings_differ_by_delivery_timeout(text: str, advice: Recommendation) -> None:
+    """Settings that differ in delivery.timeout.ms differ in the text shown for them."""
     best = advice.best.config
     same = [c for c in advice.choices if c.config.changed(delivery_timeout_ms=None) == best]
     shown = {o.brief for c in same for o in outcomes(c.reliability) if o.measure == GIVEN_UP}
@@ -143,7 +143,7 @@ def test_patience_changes_what_is_given_up(text: str, advice: Recommendation) ->
 
 
 def test_losing_a_rack_is_a_table(text: str, advice: Recommendation) -> None:
-    """A row for each RF that the brokers allow; with three racks only 3/2 keeps both."""
+    """One row per possible RF; with three racks only 3/2 keeps data and writes."""
     page = text[text.index("When one rack is lost") :]
     page = page[: page.index("</table>")]
     assert page.count("K + W") == 1
@@ -151,7 +151,7 @@ def test_losing_a_rack_is_a_table(text: str, advice: Recommendation) -> None:
 
 
 def test_the_grid_answers_every_combination_compared(text: str, advice: Recommendation) -> None:
-    """Each compared setting has its own key, and the lists begin with the recommended one."""
+    """Each compared setting has its own key; the lists start with the recommended one."""
     found = re.search(r'<script type="application/json" id="grid">(.*?)</script>', text, re.DOTALL)
     assert found is not None
     grid = json.loads(found[1])
@@ -165,14 +165,14 @@ def test_the_grid_answers_every_combination_compared(text: str, advice: Recommen
 
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path, advice: Recommendation) -> None:
-    """Two reports of one recommendation, and of one made anew, are equal."""
+    """Two reports of one recommendation, and of an equal one, are equal."""
     first = write_report(advice, tmp_path / "one.html").read_bytes()
     again = recommend(described(), MODEL, goals=Goals(survive="rack"))
     assert write_report(again, tmp_path / "two.html").read_bytes() == first
 
 
-def test_foreign_text_stays_text(advice: Recommendation) -> None:
-    """A rack or a card named like a script is shown and not run."""
+def test_names_are_escaped(advice: Recommendation) -> None:
+    """A rack or a card named like a script is shown, not run."""
     racks = {1: EVIL, 2: "</title><b>", 3: '"><img onerror=x>'}
     model = FailureModel.from_dict({**MODEL.to_dict(), "title": EVIL}, name=EVIL)
     cluster = described(racks)
@@ -183,10 +183,10 @@ def test_foreign_text_stays_text(advice: Recommendation) -> None:
     assert EVIL.split("alert")[0] not in text.replace("<script>\n(function", "")
 
 
-def test_a_report_that_cannot_be_written_leaves_what_was_there(
+def test_a_failed_write_keeps_the_old_file(
     tmp_path: Path, advice: Recommendation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sentence, the old file untouched, and no part of a new one."""
+    """One sentence, the old file unchanged, and no partial file."""
     target = tmp_path / "report.html"
     target.write_text("mine")
 
@@ -220,7 +220,7 @@ def test_a_control_moves_the_curve() -> None:
 
 
 def test_a_change_is_drawn_in_a_tenth_of_a_second() -> None:
-    """Once seen, a setting costs only its drawing; measured in processor time, best of five."""
+    """A cached setting only has to be drawn; processor time, best of five."""
     controls, _ = controls_of(explorer(described(), MODEL))
     spent = []
     for least in (1, 2, 3, 1, 2, 3, 1, 2):
@@ -230,7 +230,7 @@ def test_a_change_is_drawn_in_a_tenth_of_a_second() -> None:
     assert min(spent[3:]) < 0.1
 
 
-def test_what_kafka_refuses_is_said_and_not_raised() -> None:
+def test_refused_settings_show_the_reason() -> None:
     """Idempotence with acks=1 shows the reason; going back shows the chart again."""
     controls, picture = controls_of(explorer(described(), MODEL))
     controls["enable.idempotence"].value = True
@@ -250,8 +250,8 @@ def test_every_control_has_an_accessible_kind() -> None:
     assert type(picture).__name__ == "HTML"
 
 
-def test_another_card_is_another_answer() -> None:
-    """Choosing a shipped card evaluates under it."""
+def test_selecting_a_card_reevaluates() -> None:
+    """Selecting a shipped card evaluates the setting with it."""
     controls, picture = controls_of(explorer(Cluster.uniform(brokers=2, racks=2), MODEL))
     before = picture.value
     controls["failure model"].value = "two_az"
@@ -263,14 +263,14 @@ def test_another_card_is_another_answer() -> None:
     ("version", "words"), [("3.6", "refuses every write"), ("3.7", "takes it")]
 )
 def test_a_min_isr_above_the_replication_factor_is_explained(version: str, words: str) -> None:
-    """It refuses every write before 3.7, in Kafka's own sentence, and is capped since."""
+    """Before 3.7 it refuses every write, in Kafka's own words; since 3.7 it is capped."""
     config = Config(kafka_version=version, replication_factor=2, min_insync_replicas=3, acks="all")
     assert words in notes(config)[0]
     assert ("fewer in-sync replicas than required" in notes(config)[0]) == (version == "3.6")
 
 
 def test_shares_add_up_to_the_whole() -> None:
-    """The largest are named, the rest is summed, nothing is lost."""
+    """The largest causes are named and the others summed."""
     causes = {f"m{n}": float(n) for n in range(8)}
     named = shares(causes, most=3)
     assert [words for words, _ in named] == ["m7", "m6", "m5", "all others"]
@@ -279,7 +279,7 @@ def test_shares_add_up_to_the_whole() -> None:
 
 
 def test_results_draw_on_axes_given_to_them(advice: Recommendation) -> None:
-    """Both plots draw into the user's axes and hand them back; without axes they make their own."""
+    """Both plots draw on the user's axes and return them; without axes they make their own."""
     from matplotlib import pyplot
 
     figure, ax = pyplot.subplots()
@@ -294,8 +294,8 @@ def test_results_draw_on_axes_given_to_them(advice: Recommendation) -> None:
     pyplot.close("all")
 
 
-def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
-    """A sample without a loss says "at most", one with a loss gives its interval."""
+def test_an_unsampled_loss_is_a_bound() -> None:
+    """A sample without a loss says "at most", one with losses gives an interval."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
     safe = simulate(described(), config, MODEL, years=2000, engine="local")
     lost, refused, _ = compared_outcomes(safe)
@@ -314,15 +314,15 @@ def test_what_was_not_seen_is_a_bound_and_not_nothing() -> None:
 
 
 def test_a_shipped_card_shows_its_evidence() -> None:
-    """Every number of a card stands with its source, in words."""
+    """Every number of a card has its source."""
     cluster = Cluster.uniform(brokers=2, racks=2)
     text = render_report(recommend(cluster, load_model("two_az")))
     assert "our judgement" in text
     assert "www." in text
 
 
-def test_the_sample_stands_beside_what_was_computed():
-    """A sampled run of the recommended setting is a table of its own, and agrees."""
+def test_sampled_and_exact_results_are_compared():
+    """A sampled run of the recommended setting has its own table, and agrees."""
     answer = recommend(described(racks={1: "a", 2: "b", 3: "c"}), MODEL)
     sampled = simulate(
         answer.cluster, answer.best.config, MODEL, answer.load, years=2000, engine="local"
@@ -334,8 +334,8 @@ def test_the_sample_stands_beside_what_was_computed():
     assert "years of faults" not in render_report(answer)
 
 
-def test_a_close_sample_is_told_in_digits_that_tell() -> None:
-    """Where an interval is narrow its ends, and what was computed, never read alike."""
+def test_a_narrow_interval_has_enough_digits() -> None:
+    """The ends of a narrow interval and the exact value never read the same."""
     cluster = described(racks={1: "a", 2: "b", 3: "c"})
     config = Config(replication_factor=1)
     exact = evaluate(cluster, config, MODEL)
@@ -350,7 +350,7 @@ def test_a_close_sample_is_told_in_digits_that_tell() -> None:
 
 
 def test_a_snapshot_shows_what_the_controls_would(advice: Recommendation) -> None:
-    """The explorer's first picture, with a chart id of its own, and a sentence where no HTML is."""
+    """The explorer's initial chart with its own id, and a sentence where HTML is not shown."""
     config = advice.best.config
     _, picture = controls_of(explorer(advice.cluster, MODEL, advice.load, config))
     still = snapshot(advice.cluster, MODEL, advice.load, config)
@@ -361,8 +361,8 @@ def test_a_snapshot_shows_what_the_controls_would(advice: Recommendation) -> Non
     assert repr(still) in words
 
 
-def test_a_sample_that_disagrees_is_said():
-    """Beside another setting's exact values the table says no."""
+def test_a_sample_that_disagrees_is_marked():
+    """Against another setting's exact values the table says no."""
     cluster = described(racks={1: "a", 2: "b", 3: "c"})
     sampled = simulate(cluster, Config(replication_factor=1), MODEL, years=500, engine="local")
     check = sampled_check(evaluate(cluster, Config(replication_factor=3), MODEL), sampled)

@@ -36,8 +36,8 @@ def text(advice: Recommendation) -> str:
     return render_report(advice)
 
 
-def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> None:
-    """Bytes stored, bytes sent between racks and the wait of every candidate, in its row."""
+def test_every_setting_has_its_cost(text: str, advice: Recommendation) -> None:
+    """Bytes stored, bytes between racks and acknowledgement time of every candidate."""
     rows = re.findall(r'<tr(?: class="best")?><th scope="row">RF \d.*?</tr>', text, re.DOTALL)
     assert len(rows) == len(advice.choices)
     for choice in advice.choices:
@@ -48,10 +48,8 @@ def test_every_setting_says_what_it_costs(text: str, advice: Recommendation) -> 
         assert any(f"{said}{cost.acknowledgement_ms:g} ms</td>" in row for row in rows)
 
 
-def test_other_schemes_stand_beside_the_recommended_setting(
-    text: str, advice: Recommendation
-) -> None:
-    """A row a scheme, Kafka first with the losses and refusals that its own table gives."""
+def test_other_schemes_are_compared(text: str, advice: Recommendation) -> None:
+    """A row per scheme; Kafka first, with the losses and refusals of its own table."""
     rows = schemes_compared(advice.best.reliability)
     assert [row["name"].split(",")[0] for row in rows] == [
         "Kafka",
@@ -76,8 +74,8 @@ def test_other_schemes_stand_beside_the_recommended_setting(
     assert rows[-1]["note"] in text
 
 
-def test_how_many_records_a_scheme_loses_is_told_in_words(advice: Recommendation) -> None:
-    """Nothing lost, small means without needless zeros, and nothing acknowledged at all."""
+def test_records_lost_by_a_scheme_in_words(advice: Recommendation) -> None:
+    """Nothing lost, small means without needless zeros, and nothing acknowledged."""
     row = rows_beside(advice.best.reliability)[1]
     for mean, words in (
         (0.0, "none modelled"),
@@ -91,8 +89,8 @@ def test_how_many_records_a_scheme_loses_is_told_in_words(advice: Recommendation
     assert records_in_words(dropping, 1.0, 2.0) == ("none is acknowledged", "")
 
 
-def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation) -> None:
-    """acks=all has a row and a bar for the time it waits, acks=1 has none."""
+def test_stalls_are_shown_for_acks_all(text: str, advice: Recommendation) -> None:
+    """acks=all has a row and a bar for stalled writes, acks=1 has none."""
     best = advice.best.reliability
     (stalled,) = (outcome for outcome in outcomes(best) if outcome.measure == "write_stalled")
     assert f'<th scope="row">Writes stalled</th><td>{stalled.said}</td>' in text
@@ -102,8 +100,8 @@ def test_a_stall_is_shown_where_somebody_waits(text: str, advice: Recommendation
     assert "Writes stalled" not in [outcome.title for outcome in outcomes(alone)]
 
 
-def test_who_needs_kafkas_own_topics_is_told(text: str, advice: Recommendation) -> None:
-    """Groups and transactions stand with their time, its bounds and what they need."""
+def test_dependents_on_internal_topics(text: str, advice: Recommendation) -> None:
+    """Groups and transactions with their time, its bounds and their dependencies."""
     found = advice.best.reliability.dependents()
     told = dependents_in_words(advice.best.reliability)
     for row, stopped in zip(told["rows"], (found.consumer_group, found.transaction), strict=True):
@@ -115,7 +113,7 @@ def test_who_needs_kafkas_own_topics_is_told(text: str, advice: Recommendation) 
 
 
 def test_a_report_without_an_audit_has_the_findings_of_the_advice(advice: Recommendation) -> None:
-    """Each finding about cluster and producer is a row with its reason and its remedy."""
+    """Each finding about cluster and producer has a row with reason and remedy."""
     text = render_report(advice)
     assert [finding.code for finding in advice.findings] == ["KRA312", "KRA402"]
     for finding in advice.findings:
@@ -123,8 +121,8 @@ def test_a_report_without_an_audit_has_the_findings_of_the_advice(advice: Recomm
         assert str(escape(finding.rule.remedy)) in text
 
 
-def test_what_a_card_cites_is_told_in_the_report() -> None:
-    """Each name in brackets, also of a source named by a source, has a row of its own, once."""
+def test_cited_sources_are_listed_once() -> None:
+    """Each name in brackets, also of a source cited by a source, has one row."""
     catalogue = catalog.evidence()
     told = card_in_words(load_model("bare_metal_racks"))
     names = [source["name"] for source in told["sources"]]
@@ -142,7 +140,7 @@ def test_what_a_card_cites_is_told_in_the_report() -> None:
 
 
 def test_numbers_of_a_card_are_as_they_were_given() -> None:
-    """No number of a shipped card shows an exponent, and reads back as what the card has."""
+    """Numbers of shipped cards have no exponent and read back as their value."""
     for name in catalog.model_names():
         card = load_model(name)
         for row, quantity in zip(
@@ -154,7 +152,7 @@ def test_numbers_of_a_card_are_as_they_were_given() -> None:
 
 
 def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendation) -> None:
-    """The only number of the card with a range stands there once a measure, from end to end."""
+    """The card's only number with a range appears once per measure, with both ends."""
     swings = largest_swings(advice.best.reliability)
     assert [row["path"] for row in swings] == ["broker.crash.per_year"] * 2
     assert {row["range"] for row in swings} == {"1 to 5"}
@@ -163,8 +161,8 @@ def test_the_assumption_that_moves_most_is_shown(text: str, advice: Recommendati
     assert "was not computed" not in text
 
 
-def test_a_large_chain_is_spared_what_nobody_asked_for(advice: Recommendation) -> None:
-    """Then no card is evaluated at its ends, and the report says so; once known it is shown."""
+def test_a_large_chain_has_no_swings_unless_cached(advice: Recommendation) -> None:
+    """Without cached swings the report says so and evaluates nothing; then it shows them."""
     best = advice.choices[0]
     large = dataclasses.replace(best.reliability, states=10**6, swings={})
     choices = (dataclasses.replace(best, reliability=large), *advice.choices[1:])
@@ -177,7 +175,7 @@ def test_a_large_chain_is_spared_what_nobody_asked_for(advice: Recommendation) -
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> None:
-    """How often a record is lost reads alike in the verdict, the tables and the swings.
+    """The frequency of losses reads the same in verdict, tables and swings.
 
     So it does where a year is nearly sure to have a loss; intervals go from the shortest time to
     the longest everywhere; shares have one space before the sign.
