@@ -55,7 +55,7 @@ class ProducerTimeouts(NamedTuple):
     def of(cls, config: Config) -> ProducerTimeouts:
         """The timeouts of a configuration's producers."""
         delivery = math.inf if config.delivery_timeout_ms is None else config.delivery_timeout_ms
-        return cls(
+        return ProducerTimeouts(
             retry_budget_ms(config) / _MS_PER_HOUR,
             waiting_budget_ms(config) / _MS_PER_HOUR,
             delivery / _MS_PER_HOUR,
@@ -81,7 +81,7 @@ class IsrStalls(NamedTuple):
     def of(cls, config: Config, model: FailureModel) -> IsrStalls:
         """The stalls of a configuration's leaders."""
         dead, hung = transition_rates.stall_hours(config, model)
-        return cls(dead, hung / MEAN_LAG_TIMES)
+        return IsrStalls(dead, hung / MEAN_LAG_TIMES)
 
     @property
     def hung_hours(self) -> float:
@@ -178,7 +178,7 @@ class ChainParameters:
         failovers = transition_rates.failovers(model, load, brokers, brokers_per_rack)
         per_second = load.records_per_hour_per_partition / 3600.0
         flush_hours = model.get("flush.seconds", 0.0) / 3600.0
-        return cls(
+        return ChainParameters(
             constants=constants,
             mechanisms=mechanisms,
             rates_per_hour=tuple(rates.items()),
@@ -291,7 +291,7 @@ class Case:
             for name in model.mechanisms
         )
         timeouts, stalls = ProducerTimeouts.of(config), IsrStalls.of(config, model)
-        return cls(cluster, config, model, load, placement, chain, timeouts, stalls, events)
+        return Case(cluster, config, model, load, placement, chain, timeouts, stalls, events)
 
     @property
     def exchangeable(self) -> Exchangeable:
