@@ -117,7 +117,7 @@ class Explained:
         return f"writes stop {about}{within}, {most}"
 
     def numerical_error(self) -> str:
-        """How exact the computation is, apart from the uncertainty of the card."""
+        """Numerical error in words; the uncertainty of the card is another matter."""
         off = [
             f"{name} by {formatting.significant(self.error_bounds[name])}"
             for name in MEASURES
@@ -137,15 +137,38 @@ class Explained:
         return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
     def explain(self) -> str:
-        """The verdict, the three tolerance numbers, the causes and the assumptions, in words."""
+        """Return verdict, tolerated failures, causes, numerical error and assumptions as text.
+
+        Returns
+        -------
+        str
+            Several lines.
+
+        See Also
+        --------
+        Reliability.to_dict : The same as data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> config = advisor.Config(replication_factor=1, acks=1)
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
+        >>> "write_unavailability = 3.8e-05, because of:" in result.explain()
+        True
+        """
         # Where no write ever succeeds there is nothing to divide by causes.
-        told = () if never_writes(self.config) else ("loss_events_per_year", "write_unavailability")
+        explained = (
+            () if never_writes(self.config) else ("loss_events_per_year", "write_unavailability")
+        )
         lines = [
             self.verdict,
             f"{formatting.capital(str(self.tolerates))}.",
-            *([""] if told else []),
+            *([""] if explained else []),
         ]
-        for measure in told:
+        for measure in explained:
             parts = sorted(self.causes[measure].items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             value = formatting.significant(getattr(self, measure))
@@ -161,7 +184,7 @@ class Explained:
                 if part > 0.0005 * whole
             ]
             if measure == "loss_events_per_year":
-                lines += self._early_words()
+                lines += self._flush_window_words()
             if whole and self.swings_are_quick:
                 lines.append(self.tornado(measure).verdict)
         if self.write_stalled:
@@ -173,8 +196,8 @@ class Explained:
         lines += [f"Assumed: {text}." for text in self.assumptions]
         return "\n".join(lines)
 
-    def _early_words(self) -> list[str]:
-        """How many of the losses take two failures, one soon after the other."""
+    def _flush_window_words(self) -> list[str]:
+        """Share of the losses by a power failure within the flush time after another failure."""
         early, whole = self.flush_window_losses_per_year, self.loss_events_per_year
         if not whole or early < _SMALLEST_SHARE * whole or not early:
             return []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from advisor import formatting, plotting
 from advisor.protocol.rules.config import Config
@@ -21,70 +20,91 @@ from advisor.reliability.results.fault_tolerance import Tolerance
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
 from advisor.reliability.results.units import FRACTIONS, MEASURES, UNITS, check_measure
 from advisor.reliability.workload import Workload
-from advisor.tables import data_frame
+from advisor.tables import MeasureTable
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# Measures that depend on what replica sets have in common, as `AnyLoss` calls them.
+# Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
 
 
 @dataclass(frozen=True, repr=False)
-class Reliability(Explained):
-    """What a Kafka configuration loses and refuses, computed exactly from a card.
+class Reliability(Explained, MeasureTable):
+    """What a Kafka configuration loses and refuses, computed exactly from a failure model.
 
-    All rates are long-run over all partitions of the workload; unavailabilities are fractions of
-    time, mean over partitions.
+    Rates are long-run and count all partitions of the workload; unavailabilities are fractions of
+    time, averaged over partitions.
 
     Attributes
     ----------
     loss_probability_per_year : float
-        Of at least one loss event in a year that starts with every replica healthy.
+        Probability of at least one loss event in a year that starts with every replica healthy.
     loss_events_per_year, acked_records_lost_per_year : float
+        Loss events, and acknowledged records lost.
     mean_years_to_loss : float
-        Infinite if no modelled event loses anything.
+        Mean time to the first loss event; infinite if no modelled failure loses anything.
     write_unavailability, read_unavailability : float
-        The quick reactions (detection, election) are charged to the failure that needs them, in
-        their mean length. That it ends, or another comes, meanwhile is neglected: with the
-        shipped cards at most 5 % of a reaction.
+        Fraction of time. Detection and election add their mean length to the failure that needs
+        them. A second failure during that time is neglected: at most 5 % of it with the shipped
+        cards.
     write_stalled : float
-        Time in which acks=all waits for a follower that died or hangs in the ISR: until the
-        controller notices, or 1 to 1.5 times ``replica.lag.time.max.ms``. None of it is in
+        Fraction of time in which acks=all waits for a dead or hung ISR member: until the controller
+        notices, or 1 to 1.5 times ``replica.lag.time.max.ms``. Not part of
         ``write_unavailability``; 0 with other acks.
     records_refused_per_year : float
-        Written with more outage ahead than the producer waits, by the distribution of outages, or
-        given up while acks=all waited for a follower.
+        Records whose producer gave up: written before an outage longer than its timeouts, or while
+        acks=all waited for a follower.
     records_dropped_per_year : float
-        With acks=0, which acknowledges nothing: records gone from logs, and never written to
-        them (``records_refused_per_year`` counts these too). ``acked_records_lost_per_year`` is
-        then 0; loss events are those in which records that a leader had are gone.
+        With acks=0, which acknowledges nothing: records lost from logs, and records never written
+        (also in ``records_refused_per_year``). ``acked_records_lost_per_year`` is then 0.
     tolerates : Tolerance
-    causes : mapping of measure to mapping of mechanism to float
-        The parts add up to the measure.
+        Brokers that may fail without loss, while writable and while readable.
+    causes : mapping of str to mapping of str to float
+        Measure to mechanism to its part; the parts add up to the measure.
     bounds : (float, float)
-        What ``loss_probability_per_year`` lies between, whatever the dependence between the
-        replica sets and their leaders: the largest one's, and the sum. Equal for a single one.
-    latest : AnyLoss
-        The first loss of several sets if spells that began together, by a rack or the site, ended
-        together too; the value counts them as each broker's own, which is sooner.
-    error_bounds : mapping of measure to float
-        How far each computed value may be from the model's own, in the measure's unit: what the
-        states that the chain leaves out could add, and rounding. It has nothing to do with the
-        uncertainty of the card, for which see :meth:`interval`.
-    early_cuts_per_year : float
-        Of the loss events, those by power that goes within `flush.seconds` after another failure
-        stopped the writing.
-    neglected_per_year : float
-        How often the partitions enter states that the chain leaves out; 0 if it keeps all.
+        Bounds on ``loss_probability_per_year`` whatever the dependence between replica sets and
+        between leaders: the largest of one set, and the sum. Equal for a single set.
+    first_loss_upper : AnyLoss
+        The first loss of several sets if outages that a rack or the site began on several brokers
+        also ended together. The values end them broker by broker, so that a loss comes sooner.
+    error_bounds : mapping of str to float
+        Numerical error of each measure, in its unit: truncated states and rounding. It has
+        nothing to do with the uncertainty of the card; for that see `interval`.
+    flush_window_losses_per_year : float
+        Loss events by a power failure within ``flush.seconds`` after another failure stopped the
+        writes.
+    truncated_entries_per_year : float
+        Entries into states that the chain leaves out; 0 if it keeps all.
     states : int
-        Of the chains that were solved.
+        States of the chains that were solved.
     method : str
+        How the chains were solved and the sets combined.
     assumptions : tuple of str
         What was assumed because the input did not say.
+    config, model, load, cluster
+        The question.
     cost : Cost
-        Bytes stored and sent, and a coarse wait for acknowledgements.
+        Bytes stored and sent, and a rough wait for acknowledgements.
+    reevaluate : callable
+        Evaluates another card on the same states, to a few digits.
+    evaluate_topic : callable
+        Evaluates another topic on the same cluster and card: config, load, placement.
+    empty_leader_share : callable
+        Share of the losses by an empty broker that was replaced and elected, or None.
+
+    See Also
+    --------
+    evaluate : Computes it.
+    Sampled : The same measures, sampled.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = advisor.FailureModel.from_dict(
+    ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+    ... )
+    >>> config = advisor.Config(replication_factor=1, acks=1)
+    >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
+    >>> print(f"{result.write_unavailability:.3g}")
+    3.81e-05
     """
 
     loss_probability_per_year: float
@@ -117,19 +137,66 @@ class Reliability(Explained):
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
 
-    def interval(self, measure: str) -> Interval:
-        """95 % interval of a measure from the card's low and high values.
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
+    _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit")
 
-        Every uncertain number of the card is drawn from its distribution, all at once, and the
-        measure computed anew, for 32 quasi-random draws (8 for chains of over 4,000 states); a
-        log-normal distribution fitted to them gives the interval. A card without ranges gives the
-        value itself twice. The draws are solved roughly, which moves an end by a thousandth at
-        most, less than its two digits show; what their chains leave out is added to the ends.
+    @property
+    def latest(self) -> AnyLoss:
+        """Former name of ``first_loss_upper``, for one release."""
+        return self.first_loss_upper
+
+    @property
+    def early_cuts_per_year(self) -> float:
+        """Former name of ``flush_window_losses_per_year``, for one release."""
+        return self.flush_window_losses_per_year
+
+    @property
+    def neglected_per_year(self) -> float:
+        """Former name of ``truncated_entries_per_year``, for one release."""
+        return self.truncated_entries_per_year
+
+    @property
+    def again(self) -> Callable[[FailureModel], Reliability]:
+        """Former name of ``reevaluate``, for one release."""
+        return self.reevaluate
+
+    def interval(self, measure: str) -> Interval:
+        """Return the 95 % interval of a measure from the card's low and high values.
+
+        All uncertain numbers of the card are drawn together, 32 times by a quasi-random sequence
+        (8 times for chains of over 4,000 states), and a log-normal distribution is fitted to the
+        results. Each draw is solved to a thousandth; the error of its truncated chain is added to
+        the ends.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
+
+        Returns
+        -------
+        (float, float)
+            Low and high, in the measure's unit. Twice the value for a card without ranges.
 
         Raises
         ------
         InputError
             For a name that is no measure.
+
+        See Also
+        --------
+        tornado : Which number of the card the interval is due to.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
+        >>> low, high = result.interval("loss_events_per_year")
+        >>> low == high == result.loss_events_per_year
+        True
         """
         check_measure(measure)
         if not self.intervals:
@@ -164,7 +231,7 @@ class Reliability(Explained):
         return found
 
     def at_worst(self, name: str) -> float:
-        """A measure with its error, which adds to it, or shortens the time to a loss."""
+        """Return a measure with its error, which adds to it or shortens the time to a loss."""
         value: float = getattr(self, name)
         if name != "mean_years_to_loss":
             off = self.error_bounds[name]
@@ -174,7 +241,7 @@ class Reliability(Explained):
 
     @property
     def _off_sooner(self) -> float:
-        """By how much the probability may be too low: replica sets only depend more, not less."""
+        """How far the probability may be too low; dependence between sets only makes it lower."""
         too_high = self.loss_probability_per_year - self.first_loss_upper.probability
         return self.error_bounds["loss_probability_per_year"] - too_high
 
@@ -184,16 +251,42 @@ class Reliability(Explained):
         return bool(self.swings) or not uncertainty.is_large(self.states)
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
-        """Which number of the card moves a measure most, one at a time from low to high.
+        """Return how far each number of the card moves a measure, one at a time from low to high.
 
-        Two evaluations for each uncertain number, the first time: some seconds, more for four and
-        five replicas. They are solved roughly, to a thousandth of their value, on the states that
-        matter for the card as it is; the ``error_bounds`` of :attr:`reevaluate` say what that misses.
+        The first call evaluates twice for each uncertain number: some seconds, more for four and
+        five replicas. These evaluations are solved to a thousandth on the card's own states; what
+        that misses is in the ``error_bounds`` of `reevaluate`.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure.
+
+        Returns
+        -------
+        Tornado
+            One row per uncertain number, largest swing first.
 
         Raises
         ------
         InputError
             For a name that is no measure.
+
+        See Also
+        --------
+        interval : All numbers of the card drawn together.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> rate = {"value": 2.0, "low": 1.0, "high": 4.0}
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": rate, "minutes": 10.0}}}
+        ... )
+        >>> config = advisor.Config(replication_factor=1, acks=1)
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
+        >>> round(result.tornado("write_unavailability").rows[0].factor, 2)
+        4.0
         """
         check_measure(measure)
         if not self.swings:
@@ -202,11 +295,31 @@ class Reliability(Explained):
         return self.swings[measure]
 
     def dependents(self) -> Dependents:
-        """How long consumer groups and transactions stop, by their internal topics too."""
+        """Return how long consumer groups and transactions stop, internal topics included."""
         return dependents(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Measures, intervals, causes and inputs as plain data."""
+        """Return measures, intervals, causes and inputs as plain data.
+
+        Returns
+        -------
+        dict of str to Any
+            Ready for JSON.
+
+        See Also
+        --------
+        to_frame : Only the measures, as a table.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
+        >>> result.to_dict()["model"]
+        'custom'
+        """
         return {
             "measures": {name: getattr(self, name) for name in MEASURES},
             "intervals": {name: list(self.interval(name)) for name in MEASURES},
@@ -223,37 +336,58 @@ class Reliability(Explained):
             "model": self.model.name,
         }
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row a measure: value, low, high, unit.
+    def _frame_rows(self) -> list[tuple[object, ...]]:
+        return [(name, getattr(self, name), *self.interval(name), UNITS[name]) for name in MEASURES]
+
+    def _html_rows(self) -> list[tuple[str, ...]]:
+        say = formatting.significant
+        return [
+            (
+                name,
+                say(getattr(self, name)),
+                " to ".join(dict.fromkeys(map(say, self.interval(name)))),
+                UNITS[name],
+            )
+            for name in MEASURES
+        ]
+
+    def _paragraphs(self) -> tuple[str, ...]:
+        return f"{formatting.capital(str(self.tolerates))}.", self.numerical_error()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the measures with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
 
         Raises
         ------
         MissingExtraError
-            Without pandas.
-        """
-        rows = [(name, getattr(self, name), *self.interval(name), UNITS[name]) for name in MEASURES]
-        return data_frame(rows, ("measure", "value", "low", "high", "unit"))
+            If matplotlib is not installed.
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the measures with their intervals on matplotlib axes; returns the axes."""
+        See Also
+        --------
+        tornado : What moves a measure; has a plot of its own.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
+        >>> axes = result.plot()  # doctest: +SKIP
+        """
         return plotting.draw("reliability", self, ax)
 
     def __repr__(self) -> str:
         return (
             f"{self.verdict}\n{formatting.capital(str(self.tolerates))}.\n{self.numerical_error()}"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{name}</th>"
-            f"<td>{formatting.significant(getattr(self, name))}</td>"
-            f"<td>{' to '.join(dict.fromkeys(map(formatting.significant, self.interval(name))))}</td>"
-            f"<td>{UNITS[name]}</td></tr>"
-            for name in MEASURES
-        )
-        return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<p>{html.escape(formatting.capital(str(self.tolerates)))}.</p><p>{html.escape(self.numerical_error())}</p>"
-            "<table><thead><tr><th>measure</th><th>value</th><th>95 % interval</th>"
-            f"<th>unit</th></tr></thead><tbody>{rows}</tbody></table>"
         )
