@@ -1,4 +1,4 @@
-"""How far a sample lies from what was computed, measure by measure, in standard errors."""
+"""Sampled against exact results, measure by measure, in standard errors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHANGE_OF_LEADER = ("detection.seconds", "election.ms_per_leader")
 
 @dataclass(frozen=True)
 class Deviation:
-    """One measure, computed and sampled.
+    """One measure, exact and sampled.
 
     Attributes
     ----------
     measure : str
     exact, sampled : float
     events : float
-        Independent events that the sample was expected to hold, at least.
+        Lower bound on the independent events that the sample should hold.
     z : float
         Sampled minus exact in standard errors; standard normal if both are right.
     """
@@ -39,21 +39,20 @@ class Deviation:
 
 
 def deviations(exact: Reliability, sampled: Sampled) -> tuple[Deviation, ...]:
-    """Return the measures that can be compared, and how far apart they are.
+    """Return the measures that can be compared and their deviations.
 
-    Which ones is decided by what was computed, never by what was seen: a measure is left out if
-    the sample cannot hold a hundred of its events, or if nothing contributes to it. The chance of
-    any loss and the wait for it are left out where several replica sets lose, for there the
-    computation bounds their dependence and does not solve it.
+    The exact result alone decides which: a measure is left out if the sample cannot hold a hundred
+    of its events, or if nothing contributes to it. Loss probability and mean time to loss are left
+    out for several replica sets, whose dependence `evaluate` bounds but does not solve.
 
     Parameters
     ----------
     exact : Reliability
     sampled : Sampled
-        Of the same cluster, configuration, card and load.
+        Same cluster, configuration, card and load.
     """
     found = []
-    # Equal as well where both are certain.
+    # Bounds are equal too where a loss is certain.
     one_set = exact.bounds[0] == exact.bounds[1] < 1.0
     for measure in MEASURES:
         if measure in ("loss_probability_per_year", "mean_years_to_loss") and not one_set:
@@ -73,7 +72,7 @@ def deviations(exact: Reliability, sampled: Sampled) -> tuple[Deviation, ...]:
 
 
 def table(rows: Iterable[tuple[str, Deviation]]) -> str:
-    """Return named deviations as lines of text, the farthest first."""
+    """Return named deviations as lines of text, the largest first."""
     header = f"{'z':>6}  {'exact':>11}  {'sampled':>11}  {'events':>9}  what"
     lines = [
         f"{d.z:6.2f}  {d.exact:11.5g}  {d.sampled:11.5g}  {d.events:9.3g}  {d.measure}, {name}"
@@ -83,10 +82,10 @@ def table(rows: Iterable[tuple[str, Deviation]]) -> str:
 
 
 def _events(exact: Reliability, measure: str, years: int) -> float:
-    """How many independent events a sample holds at least, judged by what was computed.
+    """Lower bound on the independent events in a sample, from the exact result.
 
-    Time without service is mostly many short changes of leader; what a sample gets wrong is the
-    few long outages beside them. So only those are counted.
+    Unavailability is mostly many short changes of leader, while the sampling error comes from few
+    long outages. So only the long outages are counted.
     """
     losses = years / exact.mean_years_to_loss
     if "loss" in measure:
@@ -113,14 +112,14 @@ def _events(exact: Reliability, measure: str, years: int) -> float:
 
 
 def _hours(exact: Reliability, mechanism: str) -> float:
-    """Mean hours of what a measure is due to; infinite where the configuration itself refuses."""
+    """Mean hours of a mechanism's outages; infinite where the configuration itself refuses."""
     if mechanism not in exact.model.mechanisms:
         return math.inf
     return exact.model.repair_hours(mechanism)
 
 
 def _share_off(found: Estimate, exact: float) -> float:
-    """Normal deviate of a count of years: the middle of what the binomial law gives it."""
+    """Normal deviate of a count of years: its binomial mid-p value."""
     from scipy import stats
 
     seen = round(found.value * found.n) if found.seen else 0
@@ -132,13 +131,13 @@ def _share_off(found: Estimate, exact: float) -> float:
 
 
 def _ratio_off(found: Estimate, exact: float, blocks: int) -> float:
-    """Normal deviate of a ratio over blocks, whose interval is Student's on its logarithm."""
+    """Normal deviate of a ratio over blocks, which has Student's interval on its logarithm."""
     from scipy import stats
 
     if not found.seen:
         return -math.inf if exact > found.high else math.inf
-    # The upper end may have been widened for what was not seen; the lower one never is. For a
-    # wait it is the other way round, and nothing is widened.
+    # The upper end may have been widened for unseen events; the lower end never is. Mean times
+    # are not widened at all.
     half = math.log(found.value / found.low)
     student = stats.t(blocks - 1)
     steps = math.log(found.value / exact) / half * float(student.ppf(0.975))

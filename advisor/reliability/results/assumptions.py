@@ -1,9 +1,8 @@
-"""What a result takes for granted: where the model is simpler than the cluster, and which way.
+"""Assumptions behind a result: where the model is simpler than the cluster.
 
-Each sentence says what is assumed, to which side the numbers are off, and what to do about it.
-All of them hold for what is computed and for what is sampled: the sampler takes racks, the rates
-of planned restarts, the times to repair and the rules for who takes records from the same places
-as the chains. What is the chain's alone, such as states left out, is in its error bounds.
+Each sentence says what is assumed, in which direction it biases the numbers, and what to do about
+it. All apply to both `evaluate` and `simulate`, which read racks, restart rates, repair times and
+protocol rules from the same places. Errors of the chain alone are in its error bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _ALL = 1.0 - 1e-9
 
 
 def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
-    """Every assumption that bears on these inputs, a text each; none where all is well.
+    """Return the assumptions that affect these inputs, a sentence each.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     Returns
     -------
     tuple of str
-        Without a capital and a full stop, so that they stand in lists and after "Assumed:" alike.
+        Without a capital and a full stop, to be used in lists and after "Assumed:".
     """
     return (
         *_racks_of_their_own(cluster, model),
@@ -57,7 +56,7 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
 
 
 def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
-    """Brokers whose rack is not known."""
+    """Brokers with an unknown rack."""
     unknown = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
     uses_racks = any(table()[name].scope is Scope.RACK for name in model.mechanisms)
     if not unknown or not uses_racks:
@@ -73,12 +72,12 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
 
 
 def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
-    """Planned restarts that find no place in the year, one broker after the other."""
+    """Planned restarts that do not fit into a year, one broker at a time."""
     rate = model.rate_per_hour(entry.name)
     if rate <= 0:
         return ()
     brokers, hours = len(cluster.brokers), model.repair_hours(entry.name)
-    # Of a broker that is asked for by itself: its load over what that leaves of the time.
+    # Load of one broker, over the time that it leaves for attempts.
     tried = offered_rate(entry, model, brokers, 1) * hours
     counted = tried / (1.0 + tried) / (rate * hours)
     if counted >= _ALL:
@@ -95,11 +94,11 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) 
 def _leaders_that_go_on(
     cluster: Brokers, config: Config, model: FailureModel, entry: Mechanism
 ) -> tuple[str, ...]:
-    """What a leader takes from clients on its side while its rack is cut off."""
+    """Records that a leader accepts from nearby clients while its rack is cut off."""
     assert config.replication_factor is not None
     known = [rack for rack in cluster.brokers.values() if rack is not None]
     racks = len(set(known)) + len(cluster.brokers) - len(known)
-    # Elsewhere nobody takes over meanwhile, and nothing is dropped.
+    # With one rack or one replica there is no new leader, and nothing is dropped.
     replaced = racks > 1 and config.replication_factor > 1
     if config.acks == "all" or not replaced or model.rate_per_hour(entry.name) <= 0:
         return ()
@@ -114,12 +113,12 @@ def _leaders_that_go_on(
 
 
 def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
-    """New brokers that are there before those that merely lost power."""
+    """Replaced brokers that return before brokers that only lost power."""
     assert config.replication_factor is not None
     gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
-    # A card may give any other shape to a sample.
-    alike = model.shape(entry.turns_into) == 1.0
-    if gone <= 0 or not alike or config.replication_factor == 1:
+    # Only `simulate` takes a card with another shape.
+    exponential = model.shape(entry.turns_into) == 1.0
+    if gone <= 0 or not exponential or config.replication_factor == 1:
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)
     return (

@@ -1,4 +1,4 @@
-"""What a configuration costs: bytes stored, bytes sent, and a coarse wait for acknowledgements."""
+"""Cost of a configuration: bytes stored, bytes sent, a coarse acknowledgement latency."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ _UNITS = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 @dataclass(frozen=True, repr=False)
 class Cost:
-    """What keeping the copies of a workload takes while every replica is in sync.
+    """Cost of a workload's copies while every replica is in sync.
 
     Attributes
     ----------
     bytes_stored : float
-        All copies of all partitions, once they are as old as their retention.
+        All copies of all partitions at full retention.
     bytes_per_second_between_brokers : float
-        What followers fetch from leaders. Producers and consumers come on top.
+        Fetched by followers; producers and consumers come on top.
     bytes_per_second_between_racks : float or None
-        The part of it whose follower stands in another rack than the preferred leader; None where
-        a broker's rack is not known.
+        The part fetched from another rack; None if a broker's rack is unknown.
     acknowledgement_ms : float
-        How long a record waits at the leader for the slowest follower, mean over partitions: a
-        round trip to it. Coarse: no queues, no disks, no batching, and the way from the producer to
-        the leader and back comes on top. 0 unless acks=all.
+        Mean over partitions of a round trip from the leader to its slowest follower, in ms. No
+        queues, disks or batching; the round trip of the producer comes on top. 0 unless acks=all.
     """
 
     bytes_stored: float
@@ -49,13 +47,13 @@ class Cost:
 
     @property
     def abroad(self) -> str:
-        """How much of what followers fetch comes from another rack, in words."""
+        """The traffic between racks, in words."""
         if self.bytes_per_second_between_racks is None:
             return "from which racks is not known"
         return f"{in_bytes(self.bytes_per_second_between_racks)}/s of it from another rack"
 
     def to_dict(self) -> dict[str, float | None]:
-        """Every field by name."""
+        """Return every field by name."""
         return asdict(self)
 
     def __repr__(self) -> str:
@@ -66,16 +64,16 @@ class Cost:
 
 
 def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) -> Cost:
-    """Price a configuration; a broker whose rack is not known is as far as another rack.
+    """Price a configuration; an unknown rack counts as another rack.
 
-    A follower's waiting fetch is answered at once when a record arrives, and its next fetch tells
-    the leader that it has it: one round trip (``Partition.maybeIncrementLeaderHW``).
+    A waiting fetch is answered when a record arrives, and the follower's next fetch confirms it:
+    one round trip (``Partition.maybeIncrementLeaderHW``).
 
     Parameters
     ----------
     config : Config
     load : Workload
-        With the round trips within a rack and between racks.
+        Includes the round trips within a rack and between racks.
     where : Placement
     cluster : Brokers
     """
@@ -98,7 +96,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
 
 
 def _wait_ms(near: int, away: int, config: Config, load: Workload) -> float:
-    """Round trip to the slowest of the followers in the leader's rack and in others."""
+    """Round trip to the slowest follower."""
     if config.acks != "all":
         return 0.0
     trips = [load.within_rack_ms] * (near > 0) + [load.between_racks_ms] * (away > 0)
@@ -106,7 +104,7 @@ def _wait_ms(near: int, away: int, config: Config, load: Workload) -> float:
 
 
 def in_bytes(amount: float) -> str:
-    """An amount of bytes with two digits: "1.9 TB", "512 bytes".
+    """Format bytes with two digits.
 
     >>> in_bytes(1.85e12), in_bytes(999_999), in_bytes(0)
     ('1.9 TB', '1 MB', '0 bytes')

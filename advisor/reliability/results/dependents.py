@@ -1,8 +1,8 @@
-"""Consumer groups and transactions: what also has to work beside the topic itself.
+"""Availability of consumer groups and transactions, which also need internal topics.
 
 A group commits to one partition of ``__consumer_offsets``, a transactional producer to one of
-``__transaction_state``; both are written with acks=all. Whoever depends on several partitions is
-stopped while any of them is down.
+``__transaction_state``; both are written with acks=all. A client that needs several
+partitions stops while any of them is down.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ _FIRST_VERSION = {OFFSETS: (0, 8, 2), TRANSACTIONS: (0, 11)}
 
 @dataclass(frozen=True)
 class Stopped:
-    """How much of the time a client that needs several partitions is stopped.
+    """Unavailability of a client that needs several partitions.
 
     Attributes
     ----------
     unavailability : float
-        Fraction of time. What strikes every broker at once (``cluster.power``; with a single rack
-        ``rack.*`` too) stops all its partitions together, for as long as the slowest of them; by
-        the rest they fail as if independently: one minus the product of what is left. Partitions
-        on the same brokers do not, which brings it closer to the lower bound.
+        Fraction of time. Failures of every broker at once (the site; with a single rack the rack)
+        stop all its partitions together, as long as the slowest of them; other failures count as
+        independent. Partitions that share brokers are not, so the truth is nearer the lower bound.
     bounds : (float, float)
-        Whatever the dependence: the worst partition's, and the sum.
+        Whatever the dependence: the worst partition's unavailability, and the sum.
     parts : tuple of (str, float)
-        What it needs, and the unavailability of each.
+        Partitions that it needs, and the unavailability of each.
     """
 
     unavailability: float
@@ -80,7 +79,7 @@ class Topic(Protocol):
 
 
 class _Part(NamedTuple):
-    """What a client needs, for how much of the time it is down, and with every broker."""
+    """One needed partition: its unavailability, and the part due to failures of every broker."""
 
     name: str
     share: float
@@ -89,7 +88,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Dependents:
-    """Who depends on Kafka's internal topics.
+    """Clients that depend on Kafka's internal topics.
 
     Attributes
     ----------
@@ -99,7 +98,7 @@ class Dependents:
         Writes the topic, its transaction's state and consumed offsets, all or nothing. None before
         Kafka 0.11, which has no transactions.
     assumptions : tuple of str
-        What the cluster did not tell of its internal topics.
+        What the cluster did not say about its internal topics.
     """
 
     consumer_group: Stopped | None
@@ -107,7 +106,7 @@ class Dependents:
     assumptions: tuple[str, ...]
 
     def explain(self) -> str:
-        """A sentence for each client, and what was assumed."""
+        """Return a sentence for each client, and what was assumed."""
         who = (("A consumer group", self.consumer_group), ("A transaction", self.transaction))
         lines = [f"{name} stops {stopped}." for name, stopped in who if stopped is not None]
         return "\n".join([*lines, *(f"Assumed: {text}." for text in self.assumptions)])
@@ -122,12 +121,12 @@ class Dependents:
 
 
 def dependents(result: Topic) -> Dependents:
-    """Take the internal topics of a result's cluster into account, on the same card.
+    """Add the internal topics of a result's cluster, on the same card.
 
-    Their replicas and min ISR are the cluster's where it tells them. Otherwise they are Kafka's
-    defaults: 3 replicas, and a min ISR of 2 for transactions and of the brokers' default, taken as
-    1, for offsets. The properties files that Kafka ships say 1 replica for both. With fewer
-    brokers than replicas Kafka never creates them, and the client never works.
+    Replicas and min ISR are the cluster's where it describes them, else Kafka's defaults: 3
+    replicas, min ISR 2 for transactions and the brokers' default (taken as 1) for offsets. The
+    properties files that Kafka ships say 1 replica for both. With fewer brokers than replicas
+    Kafka never creates these topics, and the client never works.
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ def dependents(result: Topic) -> Dependents:
 def _stopped(*parts: _Part) -> Stopped:
     shares = [part.share for part in parts]
     together = max(part.with_all for part in parts)
-    # Of the time in which not everything is down.
+    # As a share of the time in which not every broker is down.
     apart = [(part.share - part.with_all) / (1.0 - part.with_all or 1.0) for part in parts]
     left = math.fsum(
         math.log1p(-share) if share < 1.0 else -math.inf for share in (together, *apart)
@@ -174,7 +173,7 @@ def _part(name: str, result: Topic, measure: str) -> _Part:
 
 
 def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
-    """How much of the time one of its partitions cannot be written, and what was assumed."""
+    """Write unavailability of one partition of an internal topic, and what was assumed."""
     partitions, replicas, least = _DEFAULTS[name]
     if name == OFFSETS:
         least = _least_of_brokers(result.cluster) or least
@@ -193,7 +192,7 @@ def _internal(result: Topic, name: str) -> tuple[_Part, list[str]]:
     if topic.min_insync_replicas is None:
         assumed.append(f"{name} states no min.insync.replicas: taken as {least}")
     least = topic.min_insync_replicas or least
-    # Half way through a reassignment its partitions may differ in their number of replicas.
+    # During a reassignment partitions may differ in their number of replicas.
     held: dict[int, list[Replicas]] = defaultdict(list)
     for partition in topic.partitions:
         held[len(partition.held)].append(partition.held)
@@ -227,14 +226,14 @@ def _evaluated(
 
 
 def _least_of_brokers(cluster: Any) -> int | None:
-    """The brokers' own min.insync.replicas, if a running cluster told; the strictest if several."""
+    """The brokers' min.insync.replicas if a live cluster gave it; the largest if they differ."""
     observed = getattr(cluster, "observed", None)
     told = observed.broker_values("min.insync.replicas") if observed is not None else {}
     return max((int(value) for value in told.values() if value.isdigit()), default=None)
 
 
 def _bytes_per_broker(result: Topic) -> float:
-    """A replaced broker copies the topic too, whichever of its partitions comes first."""
+    """What a replaced broker copies: the topic too, in whatever order."""
     load, replicas = result.load, result.config.replication_factor
     assert replicas is not None
     share = load.retained_bytes * replicas / len(result.cluster.brokers)

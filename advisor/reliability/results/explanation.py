@@ -81,8 +81,8 @@ class Explained:
         if self.config.acks == 0:
             return (
                 "nothing is acknowledged, so nothing counts as lost: "
-                f"{formatting.significant(self.records_dropped_per_year)} records a year are dropped "
-                "and their producer never knows"
+                f"{formatting.significant(self.records_dropped_per_year)} records a year are "
+                "dropped and their producer never knows"
             )
         if self.loss_events_per_year == 0:
             if self.error_bounds["loss_events_per_year"] > 0.0:

@@ -1,4 +1,4 @@
-"""How many brokers a setting can lose, and whether it ever takes a write."""
+"""How many broker failures a setting tolerates, and whether it ever accepts a write."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from advisor.protocol.rules.config import Config
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How many brokers may be lost at once.
+    """Brokers that may fail at once.
 
     Attributes
     ----------
     without_loss : int
-        And no acknowledged record is lost: min ISR - 1 for acks=all, 0 otherwise.
+        Without losing an acknowledged record: min ISR - 1 for acks=all, 0 otherwise.
     while_writable : int
-        And producers are still acknowledged: RF - min ISR for acks=all; -1 if never writable.
+        While producers are acknowledged: RF - min ISR for acks=all; -1 if never writable.
     while_readable : int
-        And a leader still serves reads: RF - 1.
+        While a leader serves reads: RF - 1.
     """
 
     without_loss: int
@@ -38,7 +38,7 @@ class Tolerance:
 
 
 def tolerance(config: Config) -> Tolerance:
-    """The three numbers of a configuration (DESIGN of ISR replication: f = min ISR - 1)."""
+    """Return the three numbers of a configuration: with acks=all f = min ISR - 1 failures."""
     assert config.replication_factor is not None
     replicas, least = config.replication_factor, config.effective_min_insync_replicas
     if config.acks == "all":
@@ -48,9 +48,9 @@ def tolerance(config: Config) -> Tolerance:
 
 
 def never_writes(config: Config) -> str:
-    """Say why a setting never accepts a write, and what to do; "" where it does.
+    """Return why a setting never accepts a write and what to do; "" if it does accept writes.
 
-    Before 3.7 acks=all asks for ``min.insync.replicas`` of them even where there are fewer.
+    Before 3.7 acks=all needs ``min.insync.replicas`` even where there are fewer replicas.
     """
     if tolerance(config).while_writable >= 0:
         return ""

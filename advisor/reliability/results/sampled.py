@@ -1,4 +1,4 @@
-"""What `simulate` returns: every measure as an estimate with its interval."""
+"""`Sampled`, what `simulate` returns: every measure as an estimate with its interval."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Estimate:
 
     @property
     def seen(self) -> bool:
-        """Whether it happened at all; if not, only a bound is known."""
+        """Whether any event was seen; if not, only a bound is known."""
         return self.low > 0.0 and self.high != float("inf")
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class Estimate:
         if self.seen:
             return f"{formatting.significant(self.value)} (95 %: {low} to {high})"
         if self.high == 0.0 or math.isinf(self.low):
-            # What the setting rules out, such as records dropped with acks=all, has no bound.
+            # Impossible with this setting, such as records dropped with acks=all.
             return "none" if self.high == 0.0 else "never"
         return f"below {high}" if self.low == 0.0 else f"above {low}"
 
@@ -83,17 +83,33 @@ class Estimate:
 class Sampled(MeasureTable):
     """What a Kafka configuration lost and refused in simulated years.
 
-    The measures bear the names of `Reliability` and mean the same; each is an `Estimate`.
+    The measures have the names and meanings of those of `Reliability`; each is an `Estimate`.
 
     Attributes
     ----------
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
-        What the sample's events are due to; the parts add up to what was seen.
-    years, seed, blocks
+        Events by mechanism; the parts add up to what was seen.
+    years, seed, blocks : int
         What was simulated.
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
+
+    See Also
+    --------
+    simulate : Samples it.
+    Reliability : The same measures, exact.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> card = advisor.FailureModel.from_dict(
+    ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+    ... )
+    >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+    >>> sampled = advisor.simulate(cluster, config, card, years=200, engine="local")
+    >>> sampled.years, sampled.loss_events_per_year.seen
+    (200, False)
     """
 
     loss_probability_per_year: Estimate
@@ -139,7 +155,7 @@ class Sampled(MeasureTable):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed because the input did not say; see `advisor.reliability.results.assumptions`."""
+        """What was assumed because the input did not say."""
         return assumptions(self.cluster, self.config, self.model)
 
     @property

@@ -1,4 +1,4 @@
-"""Which assumption of a card moves a measure most: one at a time, from its low to its high."""
+"""One-at-a-time sensitivity: each number of a card from its low to its high (tornado)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Evaluated = Callable[[FailureModel], Any]
 
 @dataclass(frozen=True)
 class Swing:
-    """What one number of the card does to one measure, everything else at its value.
+    """Effect of one number of the card on one measure, all others at their value.
 
     Attributes
     ----------
     path : str
-        Of the number in the card, such as "broker.crash.per_year"; it names the unit.
+        The number's path in the card, ending in its unit, such as "flush.seconds".
     value, low, high : float
         The card's.
     result_at_low, result_at_high : float
         The measure, in its own unit.
     factor : float
-        The largest of the measure at low, value and high over the smallest: 1 for a number that
-        does nothing, infinite where one end makes the measure 0 or infinite.
+        Largest over smallest of the measure at low, value and high: 1 for a number without effect,
+        infinite if one end makes the measure 0 or infinite.
     evidence : str
-        What the card names as its source.
+        Source that the card names.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Swing:
 
 @dataclass(frozen=True, repr=False)
 class Tornado:
-    """Every uncertain number of a card by how much it moves one measure, most first.
+    """Every uncertain number of a card by its effect on one measure, largest first.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Tornado:
 
     @property
     def verdict(self) -> str:
-        """One sentence: which assumption moves the measure most, and how far."""
+        """One sentence: the number that moves the measure most, and how far."""
         if not self.rows:
             return f"No number of the card has a range that could move {self.measure}."
         first = self.rows[0]
@@ -88,7 +88,7 @@ class Tornado:
         )
 
     def explain(self) -> str:
-        """The verdict, and a line for each number that moves the measure by a tenth or more."""
+        """Return the verdict and a line for each number that moves the measure by 10 % or more."""
         lines = [self.verdict]
         lines += [
             f"  {row.path} from {formatting.as_given(row.low)} to {formatting.as_given(row.high)}: "
@@ -100,7 +100,7 @@ class Tornado:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure and its rows as plain data."""
+        """Return the measure and its rows as plain data."""
         return {
             "measure": self.measure,
             "unit": self.unit,
@@ -109,7 +109,7 @@ class Tornado:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a number of the card, most first.
+        """Return one row per number of the card, largest effect first.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Tornado:
         return data_frame([asdict(row) for row in self.rows], _COLUMNS)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw a bar a number on matplotlib axes, widest first; returns the axes."""
+        """Draw one bar per number on matplotlib axes, widest first; return the axes."""
         return plotting.draw("tornado", self, ax)
 
     def __repr__(self) -> str:
@@ -151,12 +151,12 @@ def tornadoes(
     values: Mapping[str, float],
     units: Mapping[str, str],
 ) -> dict[str, Tornado]:
-    """Move each uncertain number of a card to its low and its high, and see every measure.
+    """Evaluate a card with each uncertain number at its low and at its high.
 
     Parameters
     ----------
-    again : callable
-        Evaluates a changed card; two evaluations are spent on each number, whatever the measure.
+    reevaluate : callable
+        Evaluates a changed card; called twice per number.
     model : FailureModel
     values : mapping of measure to float
         At the card's values.
@@ -166,7 +166,7 @@ def tornadoes(
     -------
     dict of measure to Tornado
     """
-    # The middle is computed as the ends are, so that a number that does nothing shows factor 1.
+    # Solved as the ends are, so that a number without effect has factor 1.
     middle = reevaluate(model)
     ends = {path: _at_ends(reevaluate, model, path) for path in model.uncertain}
     return {
@@ -204,6 +204,6 @@ def _factor(least: float, most: float) -> float:
 
 
 def _ordered(swings: Iterator[Swing]) -> tuple[Swing, ...]:
-    # By factor, not by difference: otherwise a number that halves a loss would count for less
-    # than one that doubles it. The path settles ties, so that the order is always the same.
+    # By factor: by difference, halving a loss would count for less than doubling it. The path
+    # breaks ties, so that the order is always the same.
     return tuple(sorted(swings, key=lambda row: (-row.factor, row.path)))
