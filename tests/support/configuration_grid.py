@@ -110,7 +110,7 @@ def _triples(card: str) -> Iterator[Case]:
 
 
 def _short(card: str) -> Iterator[Case]:
-    """Records that expire while a replica is away."""
+    """Records that expire while a replica is out of service."""
     racks = 1 if card == "single_rack" else 3
     for replicas, unclean in ((2, True), (3, True), (2, False)):
         case = _case(

@@ -110,7 +110,7 @@ CASE = Case(
 
 
 def test_a_wrong_rate_is_seen() -> None:
-    """A card whose hosts die half as often again is told from the one that was sampled.
+    """A card whose hosts die half as often again is distinguished from the one that was sampled.
 
     With n losses and half of them or more due to that, a quarter more is sqrt(n) / 4 errors off.
     """

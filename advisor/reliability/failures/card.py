@@ -50,7 +50,7 @@ _COUNT_KEYS = ("events", "exposure_years")
 _QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
 # No failure is so rare or so long, and products of a few such numbers still fit into a float.
 _LEAST, _MOST = 1e-15, 1e15
-# Beyond this neighbouring whole numbers cannot be told apart in a float.
+# Beyond this a float cannot represent every whole number.
 _MOST_EVENTS = 2**53
 
 

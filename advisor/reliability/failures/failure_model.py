@@ -1,7 +1,7 @@
 """What fails, how often and for how long: a failure-model card as a value.
 
 Times to repair are exponential with the card's mean unless it gives a `shape`; then they are
-gamma distributed with that shape and mean (shape 1 is exponential, k is k equal exponential stages).
+gamma distributed with that shape and mean (a whole number k: k equal exponential stages).
 """
 
 import html

@@ -36,7 +36,7 @@ Own = tuple[int, ...]
 """Per slot: the condition of its broker."""
 
 
-class Machines(NamedTuple):
+class BrokerStates(NamedTuple):
     """Brokers of one replica set.
 
     Attributes
@@ -92,15 +92,15 @@ class Setting:
     table: Table = field(default_factory=table, repr=False)
 
 
-def initial_state(setting: Setting) -> Machines:
+def initial_state(setting: Setting) -> BrokerStates:
     """Every broker is well."""
-    return Machines((WELL,) * len(setting.racks), setting.racks)
+    return BrokerStates((WELL,) * len(setting.racks), setting.racks)
 
 
-def changes(machines: Machines, setting: Setting) -> Iterator[Change]:
+def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     """All transitions that can happen next."""
-    yield from broker_and_cluster_transitions(machines.own, setting)
-    yield from of_racks(machines, setting)
+    yield from broker_and_cluster_transitions(brokers.own, setting)
+    yield from of_racks(brokers, setting)
 
 
 def broker_and_cluster_transitions(own: Own, setting: Setting) -> Iterator[Change]:
@@ -115,27 +115,27 @@ def broker_and_cluster_transitions(own: Own, setting: Setting) -> Iterator[Chang
     yield from _joint_repairs(own, slots, process.cluster_repairs)
 
 
-def of_racks(machines: Machines, setting: Setting) -> Iterator[Change]:
+def of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     """Failures and repairs of racks."""
     process = _process(setting.table, setting.mechanisms)
     for rack in range(max(setting.racks) + 1):
-        members = machines.members(rack)
+        members = brokers.members(rack)
         for failure in process.rack:
-            struck = tuple([s for s in members if machines.own[s] in failure.strikes])
+            struck = tuple([s for s in members if brokers.own[s] in failure.strikes])
             if struck:
-                yield failure.change(machines.own, struck)
-        yield from _joint_repairs(machines.own, members, process.rack_repairs)
+                yield failure.change(brokers.own, struck)
+        yield from _joint_repairs(brokers.own, members, process.rack_repairs)
 
 
-def ends(machines: Machines, known: Table | None = None) -> Iterator[Change]:
+def ends(brokers: BrokerStates, known: Table | None = None) -> Iterator[Change]:
     """The outages that can end next."""
     process = _process(known or table(), frozenset())
-    slots = tuple(range(len(machines.own)))
+    slots = tuple(range(len(brokers.own)))
     for slot in slots:
-        yield from _broker_repairs(machines.own, slot, process)
-    yield from _joint_repairs(machines.own, slots, process.cluster_repairs)
-    for rack in range(max(machines.racks) + 1):
-        yield from _joint_repairs(machines.own, machines.members(rack), process.rack_repairs)
+        yield from _broker_repairs(brokers.own, slot, process)
+    yield from _joint_repairs(brokers.own, slots, process.cluster_repairs)
+    for rack in range(max(brokers.racks) + 1):
+        yield from _joint_repairs(brokers.own, brokers.members(rack), process.rack_repairs)
 
 
 class _Failure(NamedTuple):

@@ -22,11 +22,11 @@ from advisor.reliability.failures.mechanisms import (
 )
 from advisor.reliability.workload import Workload
 
-# A copy that takes less is over before anything else can happen.
+# A copy that takes less counts as instant.
 _INSTANT_HOURS = 1.0 / 3600.0
-# A follower that fetches nothing is waited for so many lag times on average.
+# Mean wait for a follower that stops fetching, in units of replica.lag.time.max.ms.
 MEAN_LAG_TIMES = 1.25
-# A calendar of restarts that is fuller than this leaves no time between them.
+# Largest share of the year that planned restarts, one after the other, may take.
 _FULLEST = 0.9
 
 

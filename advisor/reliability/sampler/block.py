@@ -191,8 +191,8 @@ def _new_state(plan: Plan) -> KernelState:
 def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
     """The broker that each copy fills, and the copy that fills each slot of each set.
 
-    A replaced broker copies all partitions that it shares with the same brokers at once, whoever
-    of them leads, as in the chain.
+    A replaced broker copies all partitions that it shares with the same brokers at once, whichever
+    of them leads, as in the CTMC.
     """
     numbers: dict[tuple[frozenset[int], int], int] = {}
     copy_of = [

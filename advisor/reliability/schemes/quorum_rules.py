@@ -38,7 +38,7 @@ SCHEMES = (SYNCHRONOUS, MAJORITY, FLUSHED_MAJORITY, ASYNCHRONOUS)
 
 _FAILURES = (BrokerEvent.CRASH, BrokerEvent.ISOLATE, BrokerEvent.POWER, BrokerEvent.DESTROY)
 
-Outage = tuple[Levels, Levels, fault_processes.Machines]
+Outage = tuple[Levels, Levels, fault_processes.BrokerStates]
 """No leader: log levels if power failed after the flush, if before it, and the brokers."""
 
 GapMap = tuple[int, ...]
@@ -287,7 +287,7 @@ def early_end(
         for end in fault_processes.ends(key[2]):
             yield end.rate, _after(scheme, key, end.own)
 
-    machines = fault_processes.Machines(change.own, racks)
+    machines = fault_processes.BrokerStates(change.own, racks)
     return outages.end((late.view.levels, soon.view.levels, machines), ways)
 
 
@@ -299,7 +299,7 @@ def _after(scheme: Quorums, before: Outage, own: fault_processes.Own) -> End[Out
         return NO_LOSS if late.lost else CERTAIN_LOSS
     if soon.gap_map[0] != 0 or soon.readable:
         return NO_LOSS
-    return ((late.levels, soon.levels, fault_processes.Machines(own, before[2].racks)),)
+    return ((late.levels, soon.levels, fault_processes.BrokerStates(own, before[2].racks)),)
 
 
 def _composed(first: GapMap, second: GapMap) -> GapMap:

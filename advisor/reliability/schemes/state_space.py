@@ -137,7 +137,9 @@ def _early_losses(
     """Yield the rate names of power failures that lose within the flush window, and their ends."""
     if view.writable:
         return
-    for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
+    for change in fault_processes.changes(
+        fault_processes.BrokerStates(own, setting.racks), setting
+    ):
         if any(event == BrokerEvent.POWER for event, _ in change.events):
             end = early_end(scheme, view, change, setting.racks, outages)
             if end != NO_LOSS:
@@ -190,7 +192,9 @@ def _transitions(
     scheme: Quorums, setting: fault_processes.Setting, own: tuple[int, ...], before: View
 ) -> Iterator[tuple[str, float, Step, tuple[int, ...]]]:
     """Yield rate name, weight, step and broker conditions of every transition."""
-    for change in fault_processes.changes(fault_processes.Machines(own, setting.racks), setting):
+    for change in fault_processes.changes(
+        fault_processes.BrokerStates(own, setting.racks), setting
+    ):
         weight = 1.0
         if change.events[0][0] == BrokerEvent.LAG:
             (slot,) = change.events[0][1]

@@ -173,7 +173,7 @@ class EarlyCuts:
 
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         late, soon, own, racks = key
-        for change in fault_processes.ends(fault_processes.Machines(own, racks)):
+        for change in fault_processes.ends(fault_processes.BrokerStates(own, racks)):
             ((event, slots),) = change.events
             after = self._after(late, soon, PARTITION_EVENT[event], slots)
             if isinstance(after, tuple):

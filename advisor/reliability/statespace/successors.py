@@ -122,7 +122,7 @@ class FaultTransitions:
         return number
 
     def add(self, own: IntArray, racks: IntArray) -> None:
-        """Machines that were not met before."""
+        """BrokerStates that were not met before."""
         self.own, self.racks = np.concatenate([self.own, own]), np.concatenate([self.racks, racks])
         conditions = range(self._setting.table.conditions)
         waits = np.stack([(own == condition).sum(axis=1) for condition in conditions], axis=1)
@@ -138,7 +138,7 @@ class FaultTransitions:
         found = _Rows([], [], [])
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):
-            stands = fault_processes.Machines(tuple(own), tuple(racks))
+            stands = fault_processes.BrokerStates(tuple(own), tuple(racks))
             of_racks = self._rows(fault_processes.of_racks(stands, self._setting))
             for column, anywhere, here in zip(
                 found, self._wherever(stands.own), of_racks, strict=True

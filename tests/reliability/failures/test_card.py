@@ -1,4 +1,4 @@
-"""A card is read whole, or refused in one line that says what is wrong and where."""
+"""Cards are read, or refused with one line that says what is wrong and where."""
 
 import json
 
@@ -106,7 +106,7 @@ def test_an_impossible_card_is_refused_in_one_sentence(tables, problem):
 )
 @pytest.mark.parametrize("path", ["per_year", "minutes", "shape"])
 def test_an_impossible_number_is_refused(path, raw, problem):
-    """Negative, NaN, infinite, boolean or textual numbers are refused wherever they stand."""
+    """Negative, NaN, infinite, boolean or textual numbers are refused in every section."""
     tables = {"broker": {"crash": {"per_year": 1, "minutes": 1, path: raw}}}
     with pytest.raises(ModelError, match=rf"custom: broker\.crash\.{path} {problem}"):
         FailureModel.from_dict(tables)
@@ -124,7 +124,7 @@ def test_an_impossible_number_is_refused(path, raw, problem):
     ],
 )
 def test_a_duration_of_nothing_is_refused(section, key):
-    """A repair or a copy in no time at all would be an infinite rate; nor may the low end be 0."""
+    """A repair or copy time of 0 would be an infinite rate; a low of 0 is refused too."""
     for raw in (0, {"value": 1, "low": 0, "high": 2}):
         tables = json.loads(json.dumps(FULL))
         table = tables
@@ -140,7 +140,7 @@ def test_a_duration_of_nothing_is_refused(section, key):
     [("flush", "seconds"), ("detection", "seconds"), ("election", "ms_per_leader")],
 )
 def test_a_delay_of_nothing_is_allowed(section, key):
-    """Flushed, detected or elected at once is an ideal one may ask about; so is a rate of 0."""
+    """Flush, detection and election times may be 0, and so may rates."""
     model = FailureModel.from_dict({**DESTROYED, section: {key: 0}})
     assert model[f"{section}.{key}"] == 0.0
     assert FailureModel.from_dict(crash(value=0)).rate_per_hour("broker.crash") == 0.0
@@ -170,7 +170,7 @@ json_like = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(json_like)
 def test_whatever_comes_in_a_model_or_a_model_error_comes_out(tables):
-    """No input makes the reader fail in any other way, or say more than a line."""
+    """Whatever the input, the only error is a ModelError of one line."""
     try:
         said = repr(FailureModel.from_dict(tables).mechanisms)
     except ModelError as refusal:
@@ -180,7 +180,7 @@ def test_whatever_comes_in_a_model_or_a_model_error_comes_out(tables):
 
 @pytest.mark.parametrize("name", catalog.model_names())
 def test_every_shipped_card_loads_by_name_and_by_path(name):
-    """By either way the same model, named after the file."""
+    """By name and by path the same model, named after the file."""
     model = load_model(name)
     assert model.name == name
     assert load_model(catalog.model_path(name)) == model
@@ -191,7 +191,7 @@ CARD = f"[broker.crash]\nper_year = {NUMBER}\nminutes = {NUMBER}\n"
 
 
 def test_a_card_of_ones_own_may_bring_its_own_evidence(tmp_path):
-    """Evidence that starts with own: is taken at its word, and the title is the file's name."""
+    """Evidence that starts with own: is accepted; the title defaults to the file's name."""
     model = load_model(write(tmp_path / "mine.toml", CARD))
     assert (model.name, model.title) == ("mine", "mine")
     assert model.quantities["broker.crash.minutes"].evidence == "own: counted"
@@ -219,7 +219,7 @@ def test_a_card_of_ones_own_may_cite_the_shipped_evidence(tmp_path):
     ],
 )
 def test_a_card_file_is_refused_with_file_line_and_key(tmp_path, number, problem):
-    """A number without known evidence, or an impossible one, is refused where it stands."""
+    """A number without known evidence, or an impossible one, is refused with its line."""
     path = write(
         tmp_path / "mine.toml", f"\n[broker.crash]\nminutes = {NUMBER}\nper_year = {number}\n"
     )

@@ -1,4 +1,4 @@
-"""How long the reference's quick reactions take, and what charging their mean neglects."""
+"""Detection and election times of the reference, and the error of using their mean."""
 
 import math
 import statistics
@@ -20,7 +20,7 @@ MOMENT_MS = 100
 
 
 def waited_ms(fault: object, phase_ms: int) -> int:
-    """Strike a quiet partition at a moment; how long one record waits for its acknowledgement."""
+    """Hours that one record waits for its acknowledgement after a fault at a given moment."""
     cluster = Simulation(tuple(Broker(b) for b in (1, 2, 3)), Settings.of(CONFIG))
     cluster.apply(ev.CreateTopic("t", ((1, 2, 3),), 2, False))
     cluster.settle()
@@ -35,7 +35,7 @@ def waited_ms(fault: object, phase_ms: int) -> int:
 
 @pytest.mark.parametrize("broker", [1, 3], ids=["leader", "follower"])
 def test_a_death_is_waited_for_as_long_as_a_session(broker: int) -> None:
-    """Leader or follower: writes wait for detection, and no more than a moment beyond it."""
+    """Leader or follower: writes wait for detection, and hardly longer."""
     for phase in range(0, 15_000, 1_700):
         waited = waited_ms(ev.Kill(broker), phase)
         assert SESSION_MS - 2_000 <= waited <= SESSION_MS + MOMENT_MS, phase
@@ -55,7 +55,7 @@ def test_a_hanging_follower_is_waited_for_1_to_1_5_times_the_lag_time() -> None:
 
 
 def test_a_shutdown_is_not_waited_for() -> None:
-    """A follower that is stopped in order has left the ISR before it is gone."""
+    """A follower in controlled shutdown leaves the ISR before it stops."""
     assert waited_ms(ev.Stop(3), 0) <= MOMENT_MS
 
 

@@ -1,4 +1,4 @@
-"""Rates from counts: the gamma distribution that a count leaves, and its place in a card."""
+"""Rates from counts of events: their gamma posterior, and counts in cards."""
 
 import math
 
@@ -21,7 +21,7 @@ def crashes(**number: object) -> FailureModel:
 
 @given(counts, exposures)
 def test_the_range_is_that_of_the_gamma_distribution(events: int, exposure: float) -> None:
-    """Median, 2.5 % and 97.5 % points are scipy.stats' own, which inverts by other means."""
+    """Median, 2.5 % and 97.5 % points equal those of scipy.stats, computed differently."""
     known = stats.gamma(events + 0.5, scale=1.0 / exposure)
     value, low, high = range_of(events, exposure)
     assert [low, value, high] == pytest.approx(known.ppf([0.025, 0.5, 0.975]).tolist(), rel=1e-7)
@@ -40,7 +40,7 @@ def test_a_deviate_keeps_its_probability(events: int, exposure: float, deviate: 
 
 @given(counts, exposures, st.floats(min_value=1.01, max_value=100))
 def test_watching_longer_scales_the_rate(events: int, exposure: float, times: float) -> None:
-    """The same count in a longer time is a rate smaller in proportion, range and all."""
+    """Rate and range are inversely proportional to the exposure."""
     short, long = range_of(events, exposure), range_of(events, exposure * times)
     assert long == pytest.approx([end / times for end in short], rel=1e-12)
 

@@ -41,7 +41,7 @@ def test_the_exact_wait_is_for_the_leaders_of_all_that_fail(mechanism: str) -> N
 
 @pytest.mark.parametrize("mechanism", LEADERS)
 def test_the_sampled_wait_is_for_the_leaders_of_all_that_fail(mechanism: str) -> None:
-    """The same strikes, the same waits, the same sums."""
+    """Exact and sampled results use the same failover times."""
     electing, detecting = (
         sample(CLUSTER, CONFIG, model, LOAD, years=20)[0] for model in cards(mechanism)
     )
@@ -53,7 +53,7 @@ def test_the_sampled_wait_is_for_the_leaders_of_all_that_fail(mechanism: str) ->
 
 @pytest.mark.parametrize("mechanism", LEADERS)
 def test_other_schemes_wait_as_long(mechanism: str) -> None:
-    """Whoever votes, the leaders move one after the other."""
+    """With any quorum, the leaders move one after the other."""
     electing, detecting = (
         scheme_row("majority", Case.read(CLUSTER, CONFIG, model, LOAD))
         for model in cards(mechanism)

@@ -1,4 +1,4 @@
-"""A failure model gives rates and repairs, survives copying, and draws from its ranges."""
+"""Failure models: rates and repair times, copies, and draws from ranges."""
 
 import itertools
 import json
@@ -62,7 +62,7 @@ def test_every_key_of_a_card_is_read():
 
 
 def test_mechanisms_keep_their_order_whatever_the_dict():
-    """The order of results does not hang on the order of the card."""
+    """The order of results does not depend on the order in the card."""
     backwards = {
         section: dict(reversed(tables.items())) for section, tables in reversed(FULL.items())
     }
@@ -99,7 +99,7 @@ def test_a_mechanism_left_out_does_not_happen():
 
 
 def test_a_mechanism_that_does_not_exist_is_refused():
-    """A typing error must not read as a rate of 0."""
+    """A misspelt mechanism must not read as a rate of 0."""
     model = FailureModel.from_dict(DESTROYED)
     for ask in (model.rate_per_hour, model.repair_hours, model.shape):
         with pytest.raises(ModelError, match=r"no mechanism 'broker\.crashed'"):
@@ -117,7 +117,7 @@ def test_get_falls_back_and_indexing_does_not():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_card_survives_dict_json_and_pickle(name):
-    """Through a dict, JSON or pickle (as Spark ships it) a card stays equal and hashes alike."""
+    """Through a dict, JSON or pickle (as Spark ships it) a card stays equal, as does its hash."""
     model = load_model(name)
     through_json = FailureModel.from_dict(json.loads(json.dumps(model.to_dict())), name)
     for copy in (through_json, pickle.loads(pickle.dumps(model))):
@@ -127,7 +127,7 @@ def test_a_card_survives_dict_json_and_pickle(name):
 
 
 def test_a_model_cannot_be_changed():
-    """A result that names its model must be able to rely on it."""
+    """A model is immutable, so that results can refer to it."""
     tables = json.loads(json.dumps(DESTROYED))
     model = FailureModel.from_dict(tables)
     tables["broker"]["destroyed"]["hours"] = 1
@@ -258,7 +258,7 @@ def test_draws_vary_numbers_independently():
 
 
 def test_no_draws_are_refused():
-    """Zero draws would make an interval of nothing."""
+    """An interval needs at least one draw."""
     with pytest.raises(ModelError, match="n >= 1, got 0"):
         list(load_model("two_az").draws(0, seed=1))
 
@@ -296,7 +296,7 @@ def test_a_model_shows_numbers_as_people_write_them():
 
 
 def test_a_table_shows_text_and_not_markup():
-    """What a stranger's card says is escaped."""
+    """Texts of a card are escaped in HTML."""
     tables = {**crash(value=1, evidence="own: <b>"), "title": "<script>"}
     page = FailureModel.from_dict(tables)._repr_html_()
     assert "<script>" not in page

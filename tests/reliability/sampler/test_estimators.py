@@ -1,4 +1,4 @@
-"""What blocks add up to: estimates, their intervals, and how the work is cut."""
+"""Estimates and intervals from blocks, and how years are cut into blocks."""
 
 import math
 import subprocess
@@ -68,7 +68,7 @@ def test_many_blocks_have_the_interval_of_their_scatter() -> None:
 
 
 def test_a_wait_is_the_inverse_of_a_rate() -> None:
-    """Mean years to loss and its interval are those of the rate, turned over."""
+    """Mean years to loss and its interval are the reciprocals of the rate's."""
     found = waiting_time([0, 1, 2], [YEAR, YEAR, 2 * YEAR], 4)
     turned = rate(Ratio([0, 1, 2], [1.0, 1.0, 2.0], 1.0), 4)
     assert found.value == pytest.approx(4.0 / 3.0)
@@ -77,7 +77,7 @@ def test_a_wait_is_the_inverse_of_a_rate() -> None:
 
 @given(st.integers(1, 10**9), st.integers(0, 2**64 - 1))
 def test_blocks_share_the_years_out(years: int, seed: int) -> None:
-    """Blocks are numbered from 0, differ by a year at most and add up to the years asked for."""
+    """Blocks are numbered from 0, differ by a year at most and add up to the years requested."""
     blocks = cut_into_blocks(_PLAN, years, seed)
     assert sum(block.years for block in blocks) == years
     assert max(block.years for block in blocks) - min(block.years for block in blocks) <= 1
@@ -105,7 +105,7 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
 
 
 def test_a_cluster_that_is_never_well_is_refused() -> None:
-    """Where outages never end all at once there is no healthy year to start from."""
+    """A cluster that is never healthy has no year to start from, and is refused."""
     model = card(broker_crash={"per_year": 1000.0, "minutes": 60000.0})
     plan = plan_for(Cluster.uniform(12, 3), TRIO, model, QUIET)
     with pytest.raises(AdvisorError, match="outside this model"):
@@ -127,7 +127,7 @@ def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
 
 
 def test_importing_the_sampler_does_not_import_numba() -> None:
-    """Only running a block loads the compiler."""
+    """The compiler is imported only when a block runs."""
     code = "import sys, advisor.reliability.sampler.block; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr

@@ -112,7 +112,7 @@ class Pair:
             self.rest()
 
     def rest(self) -> None:
-        """Lead if someone can; whoever is away then falls behind."""
+        """Elect a leader if possible; replicas that are out of service then fall behind."""
         if not any(self.fresh):
             self.fresh = list(self.data)
         self.leader = None
@@ -210,7 +210,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_chain_and_the_sampler_agree(case: str) -> None:
-    """One partition, sampled in the whole cluster, does what its chain computes."""
+    """One partition, sampled in the whole cluster, agrees with its CTMC."""
     cluster, config, model, load = CASES[case]
     exact = evaluate(cluster, config, model, load)
     found, _ = sample(cluster, config, model, load, years=1500)
@@ -281,7 +281,7 @@ def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:
-    """Neither what was run before nor how full the tables are changes a block's row."""
+    """A block's row depends neither on earlier blocks nor on how full the tables are."""
     cluster, config, model, load = CASES["racks"]
     plan = plan_for(cluster, config, model, load)
     first = run_block(plan, Block(7, 3, 50))

@@ -1,4 +1,4 @@
-"""Power that goes before all is on disk, sampled and by closed forms."""
+"""Power failures within the flush window: sampled, and in closed form."""
 
 import math
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0, retention_hour
 
 
 def near(found: Estimate, exact: float, off: float) -> bool:
-    """Whether something was seen, and as a formula has it that may be off by a share."""
+    """Whether a measure was seen and agrees with a formula of a stated relative error."""
     if not found.seen:
         return False
     error = (math.log(found.high) - math.log(found.low)) / (2.0 * 1.96)
@@ -85,7 +85,7 @@ def test_who_went_dark_last_leads_without_what_a_crashed_one_has() -> None:
 
 
 def test_what_was_waited_for_was_not_written_last() -> None:
-    """A laggard stops the writing a lag time after the last record that was acknowledged.
+    """A follower that hangs stops writes a lag time after the last record that was acknowledged.
 
     Without ELR a leader that then goes dark leads again, and lacks what it had not flushed: those
     F without the wait. Leading order, beside two cuts of power.
@@ -133,7 +133,7 @@ def test_what_one_cut_took_goes_with_the_disk_of_the_other() -> None:
 
 
 @pytest.mark.parametrize("replicas", [2, 3])
-def test_a_laggard_is_waited_for_though_writes_are_refused_without_it(replicas: int) -> None:
+def test_a_hung_follower_is_waited_for_though_writes_are_refused_without_it(replicas: int) -> None:
     """Min ISR = RF: it stalls all for 1.25 times the lag time, and is out of the ISR then."""
     per_hour = 10.0 / YEAR
     model = card(broker_lag={"per_year": 10.0, "minutes": 60.0})
@@ -188,7 +188,7 @@ def test_the_chain_loses_as_much_to_early_power(case: str) -> None:
 def test_what_takes_three_failures_is_within_the_error() -> None:
     """Three hosts lose power within F: the chain has no such loss, and says how many at most.
 
-    Of three, whoever is first, then two others: 3 l^3 F^2, before any is back.
+    Of three, any first, then the two others: 3 l^3 F^2, before any is back.
     """
     per_year = 200.0
     model = card(broker_power={"per_year": per_year, "minutes": 600.0}, flush=OFTEN["flush"])

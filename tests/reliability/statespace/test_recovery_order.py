@@ -81,7 +81,7 @@ def test_only_outages_that_are_asked_for_are_taken_along():
 def test_what_can_end_is_what_can_happen_without_failures():
     """Spells of brokers end one by one, a rack's brokers come back together."""
     mechanisms = frozenset({"broker.crash", "rack.network", "rack.power"})
-    machines = fault_processes.Machines(
+    machines = fault_processes.BrokerStates(
         (
             conditions.CRASHED,
             conditions.ISOLATED,

@@ -104,7 +104,7 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
     own = found._changes.own
     assert len(states) > 50
     for index, state in enumerate(states.tolist()):
-        machines = fault_processes.Machines(
+        machines = fault_processes.BrokerStates(
             tuple(own[found.machines[state]].tolist()), setting.racks
         )
         expected = one_by_one(found.table, setting, machines, int(found.partition[state]))
