@@ -1,7 +1,7 @@
-"""The Markov chain of one replica set: the states that matter, as arrays.
+"""The truncated CTMC of one replica set as arrays, with names of rates instead of rates.
 
-The structure holds names of rates, not rates: it is built once and filled for every card of the
-same order of magnitude and for every draw of its uncertainty.
+It is built once and filled for every card of the same order of magnitude and for every draw of its
+uncertainty.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ class Structure:
         How many gaps there are, and replicas in the ISR.
     blame : dict of str to array, shape (states,)
         Share of each mechanism in what keeps replicas away; rows add up to 1.
-    setup : Setup
+    setup : ChainConstants
     setting : Setting
     beyond : array of int, shape (transitions beyond,)
-        Which left-out state each TRUNCATED transition leads to.
+        Which truncated state each TRUNCATED transition leads to.
     stops : array of bool, shape (transitions beyond,)
         Whether writing stops with it.
-    cuts : Cuts
+    cuts : FlushWindowLosses
         What power loses that goes too early, in states without writing.
     own, racks : arrays of int, shape (states, replicas)
-        What each slot's broker suffers, and where it stands.
+        Condition and rack of each slot's broker.
     waits, election_risks : arrays, shape (states + truncated states, ...)
         See :class:`Graph`; the truncated states last.
     """
@@ -217,7 +217,7 @@ def _early_cuts(
 
 
 def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
-    """Who keeps replicas away, in equal shares for each replica and spell."""
+    """Share of each mechanism in the outages of a state; every replica's outage counts the same."""
     known = table()
     causes = {mechanism.name: waits[:, own] for own, mechanism in known.outages.items()}
     causes[known.replacement.name] = causes[known.replacement.name] + waits[:, known.conditions]

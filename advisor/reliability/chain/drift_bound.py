@@ -41,7 +41,7 @@ class Drift:
     Attributes
     ----------
     hours : array, shape (waits,)
-        What a broker's spell of each kind adds to the mean time until all is well; infinite if
+        What an outage of each kind adds to the mean time until all is healthy; infinite if
         failures bring in more than repairs take off.
     copy_hours : float
         What each time of a copy ahead adds.
@@ -59,7 +59,7 @@ class Drift:
     events_per_hour: float
 
     def until_well(self, waits: IntArray, copies: Vector) -> tuple[Vector, Vector]:
-        """Mean hours and events until all is well, at most.
+        """Mean hours and events until all is healthy, at most.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Drift:
 
     @property
     def longest_hours(self) -> float:
-        """Mean hours until all is well, at most, whatever has happened."""
+        """Mean hours until all is healthy, at most, whatever has happened."""
         longest = self.replicas * float(self.hours.max())
         return longest + self.copy_hours * most_copies(self.replicas)
 

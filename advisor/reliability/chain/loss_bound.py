@@ -1,24 +1,23 @@
-"""How much a state can still bring before all is well: from its looks, and from what can lose.
+"""Bound on the losses of an excursion: which events can lose records at all.
 
-:class:`advisor.reliability.chain.drift_bound.Drift` bounds the hours until all is well. Failures of a kind
-come no more often than in the healthy state, so that on average at most rate times hours of them
-are met. That bounds the losses, since the rules of the protocol leave few ways to lose:
+:class:`~advisor.reliability.chain.drift_bound.Drift` bounds the hours until every replica is
+healthy. Failures of a kind come no more often than in the healthy state, so that on average at most
+rate times hours of them occur. The rules of the protocol leave few ways to lose records:
 
-* Records are lost by the destruction of a log, by a *fall* of the leader (crash, power, restart,
-  isolation), or when a partition without a leader gets one. It is leaderless by a fall of its
-  leader alone. So every loss but one takes a destruction or such a fall, and a fall can have
-  two: at once, and when a leader is back.
-* Where elections are clean and acks=all, a failure loses at once only if it destroys a log, or
-  takes power from the whole ISR before it flushed. Records are acknowledged only while the ISR is
-  at least ``min.insync.replicas`` large, so that one failure has to strike as many. What power
-  takes that goes within the flush after another failure stopped the writing is not counted here;
-  :mod:`advisor.reliability.chain.truncation_error` adds it.
-* A clean election loses only from the *brink* (:mod:`advisor.reliability.partition.election_risk`), and leaves it. A
-  partition is armed by a destruction alone, and comes to the brink by a destruction, or by a
-  fall of its leader while it is armed.
+* By the destruction of a log, by a failure of the leader (crash, power, restart, isolation), or by
+  the election of a leader for a partition without one. A partition loses its leader by a failure of
+  that leader only. So every loss but one takes a destruction or a leader failure, and a leader
+  failure can have two: at once, and at the next election.
+* With clean elections and acks=all a failure loses at once only if it destroys a log or cuts power
+  of the whole ISR before a flush. Records are acknowledged only while the ISR has at least
+  ``min.insync.replicas`` members, so that one failure has to strike as many.
+  :mod:`advisor.reliability.chain.truncation_error` adds power failures within the flush window.
+* A clean election loses only from OFFLINE_EMPTY_ELECTABLE
+  (:mod:`advisor.reliability.partition.election_risk`), and leaves it. A replica becomes
+  EMPTY_ELECTABLE by a destruction only, and offline by a destruction or a leader failure.
 * Total losses come by destructions and elections in this way whatever the acks.
 
-Tests hold these claims against every state that the rules let a partition reach.
+Tests check these claims in every state that the rules let a partition reach.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ class LossRates:
     outages_of_power : float
         Others that may lose what was not flushed.
     falls : float
-        Failures that strike the leader.
+        Failures of the leader.
     longest_hours : float
-        Mean time until all is well from the worst of all states, at most.
+        Mean time until all is healthy from the worst of all states, at most.
     """
 
     destructions: float
@@ -68,30 +67,32 @@ class LossRates:
     longest_hours: float
 
     def elections(self, election_risks: Vector, hours: Vector) -> Vector:
-        """Mean number of elections that lose until all is well, at most.
+        """Mean number of elections that lose until all is healthy, at most.
 
         Parameters
         ----------
         perils : array, shape (states,)
             ARMED, BRINK or another.
         hours : array, shape (states,)
-            Mean time until all is well, at most.
+            Mean time until all is healthy, at most.
 
         Returns
         -------
         array, shape (states,)
         """
-        # A destruction leads to the brink, or arms the partition for the falls to come.
+        # A destruction makes an empty replica electable, at once or at a later leader failure.
         later = self.destructions and self.destructions * (1.0 + self.falls * self.longest_hours)
-        armed = (election_risks == EMPTY_ELECTABLE) | (election_risks == OFFLINE_EMPTY_ELECTABLE)
-        most: Vector = times(later + np.where(armed, self.falls, 0.0), hours) + (
+        empty_electable = (election_risks == EMPTY_ELECTABLE) | (
+            election_risks == OFFLINE_EMPTY_ELECTABLE
+        )
+        most: Vector = times(later + np.where(empty_electable, self.falls, 0.0), hours) + (
             election_risks == OFFLINE_EMPTY_ELECTABLE
         )
         return most
 
 
 def times(rate: Vector | float, hours: Vector) -> Vector:
-    """What never happens does not happen in endless hours either."""
+    """Rate times hours; zero for a rate of zero, even in infinite hours."""
     with np.errstate(invalid="ignore"):
         product: Vector = np.where(np.greater(rate, 0.0), rate * hours, 0.0)
     return product
@@ -111,7 +112,7 @@ def loss_rates(
         Of everything that can happen, per hour.
     racks : tuple of int
         Rack of each replica.
-    setup : Setup
+    setup : ChainConstants
     drift : Drift
         Of the same rates and racks.
     """
@@ -132,9 +133,9 @@ def loss_rates(
 def strikes_per_hour(
     rates: Mapping[str, float], racks: tuple[int, ...], power: bool = False
 ) -> float:
-    """How often any of the replicas is struck, at most; with ``power`` by a loss of power only.
+    """Upper bound on the rate of failures, or of power failures, of any replica.
 
-    Nothing but a failure stops the writing, so that it stops no more often.
+    Only failures stop writes, so that writes stop no more often.
     """
     return math.fsum(
         rate * drift_bound.reach(name, racks)[0]
@@ -144,12 +145,12 @@ def strikes_per_hour(
 
 
 class ExcursionBound(NamedTuple):
-    """What left-out states may bring until all is well, on average, at most.
+    """Upper bounds on the mean rewards of an excursion, by state.
 
     Attributes
     ----------
     losses, totals, events, hours : arrays, shape (states,)
-        Loss events, losses of everything, failures and ends of spells, and time.
+        Loss events, total losses, failures and ends of outages, and time.
     """
 
     losses: Vector
@@ -159,7 +160,7 @@ class ExcursionBound(NamedTuple):
 
 
 class Limits:
-    """Bounds on what states are worth, from their looks alone.
+    """Bounds on excursions from the outages and the election risk of a state alone.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ class Limits:
         Of everything that can happen, per hour.
     racks : tuple of int
         Rack of each replica.
-    setup : Setup
+    setup : ChainConstants
     most_slack : float
         See :func:`advisor.reliability.chain.drift_bound.drift`.
     """
@@ -185,7 +186,7 @@ class Limits:
         self._acks_all = setup.acks == "all"
 
     def until_well(self, waits: IntArray, election_risks: Vector) -> ExcursionBound:
-        """What states are worth at most.
+        """Upper bounds until every replica is healthy.
 
         Parameters
         ----------

@@ -10,9 +10,9 @@ every measure: `_SHARE_OF_FEW` of it up to three replicas, `_SHARE` at four, `_S
 beyond, or the same share of `_FLOOR` if the measure is smaller.
 
 *Bound.* The cost of a visit is bounded by drift (:mod:`advisor.reliability.chain.drift_bound`) and
-by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`). Both are proven for
-every state, and :func:`advisor.reliability.chain.truncation_error.truncation_error` applies the
-same sum with the rates of the card to state the error of every result.
+by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`); neither relies on
+similar states. With the rates of the card, the same sum states the error of every result:
+:func:`advisor.reliability.chain.truncation_error.truncation_error`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _GAP_HOURS, _RETAINED_HOURS = 1.0 / 60.0, 168.0
 
 
 class NominalRates(NamedTuple):
-    """What the choice of states goes by, in powers of two, so that like cards share it.
+    """Rates rounded to powers of two, so that similar cards share a truncated chain.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Part:
     Attributes
     ----------
     source, target : arrays of int, shape (moves,)
-        Positions among the kept states; the target is -1 if it is left out.
+        Positions among the kept states; the target is -1 if it is truncated.
     into : array of int, shape (moves,)
         The target's number in the graph.
     rate, effects, gaps : arrays of int, shape (moves,)
@@ -111,7 +111,7 @@ def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
             source, rows = source[matters], rows.compress(matters, axis=0)
     place = np.full(len(graph), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    # Each column by itself, for all that is done with it.
+    # Columns are contiguous for what follows.
     columns = np.ascontiguousarray(rows.T)
     return Part(
         source=source,
@@ -125,7 +125,7 @@ def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
 
 
 def left_states(part: Part) -> tuple[IntArray, IntArray]:
-    """Graph numbers of the left-out states in the order in which moves meet them; move to place."""
+    """Graph numbers of the truncated states; for each truncated transition, which it enters."""
     into = part.into[part.target < 0]
     return met_in_order(into, int(into.max(initial=-1)) + 1)
 
@@ -136,8 +136,8 @@ def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> I
     Parameters
     ----------
     graph : Graph
-    guide : Guide
-    setup : Setup
+    guide : NominalRates
+    setup : ChainConstants
         One of those that the graph serves.
     """
     return _Search(graph, guide, setup).kept()

@@ -1,7 +1,7 @@
-"""The settings that a partition lives under, and what is decided there, each asked for once.
+"""Constants of one CTMC and the controller's decisions under them, memoised.
 
-Decisions are pure functions of :mod:`advisor.protocol.rules.controller`, and going through all that can
-happen to a partition asks for the same ones thousands of times.
+Decisions are pure functions of :mod:`advisor.protocol.rules.controller`; exploring a state space
+needs the same ones thousands of times.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ControllerDecisions:
 
 
 def normalised_registration(registration: Registration, ordered: bool) -> Registration:
-    """The registration of a quiet partition; the order of its ISR only where that decides."""
+    """Registration of a quiescent partition; its ISR sorted unless the order decides elections."""
     return Registration(
         replicas=registration.replicas,
         isr=registration.isr if ordered else tuple(sorted(registration.isr)),
@@ -60,13 +60,13 @@ def normalised_registration(registration: Registration, ordered: bool) -> Regist
 
 @lru_cache(maxsize=256)
 def under(policy: Policy) -> ControllerDecisions:
-    """The one memory of a policy's decisions in this process."""
+    """The memoised decisions of a policy, one object per process."""
     return ControllerDecisions(policy)
 
 
 @dataclass(frozen=True)
 class ChainConstants:
-    """What stays the same along a trace.
+    """Settings that hold for every state of a CTMC.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class ChainConstants:
     page_cache: bool
 
     def __reduce__(self) -> tuple[type[ChainConstants], tuple[Policy, str | int, bool, bool]]:
-        """What is remembered stays here."""
+        """Pickles without the memoised decisions."""
         return ChainConstants, (self.policy, self.acks, self.copying, self.page_cache)
 
     @cached_property

@@ -1,10 +1,9 @@
-"""What a partition has to fear: how near it is to an election that loses, and what it must copy.
+"""Whether the next clean election of a partition can lose data, and how many copies are pending.
 
-A partition without a leader can get one whose log is empty, while a better copy is down. That
-needs an empty replica that the registration lets lead: in the ISR or among the last known
-leaders (whoever comes back empty has left the ELR). Such a partition is *armed*; without a leader
-it is on the *brink*. One that is *leaderless* without being armed loses nothing by a clean
-election.
+A clean election loses data when it elects a replica with an empty log while a better copy is down.
+That takes an empty replica in the ISR or among the last known leaders (a broker that returns empty
+leaves the ELR): EMPTY_ELECTABLE, or OFFLINE_EMPTY_ELECTABLE without a leader. An OFFLINE partition
+has no leader and no such replica, and its next clean election loses nothing.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ ELECTION_RISK, PENDING_COPIES = range(2)
 
 
 def election_risk(state: PartitionState) -> int:
-    """How near a partition is to an election that loses: one of the four above."""
+    """The risk class of a partition: one of the four above."""
     registration = state.registration
     electable = (*registration.isr, *registration.last_known_elr)
-    armed = any(state.level[slot] == EMPTY for slot in electable)
+    empty_electable = any(state.level[slot] == EMPTY for slot in electable)
     if is_readable(state):
-        return EMPTY_ELECTABLE if armed else SAFE
-    return OFFLINE_EMPTY_ELECTABLE if armed else OFFLINE
+        return EMPTY_ELECTABLE if empty_electable else SAFE
+    return OFFLINE_EMPTY_ELECTABLE if empty_electable else OFFLINE
 
 
 def pending_copies_bound(state: PartitionState) -> float:
-    """A bound on the mean time until every replica has copied, in times that one copy takes.
+    """Bound on the mean time until no copy is pending, in mean durations of one copy.
 
-    Copies that run together take as long as the longest of them: 1 + 1/2 + ... + 1/k of one. Who
-    holds nothing while others hold something has to copy, or may have to once it has fallen.
-    Without a leader, or without any record, everyone may have to, after the copies under way.
+    k copies in parallel take 1 + 1/2 + ... + 1/k of one. An empty replica has to copy while others
+    hold records. Without a leader, or without any record, every replica may have to copy after the
+    copies in progress.
     """
     empty = [
         condition

@@ -1,8 +1,8 @@
-"""How much of the acknowledged history each replica holds: ranked, not measured.
+"""Log completeness of the replicas: ranked levels, and the gaps between them.
 
 Level 0 holds every acknowledged record that still exists, level 1 lacks the newest part, and so
 on; ``EMPTY`` holds nothing. The part that level j holds and level j + 1 lacks is *gap* j; gap 0
-grows while the partition is written with a replica away.
+grows while the partition is written with a replica down.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 EMPTY = 99
-# What becomes of a gap that is none any more: nobody holds it, or everybody with a log does.
+# A gap that ends: no log holds it any more, or every log does.
 GAP_LOST, GAP_CLOSED = -1, -2
 
 Levels = tuple[int, ...]
@@ -21,18 +21,18 @@ _REMEMBERED = 2**16
 
 @lru_cache(maxsize=_REMEMBERED)
 def gaps_between(levels: Levels) -> int:
-    """How many gaps there are between the finite levels."""
+    """Number of gaps between the finite levels."""
     return max(len(set(levels) - {EMPTY}) - 1, 0)
 
 
 def newest(levels: Sequence[int]) -> frozenset[int]:
-    """Slots that hold all there is."""
+    """Slots with a complete log."""
     return frozenset([slot for slot, level in enumerate(levels) if level == 0])
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def ranked(holds: Levels, before: Levels, pushed: Slots | None) -> tuple[Levels, tuple[int, ...]]:
-    """Rank the histories anew and follow every old gap to its new place.
+    """Rank the logs again and map every old gap to its new number.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _new_gap(gap: int, finite: list[int]) -> int:
 
 
 def _push(ranks: list[int], top: Slots) -> tuple[list[int], int]:
-    """New records reach ``top`` alone: it forms level 0, whoever else was there falls to 1."""
+    """New records reach ``top`` only: it becomes level 0, others drop by one if they were there."""
     others = [r for s, r in enumerate(ranks) if s not in top and r != EMPTY]
     if not others or min(others) > 0:
         raised = [0 if s in top else r for s, r in enumerate(ranks)]

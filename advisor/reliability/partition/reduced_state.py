@@ -1,12 +1,10 @@
-"""One partition as the probabilities see it: the protocol's rules with time taken out.
+"""A quiescent partition and its transitions by Kafka's rules, without time.
 
-The reduction keeps what decides the future of a partition and forgets the rest: who is up, the
-controller's registration, and which replicas hold how much of the acknowledged history. It calls
-the rules of :mod:`advisor.protocol` for every election, ISR change and acknowledgement; it writes
-none of them again. Between two faults the cluster becomes quiet: elections are over, replicas
-that are up have caught up, and producers have written.
-
-How much each replica holds is ranked, not measured; see :mod:`advisor.reliability.partition.log_levels`.
+The state keeps what decides the future of a partition: which replicas are up, the controller's
+registration, and which replicas hold how much of the acknowledged log
+(:mod:`advisor.reliability.partition.log_levels`). Elections, ISR changes and acknowledgements are
+those of :mod:`advisor.protocol.rules`. Between two events the partition becomes quiescent:
+elections are over, replicas that are up have caught up, and producers have written.
 """
 
 from __future__ import annotations
@@ -24,15 +22,15 @@ from advisor.reliability.partition.log_levels import gaps_between, newest, ranke
 UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING, NOT_FETCHING = range(6)
 
 EMPTY = log_levels.EMPTY
-# Events; each strikes several slots at once.
+# Events; each can strike several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
-# Power goes so soon after the last write that not everything is on disk yet.
+# Power fails within the flush window: the last writes are not on disk yet.
 EARLY_POWER = 10
 RUNNING = (UP, COPYING, NOT_FETCHING)
 DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
 _FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 RETURNS = frozenset((BACK, REPLACED))
-# The controller hears of nothing else.
+# The controller is told of these only.
 _HEARD = _FALLS | RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
@@ -64,7 +62,7 @@ _AFTER = {
 
 
 class PartitionState(NamedTuple):
-    """A quiet partition. Slots are positions in the assignment, 0 the preferred leader.
+    """A quiescent partition. Slots are positions in the assignment, 0 the preferred leader.
 
     Attributes
     ----------
@@ -73,7 +71,7 @@ class PartitionState(NamedTuple):
     condition : tuple of int
         Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING or NOT_FETCHING.
     level : tuple of int
-        Per slot: how much of the acknowledged history it holds.
+        Per slot: log completeness, see `log_levels`.
     """
 
     registration: Registration
@@ -107,11 +105,11 @@ class Outcome(NamedTuple):
 
     @property
     def losses(self) -> int:
-        """The bits of what was lost and how; 0 if nothing."""
+        """The bits of losses; 0 if nothing was lost."""
         return self.effects & _LOSSES
 
     def then(self, later: Outcome) -> Outcome:
-        """What both did, one right after the other."""
+        """Outcome of both events in sequence."""
         earlier = self.effects
         if earlier & _UNFLUSHED and later.gap_map[0] != 0:
             earlier &= ~_UNFLUSHED
@@ -144,7 +142,7 @@ def is_writable(state: PartitionState, setup: ChainConstants) -> bool:
 
 
 def _refused(registration: Registration, setup: ChainConstants) -> bool:
-    """The leader refuses to write for want of in-sync replicas."""
+    """The leader refuses writes: the ISR is below the min ISR."""
     return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
 
 
@@ -167,7 +165,7 @@ def apply(
 ) -> tuple[PartitionState, Outcome]:
     """Strike the slots with one event and let the partition become quiet again.
 
-    Slots that the event cannot strike are left out; if none remains, nothing happens.
+    Slots that the event cannot strike are ignored; if none remains, nothing happens.
     """
     struck = _struck(state, event, slots)
     if not struck:
@@ -186,7 +184,7 @@ def _active(condition: tuple[int, ...]) -> frozenset[int]:
 
 
 class _Transition:
-    """The partition while one event is being worked through."""
+    """The partition while one event is applied."""
 
     pushed: log_levels.Slots | None = None
     spared: frozenset[int] = frozenset()
@@ -201,18 +199,18 @@ class _Transition:
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
         self.holds = list(state.level)
-        # Slots whose brokers the controller believes alive; only a strike changes them.
+        # Slots with unfenced brokers; only an event changes them.
         self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
         self.written = self.led_before != NO_LEADER and not _refused(registration, setup)
 
     def leader(self) -> int:
-        """Who serves: the leader on record, if it is up."""
+        """The registered leader, if it is up."""
         leader = self.registration.leader
         return leader if leader in self.active else NO_LEADER
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
-        """Change the conditions and what the disks hold."""
+        """Change conditions and logs."""
         if event in RETURNS:
             self.returned_unclean = frozenset([s for s in slots if self.condition[s] != DOWN_CLEAN])
             for slot in slots:
@@ -232,13 +230,13 @@ class _Transition:
                 self.holds[slot] = self.holds[self.registration.leader]
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
-        """Let the controller react, slot by slot.
+        """Apply the controller's decisions, slot by slot.
 
-        Brokers that fall or return together are noticed one after the other, the leader first.
+        Brokers that fail or return together are fenced or unfenced one by one, the leader first.
         """
         final = self.active
         if event in _FALLS:
-            # Of those who were down already nobody notices more.
+            # The controller knows already of brokers that were down.
             slots = tuple([slot for slot in slots if slot in self.were_active])
             if not slots:
                 return
@@ -254,7 +252,7 @@ class _Transition:
         self._follow(before, leader)
         if before in slots and leader != before:
             self.effects |= _HANDOVER if event == STOP else _FAILOVER
-            # What the old leader acknowledged by itself had not reached the others.
+            # Records that only the old leader had acknowledged had not reached the others.
             electable = self.registration.isr + self.registration.elr
             given_up = leader != NO_LEADER or before not in electable
             if given_up and self.setup.acks != "all" and self.written:
@@ -266,12 +264,12 @@ class _Transition:
             unclean = slot in self.returned_unclean
             return decisions.broker_back(registration, slot, active, unclean)
         if event == STOP:
-            # It ends as others do if nobody could take over.
+            # Without a successor it ends as any failure.
             registration = decisions.broker_stopping(registration, slot, active)
         return decisions.broker_gone(registration, slot, active)
 
     def settle(self) -> None:
-        """Elect by hand where nobody electable is left, then let everyone catch up and write."""
+        """Elect by operator if no electable replica is left; then replicas catch up and write."""
         if self.registration.leader == NO_LEADER:
             self._elect_what_is_left()
         leader = self.leader()
@@ -282,13 +280,13 @@ class _Transition:
             if condition == UP and slot not in self.registration.isr:
                 self.holds[slot] = self.holds[leader]
                 self._propose((*self.registration.isr, slot))
-        self._strike_laggards(leader)
+        self._remove_from_isr(leader)
 
-    def _strike_laggards(self, leader: int) -> None:
-        """A follower that lags leaves the ISR once the leader has more than it has seen of it.
+    def _remove_from_isr(self, leader: int) -> None:
+        """A follower that does not fetch leaves the ISR once it is behind the leader.
 
-        That takes a write, or a new leader, who knows of nobody how far he is. Where writes are
-        refused it stays in sync, and it is.
+        That takes a write, or a new leader, which does not know its followers' offsets. Where
+        writes are refused it stays in sync.
         """
         isr, condition = self.registration.isr, self.condition
         for slot in isr:
@@ -300,11 +298,11 @@ class _Transition:
             self._propose(tuple([slot for slot in isr if condition[slot] == UP]))
 
     def _propose(self, isr: tuple[int, ...]) -> None:
-        """The leader's new ISR."""
+        """The leader's AlterPartition request."""
         self.registration = self.decisions.isr_proposed(self.registration, isr, self.active)
 
     def finish(self) -> tuple[PartitionState, Outcome]:
-        """Rank the histories anew and follow every old gap to its new place."""
+        """Rank the logs again and map every old gap to its new number."""
         registration, before = self.registration, self.before
         if registration.leader in self.active and not _refused(registration, self.setup):
             self.pushed = registration.isr
@@ -317,7 +315,7 @@ class _Transition:
         return state, Outcome(self.effects, gap_map)
 
     def _remembered_conditions(self) -> tuple[int, ...]:
-        """How a broker went down matters only while an ELR could hold it against it."""
+        """An unclean shutdown matters only while the broker is in the ISR or ELR on record."""
         if DOWN_UNCLEAN not in self.condition:
             return tuple(self.condition)
         on_record: tuple[int, ...] = ()
@@ -332,7 +330,7 @@ class _Transition:
         return tuple(remembered)
 
     def _must_copy(self, slot: int) -> bool:
-        """It is empty, and another replica has something to copy."""
+        """It is empty, and another replica has records to copy."""
         return self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
 
     def _count_media_loss(self) -> None:
@@ -345,7 +343,7 @@ class _Transition:
             self.effects |= _MEDIA_LOSS
 
     def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
-        """What was written last is in no log if all who have it lost power; else in the rest's."""
+        """Unflushed records are lost if every holder lost power, else kept by the others."""
         if self.written:
             holders = frozenset(self.registration.isr)
         elif early:
@@ -358,7 +356,7 @@ class _Transition:
             self.pushed = self.spared = holders - dark
 
     def _follow(self, previous: int, leader: int) -> None:
-        """A new leader's log becomes the history; what is beyond it is lost."""
+        """A new leader's log is the truth; records beyond it are lost."""
         if leader in (NO_LEADER, previous):
             return
         if leader not in self.spared:
@@ -369,11 +367,11 @@ class _Transition:
         self.holds = [max(held, kept) for held in self.holds]
 
     def _elect_what_is_left(self) -> None:
-        """The operator's unclean election once no electable replica can come back with its log.
+        """The operator's unclean election once no electable replica can return with its log.
 
-        Kafka waits for them for ever; people do not. The operator waits only for brokers that are
-        down and hold more than any active one, then takes the active replica that holds most, a
-        well one first, then the first in the assignment.
+        Kafka would wait for ever. The operator waits only for brokers that are down and hold more
+        than any active one, then elects the active replica that holds most: a healthy one first,
+        then the first in the assignment.
         """
         registration = self.registration
         electable = registration.isr or registration.elr or registration.last_known_elr

@@ -1,4 +1,4 @@
-"""The reduction as a table: every step is asked of the rules once and remembered."""
+"""Memoised transition table of the partition state: each rule is evaluated once."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _FACTS = 5
 
 
 class Automaton:
-    """Numbered states of one partition and their transitions, found as they are asked for.
+    """Numbered states of one partition and their transitions, explored on demand.
 
     State 0 is the healthy one.
 
     Parameters
     ----------
-    setup : Setup
+    setup : ChainConstants
     replicas : int
     """
 
@@ -52,7 +52,7 @@ class Automaton:
         self.number(start)
 
     def step(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
-        """The next state's number and what happened on the way."""
+        """Number of the next state, and the outcome."""
         key = (state, event, slots)
         known = self._steps.get(key)
         if known is None:
@@ -60,12 +60,12 @@ class Automaton:
         return known
 
     def asked(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
-        """A step that the caller remembers."""
+        """The same without memoisation: the caller keeps it."""
         following, outcome = apply(self.states[state], event, slots, self.setup)
         return self.number(self._rebalanced(following)), outcome
 
     def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
-        """The same step if the last slot were assigned, and noticed, before the one before it."""
+        """The same step with the last two slots in the opposite order of assignment."""
         *others, one, last = as_they_are = tuple(range(self.replicas))
         order = (*others, last, one)
         noticed = tuple(sorted(slots, key=order.index))
@@ -74,18 +74,18 @@ class Automaton:
         return self.number(self._rebalanced(_assigned(following, as_they_are))), outcome
 
     def _rebalanced(self, state: PartitionState) -> PartitionState:
-        """Give a partition that is whole again back to its preferred leader.
+        """Move the leadership of a fully replicated partition to the preferred leader.
 
         ``auto.leader.rebalance.enable`` (default since 0.8.2) does so within minutes. What the
         move costs is charged to the change of leader that made it necessary. A partition that
-        lost everything and was not written since counts as whole too.
+        lost everything and was not written since counts as fully replicated.
         """
         if state.condition != self._all_up or len(set(state.level)) > 1:
             return state
         return self.states[0] if is_readable(state) else state
 
     def number(self, state: PartitionState) -> int:
-        """The number of a state, given to it when it is first met."""
+        """The number of a state, assigned at first use."""
         number = self._numbers.get(state)
         if number is None:
             number = self._numbers[state] = len(self.states)
@@ -97,14 +97,14 @@ class Automaton:
         return is_readable(self.states[number])
 
     def copying(self, number: int) -> tuple[int, ...]:
-        """The slots whose copies run; that takes a leader to copy from."""
+        """Slots whose copy is in progress, which takes a leader."""
         condition = self.states[number].condition
         if COPYING not in condition or not self.readable(number):
             return ()
         return tuple(s for s, c in enumerate(condition) if c == COPYING)
 
     def facts(self, numbers: IntArray) -> IntArray:
-        """What chains ask of partitions.
+        """Properties of partition states.
 
         Parameters
         ----------
@@ -135,5 +135,5 @@ def _assigned(state: PartitionState, order: tuple[int, ...]) -> PartitionState:
 
 @lru_cache(maxsize=256)
 def automaton(setup: ChainConstants, replicas: int) -> Automaton:
-    """The one automaton of a setup in this process."""
+    """The transition table of these constants, one per process."""
     return Automaton(setup, replicas)

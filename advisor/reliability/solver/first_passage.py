@@ -1,12 +1,12 @@
-"""Solving the chain without subtraction.
+"""First passage to absorption: MTTDL and P(loss within a horizon), without subtraction.
 
 Every number here is a sum of products of non-negative numbers, so that small ones keep their
 digits; LU and Krylov solvers lose them in proportion to how rare a loss is (O'Cinneide, Numer.
-Math. 65, 1993). The ideas:
+Math. 65, 1993). The methods:
 
 * *Regeneration.* With the healthy state as the only way out, ``x = b + x P`` (P: jump
-  probabilities without that state) is a sum over paths that all end soon; iterating it from 0
-  grows monotonically to the answer.
+  probabilities without that state) is a sum over short paths; iterated from 0 it grows
+  monotonically to the answer.
 * *Quasi-stationary extrapolation.* ``P(no loss by t) = c exp(-h t)`` but for terms that die out
   with the slowest repair; h and c come from the regenerative solution by inverse iteration.
 * *Repeated squaring* of a short step where repairs are too slow for that; *uniformisation*
@@ -26,9 +26,9 @@ from advisor.reliability.solver import matrix_squaring, uniformisation
 from advisor.reliability.solver.generator import EXACT, Generator, Vector
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 
-# By this factor less than the precision asked for, when the start is taken as forgotten.
+# The initial distribution counts as forgotten at this fraction of the requested precision.
 _FORGOTTEN = math.exp(3.0)
-# What the sums' own rounding hides.
+# Rounding error of the sums.
 _ROUNDED = 1e-13
 # The bound on what is left of the start has a factor that may need as much as exp of this.
 _MARGIN = 2.0
@@ -38,7 +38,7 @@ _CONTRACTS = 0.9
 
 @dataclass(frozen=True)
 class FirstLoss:
-    """When a chain that starts healthy is absorbed for the first time.
+    """First passage from the healthy state to absorption.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) 
 
     Parameters
     ----------
-    flow : Flow
+    flow : Generator
         With the loss transitions as ``absorbed``.
     horizon_hours : float
     precision : float
-        Relative accuracy asked for.
+        Requested relative accuracy.
     """
     if not np.any(flow.absorbed > 0):
         return FirstLoss(math.inf, 0.0, "no modelled event loses anything")
@@ -97,13 +97,13 @@ def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) 
 def _left_of_the_start(
     hours: RegenerativeCycles, loss_per_healthy_hour: float, horizon_hours: float, wanted: float
 ) -> float:
-    """A bound on what the extrapolation to the horizon is off, having begun healthy.
+    """Bound on the error of the extrapolation, for a healthy start.
 
     The chance of being healthy at t, times ``exp(h t)`` (h: the hazard), solves a renewal equation
     ``1 = v + k * v`` with a kernel k >= 0 made of excursions that go on. Where K, the integral of
     ``k exp(x t)``, is below 1, v is within ``K / (1 - K) exp(-x t)`` of its limit. Losses follow
     from v through what excursions lose at each age; their integral from the horizon on gives the
-    bound, with ``x + h`` for the growth that :meth:`RegenerativeCycles.weighted_cycle_gain` weighs ages by.
+    bound, with ``x + h`` for the growth rate in :meth:`RegenerativeCycles.weighted_cycle_gain`.
     """
     growth = (math.log(1.0 / wanted) + _MARGIN) / horizon_hours
     gains = np.stack([np.ones(len(hours.out)), hours.flow.absorbed], axis=1)
@@ -120,7 +120,7 @@ def _left_of_the_start(
 
 
 def _before_absorption(flow: Generator) -> Generator:
-    """The part of the chain that can be reached without being absorbed."""
+    """The states that are reachable before absorption."""
     order = csgraph.breadth_first_order(flow.rates, 0, return_predecessors=False)
     kept = np.sort(order)
     if len(kept) == len(flow.absorbed):
@@ -145,7 +145,7 @@ def _extrapolated(
         there = following / following.sum()
         if abs(hazard - previous) <= 10 * hours.precision * hazard:
             break
-    # How much less survival there is from elsewhere: 1 - u(s)/u(0), u the right eigenvector.
+    # Relative loss of survival from state s: 1 - u(s)/u(0), u the right eigenvector.
     lost = hours.backward(flow.absorbed)
     behind = np.zeros(len(lost))
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""To be described."""
+"""Sparse generator (rate matrix) of a CTMC with absorption."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 IntArray = NDArray[np.int64]
-
-
 Vector = NDArray[np.float64]
 
 # Relative accuracy of every entry: all digits, or enough for a draw of an uncertain card.
 EXACT = 1e-16
-
 ROUGH = 1e-4
 
 
 def sums(place: NDArray[np.int64], amounts: Vector, size: int) -> Vector:
-    """What the amounts at each of so many places add up to."""
+    """Sum the amounts at each index below ``size``."""
     # Without amounts NumPy counts, in integers.
     return np.bincount(place, amounts, size).astype(np.float64)
 
@@ -58,7 +55,7 @@ class Generator:
         rate: Vector,
         absorbed: Vector,
     ) -> Generator:
-        """The flow of some transitions.
+        """The generator of some transitions.
 
         Parameters
         ----------

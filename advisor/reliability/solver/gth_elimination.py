@@ -1,4 +1,4 @@
-"""Solving a chain by elimination without subtraction, where paths are too long to be followed."""
+"""Grassmann-Taksar-Heyman elimination: no subtraction, for chains with long cycles."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LARGEST = 1500
 class Elimination:
     """Solves ``x (D - A) = given`` and ``(D - A) x = given``, keeping the digits of every entry.
 
-    Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed by itself;
-    a state's total rate is the sum of what leads to the states that are left, and of its leak.
+    Grassmann, Taksar and Heyman's elimination (Oper. Res. 33, 1985): D is never formed; the total
+    rate of a state is the sum of its rates to the states that remain and of its leak.
 
     Parameters
     ----------

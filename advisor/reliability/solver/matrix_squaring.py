@@ -1,8 +1,8 @@
-"""The chance of absorption by repeated squaring, for chains that never settle within the horizon.
+"""Transient absorption by repeated squaring of P(dt), for chains with slow repairs.
 
-What happens within a short step is squared until the step is the horizon: twenty matrix products
-take the place of a million steps. No entry is negative, so that nothing cancels and the smallest
-chance keeps its digits (Shao, Gao and Xue, UMINF 12.04; Xue and Ye, Numer. Math. 110, 2008).
+The transition matrix of a short step is squared until the step is the horizon: twenty matrix
+products instead of a million steps. No entry is negative, so that nothing cancels and the smallest
+probability keeps its digits (Shao, Gao and Xue, UMINF 12.04; Xue and Ye, Numer. Math. 110, 2008).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Vector = NDArray[np.float64]
 
 # A matrix of so many rows takes 130 MB, and its squares half a minute.
 _LARGEST = 4000
-# A product of dense matrices goes through so many entries while a sparse one goes through one.
+# Entries of a dense product in the time of one entry of a sparse product.
 _QUICKER = 30.0
-# Squares at the end that steps take the place of.
+# The last squarings are replaced by vector-matrix products.
 _LAST = 6
-# Terms of the short step's series that are smaller change no digit.
+# Smaller terms of the short step's series change no digit.
 _NOTHING = 1e-20
 
 
@@ -34,7 +34,7 @@ def absorbed_within(flow: Generator, horizon_hours: float) -> float:
 
     Parameters
     ----------
-    flow : Flow
+    flow : Generator
     horizon_hours : float
     """
     squares, mean = _squares(flow, horizon_hours)
@@ -53,7 +53,7 @@ def absorbed_within(flow: Generator, horizon_hours: float) -> float:
         weight *= mean / count
         term = jumps @ term
         within += weight * term
-    # A last square is dearer than the few steps of a single row that it saves.
+    # A squaring costs more than the few vector products that it would save.
     steps = min(squares, _LAST)
     for _ in range(squares - steps):
         within = _rounded_off(within)
@@ -67,20 +67,20 @@ def absorbed_within(flow: Generator, horizon_hours: float) -> float:
 
 
 def is_quicker(flow: Generator, horizon_hours: float, entries_of_a_series: float) -> bool:
-    """Whether squaring beats a series that goes through so many entries."""
+    """Whether squaring beats a series that reads so many entries."""
     size = len(flow.absorbed) + 1
     squares, _ = _squares(flow, horizon_hours)
     return size <= _LARGEST and squares * size**3 < _QUICKER * entries_of_a_series
 
 
 def _squares(flow: Generator, horizon_hours: float) -> tuple[int, float]:
-    """How many squares there are to the horizon, and the mean number of moves before the first."""
+    """Number of squarings to the horizon, and mean number of jumps in the first step."""
     moves = float(flow.out.max()) * 1.000001 * horizon_hours
     squares = max(math.ceil(math.log2(moves)), 0)
     return squares, moves / 2.0**squares
 
 
 def _rounded_off(within: Vector) -> Vector:
-    """What is lost to rounding given back: the chances of a row add up to one."""
+    """Rows rescaled to sum to one."""
     rounded: Vector = within / within.sum(axis=1, keepdims=True)
     return rounded

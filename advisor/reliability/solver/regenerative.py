@@ -1,4 +1,9 @@
-"""To be described."""
+"""Regenerative cycles: paths that leave the healthy state and return to it or are absorbed.
+
+With the healthy state as regeneration point, visits and rewards of a cycle are Neumann series of
+the jump matrix without that state, summed from below; where cycles are too long, elimination takes
+over (:mod:`advisor.reliability.solver.gth_elimination`).
+"""
 
 from __future__ import annotations
 
@@ -12,17 +17,17 @@ from advisor.errors import AdvisorError, NotComputedError
 from advisor.reliability.solver.generator import EXACT, ROUGH, Generator, Vector, sums
 from advisor.reliability.solver.gth_elimination import LARGEST, Elimination
 
-# A sum over paths takes half a minute at most: so many sweeps, and entries gone through in all.
+# A Neumann series takes half a minute at most: sweeps, and matrix entries read in all.
 _MOST_SWEEPS, _MOST_ENTRIES = 200_000, 3e10
-# A chain small enough is solved by elimination if the sum has not settled by then.
+# A small chain is eliminated if the series has not converged after so many sweeps.
 _SWEEPS = 2000
 
-# Looking whether a sum has settled takes about as long as a sweep.
+# A convergence check costs about as much as a sweep.
 _SWEEPS_BETWEEN_LOOKS = 4
 
 
 class RegenerativeCycles:
-    """Paths that leave the healthy state and end when they are back there or absorbed.
+    """Cycles from the healthy state until return or absorption.
 
     Attributes
     ----------
@@ -42,7 +47,7 @@ class RegenerativeCycles:
         self.start: Vector = sums(target[leaves], rate[leaves], states)
         self.back: Vector = sums(source[returns], rate[returns], states)
         inner = ~leaves & ~returns
-        # Chances of the next state.
+        # Jump probabilities.
         shares = rate[inner] / self.out[source[inner]]
         begin = np.cumsum(np.bincount(source[inner], minlength=states))
         self._rows = sparse.csr_array(
@@ -51,7 +56,7 @@ class RegenerativeCycles:
 
     @cached_property
     def _columns(self) -> sparse.csr_array:
-        """The same by the state that is reached."""
+        """The transposed jump matrix."""
         return sparse.csr_array(self._rows.T)
 
     def forward(self, source: Vector) -> Vector:
@@ -75,23 +80,23 @@ class RegenerativeCycles:
         return np.concatenate([np.zeros_like(gain[:1]), value])
 
     def weighted_cycle_gain(self, gain: Vector, per_hour: float) -> Vector | None:
-        """What excursions collect where an hour's gain grows by ``exp(per_hour * age)``.
+        """Gain of a cycle where an hour at age t counts ``exp(per_hour * t)`` times.
 
         Parameters
         ----------
         gain : array, shape (states, gains)
         per_hour : float
-            How fast; less than every state is left.
+            Below the rate out of every state.
 
         Returns
         -------
         array, shape (gains,), or None
-            Per healthy hour; None where it is endless, or takes long to tell.
+            Per healthy hour; None if it diverges or does not converge quickly.
         """
         slower = self.out[1:] - per_hour
         if not np.all(slower > 0):
             return None
-        # Killed at a negative rate: as if each state were left more slowly, for the same places.
+        # Killing at a negative rate: each state is left more slowly, to the same targets.
         more = sparse.diags_array(self.out[1:] / slower)
         jumps = sparse.csr_array(more @ self._rows)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -100,14 +105,14 @@ class RegenerativeCycles:
         return found if found is not None and bool(np.all(np.isfinite(found))) else None
 
     def _followed(self, jumps: sparse.csr_array, first: Vector) -> Vector | None:
-        """The sum over paths; None where elimination is quicker."""
+        """The Neumann series; None where elimination is quicker."""
         if "_elimination" in vars(self):
             return None
         patience = _SWEEPS if len(self.out) <= LARGEST else None
         return sum_of_paths(jumps, first, self.precision, patience)
 
     def _eliminated(self, given: Vector, forward: bool) -> Vector:
-        """The same by elimination, where excursions are too long to be followed."""
+        """The same by elimination, where cycles are too long for the series."""
         return self._elimination.solve(given, forward)
 
     @cached_property
@@ -124,8 +129,8 @@ def sum_of_paths(
 ) -> Vector | None:
     """``first + jumps first + jumps^2 first + ...``, all terms non-negative.
 
-    Stops once what is left can change no entry by more than ``precision`` of itself; None if
-    that takes more than ``patience`` terms.
+    Stops once the remainder changes no entry by more than ``precision`` of itself; None if that
+    takes more than ``patience`` terms.
 
     Raises
     ------
@@ -143,7 +148,7 @@ def sum_of_paths(
         if sweep % _SWEEPS_BETWEEN_LOOKS:
             continue
         size = float(term.max(initial=0.0))
-        # Terms shrink by this much in a sweep; more slowly at first.
+        # Contraction per sweep; slower at first.
         shrunk = size / previous if previous > 0 else 0.0
         ratio = min(shrunk ** (1.0 / _SWEEPS_BETWEEN_LOOKS), 0.999999) if shrunk > 0 else 0.9
         previous = size
@@ -159,7 +164,7 @@ def sum_of_paths(
 
 
 def most_sweeps(entries: int) -> int:
-    """How often so many entries are gone through before a sum over paths is given up."""
+    """Sweeps over so many matrix entries before a series is given up."""
     return int(min(_MOST_SWEEPS, max(_MOST_ENTRIES / max(entries, 1), _SWEEPS)))
 
 

@@ -1,4 +1,4 @@
-"""How long a chain stays in some of its states: the lengths of outages, not their mean."""
+"""Sojourn-time distribution in a set of states: how long outages last, by uniformisation."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NEVER = 1e-30
 
 
 class SojournTime:
-    """How long a chain stays in a set of states, for any number of hours.
+    """Sojourn time in a set of states.
 
-    The terms of Jensen's series do not depend on the hours, so they are kept for the next question.
+    The terms of Jensen's series do not depend on the hours and are kept.
 
     Parameters
     ----------
-    flow : Flow
+    flow : Generator
     members : array of bool, shape (states,)
     """
 
@@ -50,11 +50,11 @@ class SojournTime:
 
     @property
     def pace(self) -> float:
-        """The fastest that any state of the set is left, per hour."""
+        """Largest rate out of a state of the set, per hour."""
         return self._pace
 
     def after(self, hours_in: float) -> Vector:
-        """For each state of the set: probability of staying in it for ``hours_in`` more.
+        """Probability of staying in the set for ``hours_in`` more, by state.
 
         Returns
         -------
@@ -64,7 +64,7 @@ class SojournTime:
         return self.weighted_survival(np.array([hours_in]), np.ones(1))
 
     def weighted_survival(self, hours_in: Vector, weights: Vector) -> Vector:
-        """Sum those probabilities over several numbers of hours, each with its weight.
+        """Weighted sum of survival probabilities at several times.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class SojournTime:
 
     @cached_property
     def _longest_hours(self) -> float:
-        """Nobody stays longer, but with a chance that nothing is changed by.
+        """Longer sojourns have a probability that changes no digit.
 
         With h the mean hours until the set is left, H the largest and m the smallest of them, each
         h falls by h / H an hour at least, so that ``P(T > t) <= H / m * exp(-t / H)``.

@@ -1,9 +1,9 @@
-"""Jensen's series for the chance of absorption, stopped once the rest of it is known.
+"""Uniformisation (Jensen) for P(absorption), stopped early by a Collatz-Wielandt bound.
 
-A chain's steps settle: each block of steps then loses the same share of what the last one lost.
-How nearly is bounded as Collatz and Wielandt bound an eigenvalue. A block of steps is a matrix
-with no negative entry; if it takes every state's probability to between a and b times what it was,
-the next blocks do so, too, and lose between a, a^2, ... and b, b^2, ... times as much.
+The steps converge: each block of steps then loses the same share of the last block's loss. A block
+is a matrix without negative entries; if it takes every state's probability to between a and b times
+what it was, so do the next blocks, and they lose between a, a^2, ... and b, b^2, ... times as much
+(as Collatz and Wielandt bound an eigenvalue).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> 
 
     Parameters
     ----------
-    flow : Flow
+    flow : Generator
         Every state of it can be reached.
     horizon_hours : float
     precision : float
-        Relative accuracy asked for; at best what rounding leaves of so many steps.
+        Requested relative accuracy; rounding over so many steps may limit it.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> 
 
 
 def entries(flow: Generator, horizon_hours: float) -> float:
-    """What a series takes that does not end early, in entries of the matrix gone through."""
+    """Matrix entries read by a series that does not stop early."""
     return float(flow.out.max()) * horizon_hours * _entries_of_a_step(flow)
 
 

@@ -1,11 +1,11 @@
-"""Power that goes before all is on disk, though writing has stopped.
+"""Power failures within the flush window after writes have stopped.
 
-What was written last is in the page cache of those who were in sync. One failure stops the
-writing; if power then goes within the time until all is on disk, whoever it strikes lacks the end
-of the log: nobody has it any more, or whoever leads next lacks it. Who that is may depend on who is
-back first (:mod:`advisor.reliability.statespace.recovery_order`). The second failure within so short a time is
-charged to the first one, which leads into the state without writing. What a third could do within
-it is neglected, and part of the error (:func:`advisor.reliability.chain.truncation_error.third_failures`).
+The last records are in the page caches of the in-sync replicas only. One failure stops the writes;
+if power fails before they are flushed, the struck brokers lack the end of the log: no log has it
+any more, or the next leader lacks it, which may depend on the order of recoveries
+(:mod:`advisor.reliability.statespace.recovery_order`). This second failure is charged to the
+transition into the state without writes. A third failure within the window is neglected and part of
+the error (:func:`advisor.reliability.chain.truncation_error.third_failures`).
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _RETURNS = {
     red.NOT_FETCHING: red.CAUGHT_UP,
 }
 Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
-"""Nobody leads: the partition if power went late, if it went early; spells and racks by slot."""
+"""The partition after a late and an early power failure, broker conditions, racks; no leader."""
 
 # Below this two terms of the series have more digits than the quotient.
 _FEW = 1e-5
 
 
 class FlushWindowLosses(NamedTuple):
-    """What early power loses, by states in which nothing is written.
+    """Losses by early power failures, by state without writes.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class FlushWindowLosses(NamedTuple):
         Where, and index of the name of the failure's rate.
     end : array of int, shape (cuts,)
         What comes of it: CERTAIN_LOSS, or an outage in ``odds``.
-    odds : Odds
-        Who is back first.
+    odds : AbsorptionTable
+        Order of recoveries.
     """
 
     state: IntArray
@@ -107,14 +107,14 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
 
 
 class EarlyCuts:
-    """What early power loses: the rules are asked once for each partition and failure.
+    """Losses by early power failures; the rules are evaluated once per partition and failure.
 
     Parameters
     ----------
     table : Automaton
     events : Events
-    passages : Passages
-    alike : Symmetry
+    passages : PartitionTransitions
+    symmetry : Symmetry
 
     Attributes
     ----------
@@ -123,14 +123,14 @@ class EarlyCuts:
     """
 
     def __init__(
-        self, table: Automaton, events: Events, passages: PartitionTransitions, alike: Symmetry
+        self, table: Automaton, events: Events, passages: PartitionTransitions, symmetry: Symmetry
     ) -> None:
         self._table, self._events = table, events
-        self._passages, self._alike = passages, alike
+        self._passages, self._symmetry = passages, symmetry
         self._early = np.zeros(0, dtype=np.int64)
         self._known: dict[tuple[int, int], int | None] = {}
-        # The same, by what the two know of their slots.
-        self._whoever: dict[tuple[tuple[int, ...], ...], int | None] = {}
+        # The same by what the two partitions know of their slots.
+        self._by_role: dict[tuple[tuple[int, ...], ...], int | None] = {}
         self.outages: Outages[Outage] = Outages()
 
     def early(self, events: IntArray) -> IntArray:
@@ -154,7 +154,7 @@ class EarlyCuts:
         ----------
         partition, events, early : arrays of int, shape (asked,)
         own, racks : arrays of int, shape (asked, replicas)
-            What each slot's broker suffers afterwards, and where it stands.
+            Condition of each slot's broker afterwards, and its rack.
         """
         known = self._passages
         late, soon = known.of(partition, events), known.of(partition, early)
@@ -164,11 +164,11 @@ class EarlyCuts:
         waits = spared & (if_early & Effect.LOSS == 0) & (if_early & Effect.UNFLUSHED > 0)
         for place in np.flatnonzero(waits).tolist():
             both = int(known.following[late[place]]), int(known.following[soon[place]])
-            whoever = self._whoever_returns(*both)
-            if whoever is None:
+            end = self._end_in_any_order(*both)
+            if end is None:
                 key = (*both, tuple(own[place].tolist()), tuple(racks[place].tolist()))
-                whoever = self.outages.end(key, self._ways)
-            found[place] = whoever
+                end = self.outages.end(key, self._ways)
+            found[place] = end
         return found
 
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
@@ -177,39 +177,39 @@ class EarlyCuts:
             ((event, slots),) = change.events
             after = self._after(late, soon, PARTITION_EVENT[event], slots)
             if isinstance(after, tuple):
-                whoever = self._whoever_returns(*after)
-                if whoever is None:
+                end = self._end_in_any_order(*after)
+                if end is None:
                     yield change.rate, ((*after, change.own, racks),)
                     continue
-                after = whoever
+                after = end
             yield change.rate, after
 
-    def _whoever_returns(self, late: int, soon: int) -> int | None:
-        """What comes of an outage if the order of return does not matter; None if it does."""
+    def _end_in_any_order(self, late: int, soon: int) -> int | None:
+        """End of an outage if the order of recoveries does not matter; None if it does."""
         table = self._table
         if table.readable(soon):
             return NO_LOSS
         both = late, soon
         if both not in self._known:
-            key = tuple(sorted(self._alike.by_slot(*both)))
-            if key not in self._whoever:
-                self._whoever[key] = self._common(*both)
-            self._known[both] = self._whoever[key]
+            key = tuple(sorted(self._symmetry.by_slot(*both)))
+            if key not in self._by_role:
+                self._by_role[key] = self._common(*both)
+            self._known[both] = self._by_role[key]
         return self._known[both]
 
     def _common(self, late: int, soon: int) -> int | None:
-        """What comes of every return; None if that is not one thing."""
+        """Common end of every recovery; None if they differ."""
         common: int | None = None
-        known = self._alike.by_slot(late, soon)
+        known = self._symmetry.by_slot(late, soon)
         condition_of = self._table.states[soon].condition
-        # Of those who are alike in both, one speaks for all.
+        # Of exchangeable slots one stands for all.
         for slot in dict(zip(known, range(len(known)), strict=True)).values():
             condition = condition_of[slot]
             if condition in _RETURNS:
                 after = self._after(late, soon, _RETURNS[condition], (slot,))
                 if after == (late, soon):
                     continue
-                end = after if isinstance(after, int) else self._whoever_returns(*after)
+                end = after if isinstance(after, int) else self._end_in_any_order(*after)
                 if end is None or common not in (None, end):
                     return None
                 common = end
@@ -218,7 +218,7 @@ class EarlyCuts:
     def _after(
         self, late: int, soon: int, event: int, slots: tuple[int, ...]
     ) -> int | tuple[int, int]:
-        """CERTAIN_LOSS or NO_LOSS once somebody leads, or how the partition goes on without a leader."""
+        """CERTAIN_LOSS or NO_LOSS once there is a leader, else the two partitions without one."""
         later, same = self._table.step(late, event, slots)
         following, outcome = self._table.step(soon, event, slots)
         onto = outcome.gap_map[0]

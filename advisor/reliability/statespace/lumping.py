@@ -1,21 +1,18 @@
-"""Which replicas could change places without any measure noticing.
+"""Lumping: one canonical state for all states that differ by exchanging exchangeable replicas.
 
-Brokers are alike, and so are racks with equally many replicas. The preferred replica leads whenever
-it can, so its rack is told apart: the setting names it first. A clean election after it chooses
-among replicas that are alike too, so that the order of the followers decides nothing but names:
-states that differ by exchanging such replicas are one. A state is brought into its one form by
-sorting its slots by what the partition knows of them, and equal ones by rack and by what their
-brokers suffer; so the rules are asked once for all partitions that are alike, whatever their racks.
-With unclean election the order decides what is lost. There only the last two replicas change
-places, if their racks are alike. As these suffer alike, whatever has happened to them is as likely
-to have happened the other way round; so where the order of the two decides who leads, either is
-taken half the time.
+Brokers are exchangeable, and so are racks with equally many replicas. The preferred replica leads
+whenever it can, so its rack is distinguished: the setting names it first. A clean election after
+its failure chooses among exchangeable replicas, so that the order of the followers decides nothing
+but names. The canonical form sorts the slots by what the partition knows of them, and equal ones by
+rack and broker condition. With unclean elections the order of assignment decides what is lost: only
+the last two replicas are exchanged, if their racks are exchangeable, and where their order decides
+the election each of the two is elected half the time.
 
-That is exact where every rack holds one replica, or one rack holds all. Elsewhere the followers
-that an election finds may stand in racks that are not alike, and the order of the assignment says
-which of them leads until the preferred one is back. It is left out: only a second failure in that
-time tells them apart, a share of rate times duration. A leader that lags is left out likewise, and
-that who of the last two was elected first tells who comes first the next time.
+Lumping is exact where every rack holds one replica, or one rack holds all. Elsewhere three effects
+are neglected, and `lumping_error` allows for them: the order of assignment decides which of the
+followers in unlike racks leads until the preferred replica is back; a leader that does not fetch is
+treated as a follower; and an election between the last two replicas tells their order, which the
+next election repeats.
 """
 
 from __future__ import annotations
@@ -40,18 +37,17 @@ from advisor.reliability.statespace.state_index import place_values
 
 Order = tuple[int, ...]
 Classes = tuple[int, ...]
-"""Per slot, ascending; equal numbers for those that may change places."""
+"""Per slot, ascending; equal numbers for exchangeable slots."""
 _HEALTHY = 0
-# What a measure may lack because a leader that lags is taken for a follower; where the next leader
-# stands, if followers stand in racks that are not alike; and what one election tells of the order
-# of the last two that the next one goes by.
-_LAGGING_LEADER, _NEXT_LEADER, _WHO_CAME_FIRST = 1e-8, 1e-4, 1e-4
+# Shares of a measure neglected: a leader that does not fetch treated as a follower; the rack of the
+# next leader, among unlike racks; and the order of the last two replicas after an election.
+_LAGGING_LEADER, _NEXT_LEADER, _ELECTION_ORDER = 1e-8, 1e-4, 1e-4
 # Of a partition's slots, which have fewer conditions than brokers.
 _CONDITIONS, _LEVELS = NOT_FETCHING + 1, EMPTY + 1
 
 
 class Symmetry:
-    """Picks one state for all that are alike.
+    """Maps states to their canonical form.
 
     Parameters
     ----------
@@ -61,7 +57,7 @@ class Symmetry:
     Attributes
     ----------
     exchanging : bool
-        Slots change places though the order of the assignment decides.
+        Slots are exchanged although the order of assignment decides elections.
     """
 
     def __init__(self, table: Automaton, setting: Setting) -> None:
@@ -82,25 +78,25 @@ class Symmetry:
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
         well, racks = np.array([initial_state(setting).own]), np.array([setting.racks])
-        # The preferred replica leads again, whoever led before.
+        # The preferred replica leads again.
         start = self._slots(well, self._named(racks, self._renamings[0]))
         self._start = (start @ self._places)[0]
 
     def representatives(
         self, own: IntArray, racks: IntArray, partition: IntArray
     ) -> tuple[NDArray[Any], IntArray]:
-        """The one form of all states that are alike.
+        """The canonical form of states.
 
         Parameters
         ----------
         own, racks : arrays of int, shape (states, replicas)
-            What each slot's broker suffers, and where it stands.
+            Condition and rack of each slot's broker.
         partition : array of int, shape (states,)
 
         Returns
         -------
         code : array of int, shape (states,)
-            The machines; see `machines`.
+            Conditions and racks of the brokers; see `machines`.
         partition : array of int, shape (states,)
         """
         if not self._alike:
@@ -119,7 +115,7 @@ class Symmetry:
         return np.where(healthy, self._start, code), self._forms[partition]
 
     def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """What each slot's broker suffers and where it stands, shape (states, replicas)."""
+        """Condition and rack of each slot's broker, shape (states, replicas)."""
         slots = code[:, None] // self._places % self._digits
         racks, own = np.divmod(slots.astype(np.int64), self._conditions)
         alone = racks == self._alone
@@ -127,7 +123,7 @@ class Symmetry:
         return own, racks
 
     def by_slot(self, *partitions: int) -> list[tuple[int, ...]]:
-        """What partitions know of each slot, in numbers; all different where the order decides."""
+        """What partitions know of each slot, as numbers; all different where the order decides."""
         numbers, ordered = self._known_numbers, self._table.setup.policy.rules.elect_in_isr_order
         for partition in partitions:
             if partition not in self._by_slot:
@@ -183,33 +179,33 @@ def codes_of_machines(setting: Setting) -> int:
 
 
 def _digits(setting: Setting) -> int:
-    """What a broker suffers, and where it stands or that it stands alone, in one digit."""
+    """Number of combinations of a broker's condition and rack."""
     return (max(setting.racks) + 2) * setting.table.conditions
 
 
 def lumping_error(setup: ChainConstants, setting: Setting) -> float:
-    """How far merging may move any measure, as a share of it.
+    """Relative error of any measure by lumping.
 
-    A judgement that tests hold against chains of all states: on the cards that ship they differ by
-    a quarter of it at most, and with unclean elections by no more than it where everything fails
-    fifty times as often.
+    An estimate that tests check against chains without lumping: on the shipped cards a quarter of
+    it is reached, and with unclean elections no more than it where everything fails fifty times as
+    often.
     """
     racks, of = setting.racks, merged(setup, setting)
     if len(set(of)) == len(of):
         return 0.0
     if setup.policy.unclean:
-        return _WHO_CAME_FIRST
+        return _ELECTION_ORDER
     chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
     lags = any(e.name in setting.mechanisms for e in setting.table.with_effect(BrokerEvent.LAG))
     return chosen * _NEXT_LEADER + lags * _LAGGING_LEADER
 
 
 def merged(setup: ChainConstants, setting: Setting) -> Classes:
-    """Which slots may change places without any measure noticing."""
+    """Classes of exchangeable slots."""
     racks, last = setting.racks, len(setting.racks) - 1
     if not setup.policy.unclean:
         return (0,) * len(racks)
-    # Nobody stands behind them, and the preferred replica is told apart.
+    # They are last in the assignment, and the preferred replica is distinguished.
     kinds = [(slot == 0, rack == racks[0], racks.count(rack)) for slot, rack in enumerate(racks)]
     pair = last > 0 and kinds[last - 1] == kinds[last]
     return (*range(last), last - pair)
@@ -218,7 +214,7 @@ def merged(setup: ChainConstants, setting: Setting) -> Classes:
 def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
     """Exchanges of racks with equally many replicas, new name of each old one.
 
-    Racks with one replica need no name to be told apart: they are all called ``alone``.
+    Racks with one replica share the name ``alone``.
     """
     shared = sorted(rack for rack, size in sizes.items() if size > 1)
     found = []
@@ -231,7 +227,7 @@ def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
 
 
 def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
-    """All that the partition knows of each slot, in a number; by class, and the leader first."""
+    """What the partition knows of each slot as one number; by class, the leader first."""
     registration, replicas = state.registration, len(state.level)
     leader, isr = registration.leader, registration.isr
     elr, last_known = registration.elr, registration.last_known_elr

@@ -1,9 +1,9 @@
-"""What comes of an outage by who is back first, before the rates of repair are known.
+"""Probability of loss over the order of recoveries, as ways without rates.
 
-Where nobody leads, what is lost may depend on the order in which brokers come back. Spells end at
-rates of their own and forget how long they have lasted, so that each of those that run is the
-next to end with the chance of its rate among all. What can happen is the same for every card: it
-is gone through once, and the rates are put in for each.
+Where a partition has no leader, what is lost may depend on the order in which brokers return.
+Outages end at rates of their own and without memory, so that each is the next to end with the
+probability of its rate among all. The ways are the same for every card: they are explored once, and
+the rates are filled in for each (absorption probabilities of an acyclic chain).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from advisor.reliability.solver.generator import IntArray, Vector, sums
 
-# How it ends, whoever is back first; every other end is the number of an outage.
+# Ends for any order of recoveries; every other end is the number of an outage.
 CERTAIN_LOSS, NO_LOSS = -1, -2
 
 Key = TypeVar("Key", bound=Hashable)
@@ -26,7 +26,7 @@ End = int | tuple[Key]
 
 
 class AbsorptionTable(NamedTuple):
-    """The ways out of outages, without their rates.
+    """Ways out of outages, without their rates.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class AbsorptionTable(NamedTuple):
     stops: tuple[int, ...]
 
     def of(self, ends: IntArray, rates: Vector) -> Vector:
-        """Chance of a loss from each of some ends.
+        """Probability of a loss from each of some ends.
 
         Parameters
         ----------
@@ -66,24 +66,23 @@ class AbsorptionTable(NamedTuple):
 
 
 class Outages(Generic[Key]):
-    """Outages that are gone through as they are asked for, each once."""
+    """Numbered outages, explored on demand."""
 
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
         self._ways: list[tuple[tuple[str, int], ...]] = []
-        # Of each outage: how many others it may go through.
+        # Longest path through other outages, by outage.
         self._deep: list[int] = []
 
     def end(self, key: Key, ways: Callable[[Key], Iterable[tuple[str, End[Key]]]]) -> int:
-        """What comes of an outage: CERTAIN_LOSS, NO_LOSS or its number.
+        """End of an outage: CERTAIN_LOSS, NO_LOSS or its number.
 
         Parameters
         ----------
         key : hashable
             What the outage is.
         ways : callable
-            Name of the rate and end of everything that can end in an outage. No outage may come
-            back to itself.
+            Name of the rate and end of every recovery. No outage may lead back to itself.
         """
         known = self._numbers.get(key)
         if known is not None:
@@ -103,7 +102,7 @@ class Outages(Generic[Key]):
         return number
 
     def names(self, ends: Sequence[int]) -> list[str]:
-        """Names of the rates that decide what comes of some outages."""
+        """Names of the rates that decide how outages end."""
         return list(
             dict.fromkeys(name for one in self._within(ends) for name, _ in self._ways[one])
         )
@@ -111,7 +110,7 @@ class Outages(Generic[Key]):
     def odds(
         self, ends: Sequence[int], place: Mapping[str, int]
     ) -> tuple[AbsorptionTable, IntArray]:
-        """The ways out of some outages, and what these are called there.
+        """Table of some outages, and their numbers in it.
 
         Parameters
         ----------
@@ -136,7 +135,7 @@ class Outages(Generic[Key]):
         return AbsorptionTable(len(within), outage, rate, way, stops), renamed
 
     def _within(self, ends: Sequence[int]) -> list[int]:
-        """These outages and all that they may go through."""
+        """These outages and all that they may lead to."""
         found = dict.fromkeys(end for end in ends if end >= 0)
         waiting = list(found)
         while waiting:

@@ -1,9 +1,9 @@
-"""All that can happen to a replica set, found as it is asked for by calling the protocol's rules.
+"""State space of one replica set, explored on demand by the protocol's rules.
 
-A state is what the machines suffer (:mod:`advisor.reliability.failures.fault_processes`) and what the partition has
-become (:mod:`advisor.reliability.partition.reduced_state`). A graph holds names of rates, not rates: it grows
-once for a setting and serves every card and every draw of its uncertainty. How its states are
-numbered depends on who asked first; no number that is computed depends on that.
+A state is the condition of the brokers (:mod:`advisor.reliability.failures.fault_processes`) and of
+the partition (:mod:`advisor.reliability.partition.reduced_state`). Transitions carry names of
+rates, not rates: the space grows once for a setting and serves every card and every draw of its
+uncertainty. States are numbered in the order of exploration; no result depends on it.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 
 
 class Graph:
-    """Numbered states of one replica set and the moves between them; 0 is the healthy one.
+    """Numbered states of one replica set and their transitions; state 0 is healthy.
 
     Parameters
     ----------
-    setup : Setup
+    setup : ChainConstants
     setting : Setting
 
     Attributes
     ----------
     machines, partition : arrays of int, shape (states,)
-        What each state is: the machines' number, and the partition's in ``table``.
+        Numbers of the brokers' conditions and of the partition's state in ``table``.
     rate_names : list of str
     gap_maps : list of tuple of int
         Old gap to new gap, or GAP_LOST or GAP_CLOSED.
@@ -56,12 +56,12 @@ class Graph:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
         self._changes = changes(setting, setup.copying)
-        self._alike = Symmetry(self.table, setting)
+        self._symmetry = Symmetry(self.table, setting)
         self._passages = PartitionTransitions(
-            self.table, self._changes.told, self._alike.exchanging
+            self.table, self._changes.told, self._symmetry.exchanging
         )
         self._copies = Copies(self.table, self._changes.told)
-        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._alike)
+        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._symmetry)
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
@@ -73,13 +73,13 @@ class Graph:
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
 
     def __len__(self) -> int:
-        """How many states were met."""
+        """Number of states found so far."""
         return len(self.partition)
 
     def moves(self, states: IntArray) -> tuple[IntArray, IntArray]:
-        """Everything that can happen next.
+        """Transitions out of states.
 
-        Moves that change nothing are left out, unless they lose something.
+        Transitions that change nothing are omitted, unless they lose something.
 
         Parameters
         ----------
@@ -106,13 +106,13 @@ class Graph:
         return np.concatenate([brokers, copying[:, None]], axis=1)
 
     def brokers(self, states: IntArray) -> tuple[IntArray, IntArray]:
-        """What each slot's broker suffers, and where it stands; (states, replicas) both."""
+        """Condition and rack of each slot's broker, both of shape (states, replicas)."""
         machines = self.machines[states]
         known = self._changes
         return known.own.take(machines, axis=0), known.racks.take(machines, axis=0)
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
-        """How near partitions are to an election that loses, and copies ahead; (states, 2)."""
+        """Risk class and bound on pending copies, shape (states, 2)."""
         partition = self.partition[states]
         more = np.full((len(self.table.states) - len(self._perils), 2), -1.0)
         self._perils = np.concatenate([self._perils, more])
@@ -122,17 +122,17 @@ class Graph:
         return self._perils.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """What power loses that goes before what was written last is on disk.
+        """Losses by power failures within the flush window.
 
         Parameters
         ----------
         states : array of int, shape (asked,)
-            Those in which nothing is written.
+            States in which nothing is written.
 
         Returns
         -------
         owner, rate, end : arrays of int, shape (cuts,)
-            Index into ``states``, number of the rate's name, and CERTAIN_LOSS or one of ``outages``.
+            Index into ``states``, number of the rate's name, and CERTAIN_LOSS or an outage.
         """
         machines, known = self.machines[states], self._changes
         known.ask(machines)
@@ -152,11 +152,11 @@ class Graph:
 
     @property
     def outages(self) -> Outages[Outage]:
-        """In which the order of return decides what power that went early has taken."""
+        """Outages in which the order of recoveries decides what an early power failure loses."""
         return self._cuts.outages
 
     def _explore(self, states: IntArray) -> None:
-        """Find the moves out of states, many at once."""
+        """Find the transitions out of many states at once."""
         machines, partition = self.machines[states], self.partition[states]
         known = self._changes
         known.ask(machines)
@@ -184,7 +184,7 @@ class Graph:
         self._add_moves(states, columns.compress(kept, axis=0))
 
     def _add_moves(self, states: IntArray, columns: IntArray) -> None:
-        """Put the same moves of a state together and keep them."""
+        """Merge equal transitions of a state and keep them."""
         code = np.zeros(len(columns), dtype=np.int64)
         for column in columns.T:
             code = code * (int(column.max(initial=0)) + 1) + column
@@ -196,11 +196,11 @@ class Graph:
         self._rows = np.concatenate([self._rows, rows])
 
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
-        """The numbers of states, given to them when they are first met."""
-        code, partition = self._alike.representatives(own, racks, partition)
+        """The numbers of states, assigned at first use."""
+        code, partition = self._symmetry.representatives(own, racks, partition)
         machines, new = self._changes.numbers.of(code)
         if len(new):
-            self._changes.add(*self._alike.machines(code[new]))
+            self._changes.add(*self._symmetry.machines(code[new]))
         numbers, new = self._numbers.of(machines, partition)
         unknown = np.full(len(new), -1)
         self.machines = np.concatenate([self.machines, machines[new]])
@@ -211,10 +211,10 @@ class Graph:
 
 
 def served_by(setup: ChainConstants) -> ChainConstants:
-    """The setup whose graph serves this one.
+    """The constants whose state space serves these as well.
 
-    Where every ISR is large enough, acks=all is answered as acks=1 is, and differs only in what
-    an answer is worth: what a leader alone has is not lost, whatever moves are with the effect TAIL.
+    Where every ISR is large enough, acks=all is acknowledged as acks=1 is, and differs only in that
+    no tail is lost: transitions with the effect TAIL lose nothing.
     """
     never_refused = setup.acks != "all" or setup.policy.min_isr <= 1
     return replace(setup, acks=1) if never_refused else setup
@@ -222,5 +222,5 @@ def served_by(setup: ChainConstants) -> ChainConstants:
 
 @lru_cache(maxsize=64)
 def graph(setup: ChainConstants, setting: fault_processes.Setting) -> Graph:
-    """The one graph of a setup and setting in this process."""
+    """The state space of these constants and setting, one per process."""
     return Graph(setup, setting)

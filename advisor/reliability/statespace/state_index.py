@@ -1,4 +1,4 @@
-"""Numbers for what is met, and rows of ragged tables: the small change of exploring a graph."""
+"""State indexing and ragged arrays for exploring a state space."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables of all that can happen to machines, and of what a partition lives through then.
+"""Successor tables: failure and repair transitions, and the partition transitions they cause.
 
-Both ask once for each case, :func:`advisor.reliability.failures.fault_processes.changes` and the automaton of the
-protocol's rules, and hold the answers as arrays, so that many states are explored at once.
+Both are evaluated once for each case, by :mod:`advisor.reliability.failures.fault_processes` and by
+the partition's transition table, and held as arrays, so that many states are explored at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Way = tuple[int, int, int]
 
 
 class _Rows(NamedTuple):
-    """Columns of `FaultTransitions`, as they are found; what the brokers suffer slot by slot."""
+    """Columns of `FaultTransitions`; ``after`` slot by slot."""
 
     rate: list[int]
     events: list[int]
@@ -68,7 +68,7 @@ class Events:
         self._numbers: dict[fault_processes.Events, int] = {}
 
     def number(self, events: fault_processes.Events) -> int:
-        """The number of a sequence; slots that are empty strike nobody and are left out."""
+        """The number of a sequence; events without slots are omitted."""
         found = self._numbers.get(events)
         if found is None:
             told = tuple((event, slots) for event, slots in events if slots)
@@ -80,7 +80,7 @@ class Events:
 
 
 class FaultTransitions:
-    """All that can happen to machines, a row for each change.
+    """Failures and repairs of the brokers, one row each.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ class FaultTransitions:
         Of the codes of the machines.
     rate_names : list of str
     own, racks : arrays of int, shape (machines, replicas)
-        What each slot's broker suffers, and where it stands.
+        Condition and rack of each slot's broker.
     waits : array of int, shape (machines, spells)
         How many brokers suffer each spell.
     first, count : arrays of int, shape (machines,)
         Their rows.
     rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
-        Number of the rate's name, of the events, and what the brokers suffer afterwards.
+        Number of the rate's name, of the events, and the brokers' conditions afterwards.
     """
 
     def __init__(self, setting: fault_processes.Setting) -> None:
@@ -133,7 +133,7 @@ class FaultTransitions:
         self.count = np.concatenate([self.count, unknown])
 
     def ask(self, machines: IntArray) -> None:
-        """Have the rows of these machines ready."""
+        """Evaluate the rows of these broker conditions."""
         asked = np.unique(machines[self.count[machines] < 0])
         found = _Rows([], [], [])
         ends = [0]
@@ -179,7 +179,7 @@ def changes(setting: fault_processes.Setting, copying: bool) -> FaultTransitions
 
 
 class PartitionTransitions:
-    """What a partition lives through when a change's events strike it, one after the other.
+    """Transitions of a partition by sequences of events.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class PartitionTransitions:
         other = 2 * last - 1 - leader
         if state.condition[other] not in red.RUNNING:
             return False
-        # In sync they are alike, unless both come back at once: then who is noticed first leads.
+        # In sync they are exchangeable, unless both return at once: the first unfenced leads.
         in_sync = leader in old.isr or leader in old.elr
         return not in_sync or any(
             event in red.RETURNS and len(slots) > 1 for event, slots in events
@@ -259,7 +259,7 @@ class PartitionTransitions:
     def _lived_through(self, partition: int, events: fault_processes.Events) -> _Way:
         table = self._table
         if len(events) == 1:
-            # A step by itself is asked for once; those in longer sequences are shared.
+            # Single steps are memoised here; those in longer sequences by the table.
             now, outcome = table.asked(partition, *events[0])
         elif not events:
             now, outcome = partition, red.nothing_happens(table.states[partition])
@@ -300,7 +300,7 @@ class PartitionTransitions:
 
 
 class Copies:
-    """The replicas that copy, a row for each: when they are done is a move of its own.
+    """Transitions by which a copy completes, one for each copying replica.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
     model = load_model("two_az")
     found = asked(racks, unclean(len(racks), "4.2", "all", 1), model)
     assert lumping.merged(*found) == (*range(len(racks) - 1), last)
-    stated = lumping._WHO_CAME_FIRST if last < len(racks) - 1 else 0.0
+    stated = lumping._ELECTION_ORDER if last < len(racks) - 1 else 0.0
     assert lumping.lumping_error(*found) == stated
     assert not any(lumping.merged(*asked(racks, Config(replication_factor=len(racks)), model)))
 
