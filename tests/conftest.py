@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 # What `make check` leaves out, below tests/: more than a few seconds of processor time each, or
 # other processes. Cases of a file that is not listed may bear `@pytest.mark.slow` themselves.
 SLOW = (
+    "advice/recommendations/test_loss_story.py",
     "cli/test_commands.py",
     "kafka/",
     "pipeline/",
+    "present/figures/test_curves.py",
+    "present/report/test_page",
     "protocol/exploration/test_shortest_loss.py",
     "protocol/simulation/test_invariants.py",
     "protocol/specification/test_model_checker.py",
     "protocol/zookeeper/test_locks.py",
+    "reliability/chain/test_drift_bound.py",
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_exact_against_sampled.py",

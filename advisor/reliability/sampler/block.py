@@ -42,7 +42,7 @@ from advisor.reliability.sampler.plan import Block, Occurrence, Plan
 from advisor.reliability.sampler.transition_tables import tables
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
-_NEVER_WELL = (
+_NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
     "and long are outside this model"
 )
@@ -137,7 +137,7 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
         if code == FINISHED:
             return
         if code != MISSING:
-            raise AdvisorError(_NEVER_WELL)
+            raise AdvisorError(_NEVER_RECOVERED)
         growing.fill(
             int(control["miss_state"]), int(control["miss_event"]), int(control["miss_mask"])
         )

@@ -27,8 +27,8 @@ from advisor.reliability.sampler.jit import called, entry, inlined
 from advisor.reliability.sampler.memory_layout import (
     FINISHED,
     MISSING,
-    NEVER_WELL,
-    WELL_AGAIN,
+    NEVER_RECOVERED,
+    RECOVERED,
     KernelState,
 )
 from advisor.reliability.sampler.partition_kernel import account, all_known, apply_event
@@ -61,7 +61,7 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         if control.waiting == 1 and _is_well(sim):
             control.waiting = 0
             control.risk_since = control.now
-    return WELL_AGAIN
+    return RECOVERED
 
 
 @inlined
@@ -99,7 +99,7 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
             control.lost_years += control.lost_this_year
             control.phase = 2
         elif code == FINISHED:
-            return NEVER_WELL
+            return NEVER_RECOVERED
         else:
             control.phase = 0
             control.years_left -= 1
@@ -144,4 +144,4 @@ def _digest() -> str:
 
 run = _compiled(_digest())
 """Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
-entry of the table in ``sim.control``; or NEVER_WELL after ten years without a healthy moment."""
+entry of the table in ``sim.control``; or NEVER_RECOVERED after ten years without a healthy moment."""

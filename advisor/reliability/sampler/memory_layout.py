@@ -17,7 +17,7 @@ from advisor.reliability.failures.mechanisms import Scope
 SCOPES = (Scope.BROKER, Scope.RACK, Scope.CLUSTER)
 
 # Return codes of the kernel.
-FINISHED, MISSING, WELL_AGAIN, NEVER_WELL = range(4)
+FINISHED, MISSING, RECOVERED, NEVER_RECOVERED = range(4)
 
 # Rows of `KernelState.totals`; its columns are the mechanisms, NO_CAUSE and NO_DISK.
 LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED = range(6)
