@@ -98,6 +98,21 @@ class RowTable:
         -------
         list of dict of str to object
             Column name to value: settings, measures, one ``meets_<goal>`` per goal, ``meets_all``.
+
+        See Also
+        --------
+        table : The rows as a pandas DataFrame.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> advice.rows(intervals=False)[0]["acks"]
+        'all'
         """
         wanted = self._INTERVALS if intervals is None else intervals
         return [entry.row(wanted) for entry in self._entries()]

@@ -57,7 +57,7 @@ def once_in_years(mean_years: float) -> str:
 
 
 def availability(unavailability: float) -> str:
-    """Return the availability, given the unavailability: "99.98 %"; "9.5 nines" near 1."""
+    """Return the availability, given the unavailability: "99.98 %"; "9.52 nines" near 1."""
     if unavailability == 0:
         return "100 %, as modelled"
     if unavailability < 0.995e-9:

@@ -63,9 +63,9 @@ class Point:
 
 def dominates(one: Point, other: Point) -> bool:
     """Return whether `one` is better in loss, refusals or replicas, and worse in none of them."""
-    ours = (one.loss.value, one.refused.value, one.replication_factor)
-    theirs = (other.loss.value, other.refused.value, other.replication_factor)
-    return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
+    first = (one.loss.value, one.refused.value, one.replication_factor)
+    second = (other.loss.value, other.refused.value, other.replication_factor)
+    return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 
 def dominated(points: Iterable[Point]) -> frozenset[Point]:

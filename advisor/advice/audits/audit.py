@@ -202,7 +202,7 @@ def audit(
     cluster : Cluster
         Cluster with topics, such as `advisor.load_cluster` returns.
     model : FailureModel
-        Failure and repair rates, with a time in hours or minutes for each repair.
+        Failure and repair rates.
     load : Workload, optional
         Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
         records per second.

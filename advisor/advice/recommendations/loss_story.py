@@ -40,11 +40,10 @@ def tell(config: Config) -> Story:
         Settings of a partition with one replica on each simulated broker.
     """
     for faults in _FAULTS:
-        found = shortest_loss(
+        result = shortest_loss(
             config, faults=faults, kinds=CRASHES, writes=1, max_states=_MOST_STATES
         )
-        if isinstance(found, Loss):
-            said = str(found).split("\n", 1)[0]
-            return Story(f"{capital(said)}.", found.scenario)
-    said = str(found)
-    return Story(f"{capital(said)}.", "")
+        if isinstance(result, Loss):
+            sentence = str(result).split("\n", 1)[0]
+            return Story(f"{capital(sentence)}.", result.scenario)
+    return Story(f"{capital(str(result))}.", "")

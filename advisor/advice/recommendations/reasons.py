@@ -12,7 +12,7 @@ from advisor.advice.tolerance import largest_share
 from advisor.formatting import significant, time_per_year
 from advisor.reliability.results.reliability import Reliability
 
-_BEYOND_BELIEF_YEARS = 1e6
+_RARE_YEARS = 1e6
 _IN_WORDS: Mapping[str, Callable[[float], str]] = {
     "loss_probability_per_year": how_often,
     "write_unavailability": time_per_year,
@@ -158,7 +158,7 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
     theirs, own = every(r.mean_years_to_loss), every(ours.mean_years_to_loss)
     least = other.config.min_insync_replicas
     # Beyond a million years the number means little: what the card leaves out dominates.
-    if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _BEYOND_BELIEF_YEARS:
+    if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _RARE_YEARS:
         lost = f"With min.insync.replicas {least} losses would {_both_rare(r, ours)}"
     elif theirs == own:
         lost = f"With min.insync.replicas {least} losses are as frequent"

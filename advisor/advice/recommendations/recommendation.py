@@ -331,6 +331,22 @@ class Recommendation(RowTable):
         ------
         MissingExtraError
             If matplotlib (extra "notebook") is not installed.
+
+        See Also
+        --------
+        report : The charts in an HTML page.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> from matplotlib.figure import Figure
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+        ... )
+        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
+        >>> advice.plot(Figure().add_subplot()).get_xlabel()
+        'write availability, better to the right'
         """
         return plotting.draw("recommendation", self, ax)
 
