@@ -17,6 +17,7 @@ from advisor.advice.goals import (
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import Survival, survival
 from advisor.errors import InputError, NotComputedError
+from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.reliability import Reliability
 
@@ -79,6 +80,19 @@ class Choice:
                 line[f"{measure}_low"], line[f"{measure}_high"] = low, high
         line |= {f"meets_{goal}": met for goal, met in self.meets.items()}
         return line | {"meets_all": self.meets_all}
+
+    def short_row(self) -> dict[str, object]:
+        """Return one row of the table shown in notebooks, in words and short numbers."""
+        timeout_ms = self.config.delivery_timeout_ms
+        measures = measures_of(self.reliability)
+        return {
+            "RF": self.config.replication_factor,
+            "min ISR": self.config.min_insync_replicas,
+            "acks": self.config.acks,
+            "delivery timeout, s": "none" if timeout_ms is None else as_given(timeout_ms / 1000.0),
+            **{name: significant(value) for name, value in measures.items()},
+            "goals": "met" if self.meets_all else f"{len(self.unmet)} missed",
+        }
 
     def to_dict(self) -> dict[str, object]:
         """Return setting, measures with 95 % intervals, and goals as plain JSON data."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from advisor import plotting
-from advisor.advice.choice import Choice, measures_of
+from advisor.advice.choice import Choice
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.goals import Goals
@@ -18,7 +18,6 @@ from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.loss_story import Story, tell
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
-from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
@@ -382,21 +381,9 @@ class Recommendation(RowTable):
         return "\n".join([self.verdict, self.tolerances, *self.why])
 
     def _repr_html_(self) -> str:
-        rows = [_short_row(choice) for choice in self.choices]
+        rows = [choice.short_row() for choice in self.choices]
         head = html_verdict(self.verdict, self.tolerances)
         return f"{head}{html_list(self.why)}{html_table(rows)}"
-
-
-def _short_row(choice: Choice) -> dict[str, object]:
-    timeout_ms = choice.config.delivery_timeout_ms
-    return {
-        "RF": choice.config.replication_factor,
-        "min ISR": choice.config.min_insync_replicas,
-        "acks": choice.config.acks,
-        "delivery timeout, s": "none" if timeout_ms is None else as_given(timeout_ms / 1000.0),
-        **{name: significant(value) for name, value in measures_of(choice.reliability).items()},
-        "goals": "met" if choice.meets_all else f"{len(choice.unmet)} missed",
-    }
 
 
 def _script(lines: list[str] | tuple[str, ...]) -> str:
