@@ -1,8 +1,8 @@
-"""What acks=all makes producers wait for: followers that have not left the ISR yet.
+"""Stalls of acks=all: the wait until a failed follower leaves the ISR.
 
-Records written meanwhile are acknowledged once the follower is out, unless their producer gives
-up before. It has more patience while it waits than in an outage, where every attempt fails at
-once; see `advisor.protocol.clients.retry_budget`.
+Records written during a stall are acknowledged when the follower leaves the ISR, unless their
+producer times out first. Its timeout in a stall is longer than in an outage, where each attempt
+fails at once; see `advisor.protocol.clients.retry_budget`.
 """
 
 from __future__ import annotations
@@ -20,65 +20,66 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 
-# Gauss's rule of so many points integrates exp(-x) over 0 to _SMOOTH to all digits.
+# Gauss-Legendre with 16 points integrates exp(-x) from 0 to _SMOOTH to machine precision.
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _SMOOTH = 8.0
-# The follower is struck from the ISR after 1 to 1.5 lag times.
-_LONGEST = 1.5
+# A hung follower leaves the ISR after 1 to 1.5 times replica.lag.time.max.ms.
+_MAX_LAG_TIMES = 1.5
 
 
-def beyond_dead(stalls: IsrStalls, waiting_hours: float) -> float:
-    """Hours of a wait for the dead in which records are written that are given up."""
+def refused_hours_dead(stalls: IsrStalls, waiting_hours: float) -> float:
+    """Hours of refused writes in one stall by a dead follower."""
     return max(stalls.dead_hours - waiting_hours, 0.0)
 
 
-def beyond_hung(stalls: IsrStalls, waiting_hours: float) -> float:
-    """The same of a wait for one that hangs, on average: E[(wait - patience)+]."""
+def refused_hours_hung(stalls: IsrStalls, waiting_hours: float) -> float:
+    """Mean hours of refused writes in one stall by a hung follower: E[(stall - timeout)+]."""
     lag = stalls.lag_hours
     if waiting_hours <= lag:
         return stalls.hung_hours - waiting_hours
-    left = max(_LONGEST * lag - waiting_hours, 0.0)
+    left = max(_MAX_LAG_TIMES * lag - waiting_hours, 0.0)
     return left * left / lag if left > 0.0 else 0.0
 
 
-def beyond_into(stalls: IsrStalls, outage: SojournTime, timeouts: ProducerTimeouts) -> Vector:
-    """The same where an outage follows at once, for each state that it may begin in.
+def refused_hours_before_outage(
+    stalls: IsrStalls, outage: SojournTime, timeouts: ProducerTimeouts
+) -> Vector:
+    """Mean hours of refused writes in a stall by a hung follower that ends in an outage.
 
-    A record that is written v before the follower leaves is given up if v is beyond the
-    patience of waiting, or if the outage lasts beyond what is left: the patience in outages,
-    and of the delivery timeout what v leaves. Attempts that failed during the wait are not
-    taken off the retries, which makes a difference of some backoffs.
+    A record written v hours before the outage is refused if v exceeds the timeout in a stall, or
+    if the outage outlasts the smaller of the timeout in an outage and what v leaves of the
+    delivery timeout. Retries used up during the stall are not deducted; the error is a few
+    backoffs.
 
     Returns
     -------
     array, shape (states,)
-        Mean hours; 0 where it is no outage.
+        By the state in which the outage begins; 0 for states without outage.
     """
-    longest = _LONGEST * stalls.lag_hours
+    longest = _MAX_LAG_TIMES * stalls.lag_hours
     waits = min(timeouts.waiting_hours, longest)
-    surely = outage.weighted_survival(np.zeros(1), np.array([beyond_hung(stalls, waits)]))
+    certain = outage.weighted_survival(np.zeros(1), np.array([refused_hours_hung(stalls, waits)]))
     if math.isinf(timeouts.outage_hours):
-        return surely
-    # Written v before the outage, a record may have `outage_hours` left for it, or less.
+        return certain
+    # A record written at most this long before the outage has all of `outage_hours` left.
     full = timeouts.delivery_hours - timeouts.outage_hours
     ends = sorted({0.0, waits, *(e for e in (stalls.lag_hours, full) if 0.0 < e < waits)})
     hours, weights = [], []
     for begin, end in pairwise(ends):
-        written, share = _graded(begin, end, outage.pace)
+        written, weight = _graded_quadrature(begin, end, outage.pace)
         left = np.minimum(timeouts.delivery_hours - written, timeouts.outage_hours)
         hours.append(np.maximum(left, 0.0))
-        waiting = (longest - written) / (longest - stalls.lag_hours)
-        weights.append(share * np.minimum(waiting, 1.0))
+        stalled = (longest - written) / (longest - stalls.lag_hours)
+        weights.append(weight * np.minimum(stalled, 1.0))
     if not hours:
-        return surely
-    return surely + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
+        return certain
+    return certain + outage.weighted_survival(np.concatenate(hours), np.concatenate(weights))
 
 
-def _graded(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
-    """Points and weights between two times, the closer to the end the denser.
+def _graded_quadrature(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
+    """Quadrature points and weights on intervals that halve towards ``end``.
 
-    The chance that an outage lasts beyond what is left falls off from the end at ``pace`` at most:
-    parts that halve towards it resolve every slower decay, too.
+    The integrand decays from the end at ``pace`` at most; the grading resolves slower decays too.
     """
     halvings = max(math.ceil(math.log2(max(pace * (end - begin) / _SMOOTH, 1.0))), 0)
     edges = end - (end - begin) * np.concatenate([0.5 ** np.arange(halvings + 1), [0.0]])
@@ -88,34 +89,29 @@ def _graded(begin: float, end: float, pace: float) -> tuple[Vector, Vector]:
 
 
 def stalling(structure: Structure) -> NDArray[np.bool_]:
-    """Failures of followers in the ISR with writes going on before and after.
+    """Mark the transitions that stall acks=all, shape (transitions,).
 
-    A controlled shutdown leaves the ISR at once, and a change of leader is counted as such. Who
-    lags is waited for before the spell in which he is out of the ISR, so that this wait counts
-    even where no writes follow; for the dead it is part of the outage.
-
-    Returns
-    -------
-    array, shape (transitions,)
+    A follower in the ISR fails and the partition stays writable. A controlled shutdown leaves the
+    ISR at once; a leader change is an outage. A hung follower stalls writes before it leaves the
+    ISR, so this stall counts even if an outage follows; for a dead one it is part of the outage.
     """
-    now, then = structure.source, structure.target
+    source, target = structure.source, structure.target
     writable = structure.writable
-    lags = lagging(structure)
-    quick = np.array(
+    stops = np.array(
         [transition(name).mechanism.effect is BrokerEvent.STOP for name in structure.rate_names]
     )
-    fewer = structure.in_sync[then] < structure.in_sync[now]
-    other = structure.did(Effect.LEADER_CHANGE | Effect.TRUNCATED)
-    asked = writable[now] & (writable[then] | lags)
-    found: NDArray[np.bool_] = asked & fewer & ~other & ~quick.astype(bool)[structure.rate]
-    return found
+    shrinks = structure.in_sync[target] < structure.in_sync[source]
+    excluded = structure.did(Effect.LEADER_CHANGE | Effect.TRUNCATED)
+    waits = writable[source] & (writable[target] | hanging(structure))
+    stalled: NDArray[np.bool_] = waits & shrinks & ~excluded & ~stops.astype(bool)[structure.rate]
+    return stalled
 
 
-def lagging(structure: Structure) -> NDArray[np.bool_]:
-    """Transitions by which somebody begins to lag, shape (transitions,)."""
-    names = np.array([transition(name).hangs for name in structure.rate_names], dtype=bool)
-    found: NDArray[np.bool_] = names[structure.rate]
-    return found
+def hanging(structure: Structure) -> NDArray[np.bool_]:
+    """Mark the transitions in which a follower hangs, shape (transitions,)."""
+    by_name = np.array([transition(name).hangs for name in structure.rate_names], dtype=bool)
+    by_transition: NDArray[np.bool_] = by_name[structure.rate]
+    return by_transition
 
 
 def refused_hours(
@@ -125,39 +121,40 @@ def refused_hours(
     stalls: IsrStalls,
     timeouts: ProducerTimeouts,
 ) -> Vector:
-    """Hours of writing that producers give up in each transition's wait, shape (transitions,).
+    """Mean hours of refused writes in the stall at each transition, shape (transitions,).
 
     Parameters
     ----------
     structure : Structure
     stalled : array of bool, shape (transitions,)
         See :func:`stalling`.
-    outage : Stays
-        In the states without writing.
+    outage : SojournTime
+        In the states that are not writable.
     stalls, timeouts
     """
-    lags, written = lagging(structure), structure.writable[structure.target]
-    into = np.zeros(structure.states)
-    if (stalled & lags & ~written).any() and stalls.lag_hours > 0.0:
-        into = beyond_into(stalls, outage, timeouts)
-    hung = np.where(written, beyond_hung(stalls, timeouts.waiting_hours), into[structure.target])
-    hours = np.where(lags, hung, beyond_dead(stalls, timeouts.waiting_hours))
+    hangs, writable = hanging(structure), structure.writable[structure.target]
+    before_outage = np.zeros(structure.states)
+    if (stalled & hangs & ~writable).any() and stalls.lag_hours > 0.0:
+        before_outage = refused_hours_before_outage(stalls, outage, timeouts)
+    alone = refused_hours_hung(stalls, timeouts.waiting_hours)
+    hung = np.where(writable, alone, before_outage[structure.target])
+    hours = np.where(hangs, hung, refused_hours_dead(stalls, timeouts.waiting_hours))
     return np.where(stalled, hours, 0.0)
 
 
-def most_refused_hours(
-    named: frozenset[str], stalls: IsrStalls, timeouts: ProducerTimeouts
+def max_refused_hours(
+    mechanisms: frozenset[str], stalls: IsrStalls, timeouts: ProducerTimeouts
 ) -> float:
-    """Of one wait at most, on average, whatever follows it.
+    """Upper bound on the mean hours of refused writes in one stall.
 
     Parameters
     ----------
-    named : frozenset of str
+    mechanisms : frozenset of str
         Mechanisms that can happen.
     stalls, timeouts
     """
     if math.isinf(timeouts.outage_hours):
         return 0.0
-    lags = any(entry.name in named for entry in table().with_effect(BrokerEvent.LAG))
-    hung = stalls.hung_hours if lags else 0.0
-    return max(hung, beyond_dead(stalls, timeouts.waiting_hours))
+    hangs = any(entry.name in mechanisms for entry in table().with_effect(BrokerEvent.LAG))
+    hung = stalls.hung_hours if hangs else 0.0
+    return max(hung, refused_hours_dead(stalls, timeouts.waiting_hours))

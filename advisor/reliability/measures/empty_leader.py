@@ -1,9 +1,9 @@
-"""How many losses come because a replaced, empty broker leads while others still hold the records.
+"""Share of losses that follow the election of an empty replica under KIP-966.
 
-With eligible leader replicas (KIP-966) a broker that starts after an unclean shutdown leaves the
-ELR. Where all of its members did, nobody is left to elect but the last known leader, and Kafka
-takes it whatever its disk holds. A destroyed broker that is replaced, and started, while the
-others are away leads with an empty log then, and those that come back throw theirs away.
+With eligible leader replicas a broker that restarts after an unclean shutdown leaves the ELR. If
+the ELR is empty, Kafka elects the last known leader, whatever its disk holds. A destroyed broker
+that is replaced and started while the others are down then leads with an empty log, and the
+others truncate theirs when they return.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from advisor.reliability.measures import replica_set
 
 
 class LossesByStart(NamedTuple):
-    """Loss events of one partition, per year, by what sets them off.
+    """Loss events per year of one partition, by the kind of transition that triggers them.
 
     Attributes
     ----------
     starts : float
-        Set off by a broker that starts, or comes back, beside a destroyed one that has not copied
-        the log yet, or that is itself replaced.
+        A broker starts or returns while a replica is empty: another one, or its own.
     failures : float
-        Everything else, nearly all of it set off by failures.
+        Any other transition, nearly always a failure.
     """
 
     starts: float
@@ -38,7 +37,7 @@ class LossesByStart(NamedTuple):
 
 @lru_cache(maxsize=256)
 def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> LossesByStart:
-    """Divide the losses of one replica set.
+    """Split the loss rate of one replica set.
 
     Parameters
     ----------
@@ -46,33 +45,32 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
         Rack number of each replica.
     parameters : ChainParameters
     """
-    found = replica_set.solve(pattern, parameters)
-    structure = found.chain
-    events = found.flux * found.events * HOURS_PER_YEAR
-    known = [transition(name) for name in structure.rate_names]
-    ends = np.array([each.ends and not each.copies for each in known], dtype=np.bool_)
+    solved = replica_set.solve(pattern, parameters)
+    structure = solved.chain
+    per_year = solved.flux * solved.loss_events * HOURS_PER_YEAR
+    kinds = [transition(name) for name in structure.rate_names]
+    ends = np.array([kind.ends and not kind.copies for kind in kinds], dtype=np.bool_)
     empty = structure.blame.get(table().replacement.name, np.zeros(structure.states)) > 0
     starts = ends[structure.rate] & empty[structure.source]
-    return LossesByStart(math.fsum(events[starts]), math.fsum(events[~starts]))
+    return LossesByStart(math.fsum(per_year[starts]), math.fsum(per_year[~starts]))
 
 
 def empty_leader_share(case: Case) -> float | None:
-    """Share of the loss events that is set off by a broker that starts beside an empty replica.
+    """Share of loss events triggered by a broker start while a replica is empty.
 
     Returns
     -------
     float or None
-        None where it does not apply: without ELR or with unclean elections other replicas lead, a
-        single replica has no successor, and what never loses has no shares.
+        None without ELR, with unclean elections, with one replica, or without any loss.
     """
     config = case.config
     applies = config.eligible_leader_replicas and not config.unclean_leader_election_enable
     if not applies or config.replication_factor == 1:
         return None
-    found = [
+    parts = [
         (losses_by_start(pattern, case.chain), sets.partitions)
         for pattern, sets in case.patterns.items()
     ]
-    starts = math.fsum(losses.starts * count for losses, count in found)
-    whole = starts + math.fsum(losses.failures * count for losses, count in found)
-    return starts / whole if whole else None
+    starts = math.fsum(losses.starts * partitions for losses, partitions in parts)
+    total = starts + math.fsum(losses.failures * partitions for losses, partitions in parts)
+    return starts / total if total else None

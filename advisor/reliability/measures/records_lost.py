@@ -1,11 +1,12 @@
-"""How much of a gap is still kept when it is lost: what is older than the retention is not.
+"""Expected hours of writes in a log gap that are within the retention when the gap is lost.
 
-A record in a gap is followed from state to state, and a clock runs for it while newer records are
-written. It counts until the clock shows the retention. The time it spends in each state up to a
-clock of R is the inverse Laplace transform of ``source (D + s C - A)^-1 / s`` at R, where C marks
-the states whose clock runs. The transform is inverted by the Euler method (Abate & Whitt, INFORMS
-J. Comput. 18, 2006): all its points have a positive real part, at which the sum over paths ends
-sooner than without a limit, and every entry keeps its own digits.
+A gap is a range of records that some replicas lack. A record in a gap is followed through the
+CTMC; its age grows in states in which newer records are written, and it counts until its age
+reaches the retention R. The mean time in each state up to then is the inverse Laplace transform
+of ``source (D + s C - A)^-1 / s`` at R: exit rates D, transition rates A, and C marks the states
+in which age grows. The Euler method inverts it (Abate & Whitt, INFORMS J. Comput. 18, 2006): its
+points have positive real parts, so the Neumann series converges faster than without a limit, and
+every entry keeps its relative accuracy.
 """
 
 from __future__ import annotations
@@ -20,31 +21,28 @@ from scipy import sparse
 
 from advisor.errors import NotComputedError
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.solver.generator import EXACT, IntArray, sums
+from advisor.reliability.solver.generator import EXACT, IntArray, Vector, sums
 from advisor.reliability.solver.regenerative import most_sweeps, sum_of_paths
-
-Vector = NDArray[np.float64]
 
 # 2 * 12 + 1 points: about seven digits (0.6 times 12), whatever the chain.
 _TERMS = 12
 ACCURACY = 1e-6
 _ROUGH_TERMS = 5
-# Whether the retention matters at all is asked first: of the hours beyond it, weighed by e to this
-# power at least, few must be left, in so many sweeps.
-_BEYOND = 20.0
-_PATIENCE = 200
-# Looking whether a sum has settled takes longer than a sweep.
-_SWEEPS_BETWEEN_LOOKS = 6
-_SETTLED, _ROUGHLY_SETTLED = 1e-11, 1e-4
+# The retention is ignored if Chernoff's bound with this exponent says that hardly any hours lie
+# beyond it, and if the series converges within so many sweeps.
+_CHERNOFF_EXPONENT = 20.0
+_MAX_SWEEPS = 200
+# A convergence test takes longer than a sweep.
+_SWEEPS_PER_TEST = 6
+_TOLERANCE, _ROUGH_TOLERANCE = 1e-11, 1e-4
 
 
 @dataclass(frozen=True)
 class LogGaps:
-    """What becomes of the gaps in a chain of any scheme.
+    """How gaps begin, grow, move and end in the chain of any replication scheme.
 
-    A gap begins with what those who lost power had not flushed. It grows while the partition is
-    written without the replicas that lack it, and moves along the transitions until everyone has
-    it or nobody does.
+    A gap begins with unflushed records lost in a power failure. It grows while the partition is
+    written without the replicas that lack it, and ends when every replica has it or none does.
 
     Attributes
     ----------
@@ -52,187 +50,183 @@ class LogGaps:
         States.
     rate : array, shape (transitions,)
         Per hour.
-    onto : array of int, shape (transitions, most gaps)
-        Old gap to new gap; negative where it is none any more. One that the target does not have
-        ends, too: there the chain starts anew.
+    gap_map : array of int, shape (transitions, max gaps)
+        Old gap to new gap; negative if it ends. A gap that the target does not have ends too: the
+        chain restarts there.
     count : array of int, shape (states,)
-        How many gaps there are.
+        Number of gaps.
     growing : array of bool, shape (states,)
-        Where gap 0 grows, if there is one, and records of all gaps become older.
-    begins : array of int, shape (transitions,)
-        The new gap that begins with what was not flushed; negative if none does.
-    begun : array, shape (transitions,)
-        Hours of writing with which it begins, per hour; 0 where it does not.
+        Where gap 0, if any, grows and the records in all gaps age.
+    new_gap : array of int, shape (transitions,)
+        The gap that begins with unflushed records; negative if none does.
+    new_gap_hours : array, shape (transitions,)
+        Hours of writes in the new gap, per hour; 0 if none begins.
     """
 
     source: IntArray
     target: IntArray
     rate: Vector
-    onto: IntArray
+    gap_map: IntArray
     count: IntArray
     growing: NDArray[np.bool_]
-    begins: IntArray
-    begun: Vector
+    new_gap: IntArray
+    new_gap_hours: Vector
 
     @classmethod
-    def of(cls, chain: Structure, rate: Vector, begun: Vector) -> LogGaps:
-        """The gaps of Kafka's chain.
+    def of(cls, chain: Structure, rate: Vector, new_gap_hours: Vector) -> LogGaps:
+        """The gaps of Kafka's chain; power failures open gap 0.
 
         Parameters
         ----------
         chain : Structure
-        rate : array, shape (transitions,)
-            Per hour.
-        begun : array, shape (transitions,)
-            Hours of writing that were not flushed where power went, per hour.
+        rate, new_gap_hours : arrays, shape (transitions,)
         """
         return cls(
             source=chain.source,
             target=chain.target,
             rate=rate,
-            onto=chain.gap_map,
+            gap_map=chain.gap_map,
             count=chain.gaps,
             growing=chain.growing,
-            # Power takes the page caches of the newest.
-            begins=np.zeros_like(chain.source),
-            begun=begun,
+            new_gap=np.zeros_like(chain.source),
+            new_gap_hours=new_gap_hours,
         )
 
-    def mean_hours(self, share: Vector, retention_hours: float, rough: bool = False) -> Vector:
-        """Hours of writing in each gap that are still kept, times the probability of the state.
+    def mean_hours(self, pi: Vector, retention_hours: float, rough: bool = False) -> Vector:
+        """Mean retained hours of writes in each gap, times the probability of the state.
 
         Parameters
         ----------
-        share : array, shape (states,)
-            Long-run fraction of time.
+        pi : array, shape (states,)
+            Stationary distribution.
         retention_hours : float
         rough : bool
             See :func:`hours_within`.
 
         Returns
         -------
-        array, shape (states, most gaps)
+        array, shape (states, max gaps)
         """
-        states, width = len(self.count), self.onto.shape[1]
-        there = np.arange(width) < self.count[:, None]
-        state, _ = np.nonzero(there)
-        hours = np.zeros(there.shape)
-        place = np.full(there.shape, -1)
-        place[there] = np.arange(len(state))
+        states, width = len(self.count), self.gap_map.shape[1]
+        exists = np.arange(width) < self.count[:, None]
+        state, _ = np.nonzero(exists)
+        hours = np.zeros(exists.shape)
+        index = np.full(exists.shape, -1)
+        index[exists] = np.arange(len(state))
         source = np.zeros(len(state))
-        grows = self.growing & there[:, 0]
-        source[place[grows, 0]] = share[grows]
-        begins = np.flatnonzero((self.begins >= 0) & (self.begun > 0))
-        first = place[self.target[begins], self.begins[begins]]
-        # Where nobody with a log lacks it there is no gap.
-        some = first >= 0
-        source += sums(first[some], self.begun[begins[some]], len(state))
+        grows = self.growing & exists[:, 0]
+        source[index[grows, 0]] = pi[grows]
+        begins = np.flatnonzero((self.new_gap >= 0) & (self.new_gap_hours > 0))
+        first = index[self.target[begins], self.new_gap[begins]]
+        # The target has no gap if no replica with a log lacks the records.
+        opened = first >= 0
+        source += sums(first[opened], self.new_gap_hours[begins[opened]], len(state))
         out = sums(self.source, self.rate, states)[state]
-        clock = self.growing[state]
-        into = self._into(place)
-        hours[there] = hours_within(into, out, clock, source, retention_hours, rough)
+        ages = self.growing[state]
+        into = self._into(index)
+        hours[exists] = hours_within(into, out, ages, source, retention_hours, rough)
         return hours
 
-    def _into(self, place: IntArray) -> sparse.csr_array:
-        """Rates per hour between places, the numbers of all gaps of all states; -1 is none."""
-        moves, gap = np.nonzero((place[self.source] >= 0) & (self.onto >= 0))
-        rows = place[self.target[moves], self.onto[moves, gap]]
+    def _into(self, index: IntArray) -> sparse.csr_array:
+        """Transition rates per hour between pairs of state and gap, numbered by ``index``."""
+        moves, gap = np.nonzero((index[self.source] >= 0) & (self.gap_map >= 0))
+        rows = index[self.target[moves], self.gap_map[moves, gap]]
         kept = rows >= 0
-        where = (rows[kept], place[self.source[moves], gap][kept])
-        size = int(place.max()) + 1
+        where = (rows[kept], index[self.source[moves], gap][kept])
+        size = int(index.max()) + 1
         return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
 
 
 def hours_within(
     into: sparse.csr_array,
     out: Vector,
-    clock: NDArray[np.bool_],
+    ages: NDArray[np.bool_],
     source: Vector,
     retention_hours: float,
     rough: bool = False,
 ) -> Vector:
-    """Mean hours that records spend in each place before they are older than the retention.
+    """Mean hours that records spend in each state before their age reaches the retention.
 
     Parameters
     ----------
-    into : sparse array, shape (places, places)
+    into : sparse array, shape (states, states)
         Rates per hour, to the row from the column.
-    out : array, shape (places,)
-        Whole rate out of each place, ends included, per hour.
-    clock : array of bool, shape (places,)
+    out : array, shape (states,)
+        Total exit rate, absorption included, per hour.
+    ages : array of bool, shape (states,)
         Where newer records are written.
-    source : array, shape (places,)
-        Hours of records that begin in each place, per hour.
+    source : array, shape (states,)
+        Hours of records that enter in each state, per hour.
     retention_hours : float
-        In hours of writing.
+        In hours of writes.
     rough : bool
         Three digits are enough.
 
     Returns
     -------
-    array, shape (places,)
-        Exact to ``ACCURACY`` of each entry's unlimited value, unless rough.
+    array, shape (states,)
+        Error at most ``ACCURACY`` times the entry's value without a limit, unless rough.
     """
     if retention_hours <= 0 or not source.any():
         return np.zeros(len(source))
-    unlimited = _unlimited(into, out, clock, source, retention_hours)
+    unlimited = _unlimited(into, out, ages, source, retention_hours)
     if unlimited is not None:
         return unlimited
     points, weights = _euler(_ROUGH_TERMS if rough else _TERMS)
     shifts = points / retention_hours
-    leaves = out[:, None] + clock[:, None] * shifts[None, :]
-    found = _paths(into, leaves, source, _ROUGHLY_SETTLED if rough else _SETTLED)
-    summed = (found / shifts[None, :]).real @ weights / retention_hours
-    return np.maximum(summed, 0.0)
+    exits = out[:, None] + ages[:, None] * shifts[None, :]
+    transform = _complex_hours(into, exits, source, _ROUGH_TOLERANCE if rough else _TOLERANCE)
+    hours = (transform / shifts[None, :]).real @ weights / retention_hours
+    return np.maximum(hours, 0.0)
 
 
 def _unlimited(
     into: sparse.csr_array,
     out: Vector,
-    clock: NDArray[np.bool_],
+    ages: NDArray[np.bool_],
     source: Vector,
     retention_hours: float,
 ) -> Vector | None:
-    """The hours in each place if none of them lie beyond the retention, to all digits; else None.
+    """Mean hours in each state without a limit if the retention hardly matters, else None.
 
-    Where the clock shows c, ``exp(s (c - R))`` is 1 at least beyond R; so the hours beyond are
-    ``exp(-s R) (D - s C - A)^-1 source`` at most, for every s for which that is finite (Chernoff).
+    At age c > R, ``exp(s (c - R)) > 1``; so the hours beyond R are at most
+    ``exp(-s R) (D - s C - A)^-1 source``, for every s for which that is finite (Chernoff).
     """
-    leaves = out - _BEYOND / retention_hours * clock
-    if not bool(np.all(leaves > 0)):
+    exits = out - _CHERNOFF_EXPONENT / retention_hours * ages
+    if not bool(np.all(exits > 0)):
         return None
-    weighted = _hours(into, leaves, source, ACCURACY, _PATIENCE)
-    hours = None if weighted is None else _hours(into, out, source, EXACT, _PATIENCE)
+    weighted = _hours(into, exits, source, ACCURACY)
+    hours = None if weighted is None else _hours(into, out, source, EXACT)
     if weighted is None or hours is None:
         return None
-    few = math.exp(-_BEYOND) * weighted <= ACCURACY / 2.0 * hours
-    return hours if bool(np.all(few)) else None
+    negligible = math.exp(-_CHERNOFF_EXPONENT) * weighted <= ACCURACY / 2.0 * hours
+    return hours if bool(np.all(negligible)) else None
 
 
 def _hours(
-    into: sparse.csr_array, leaves: Vector, source: Vector, precision: float, patience: int
+    into: sparse.csr_array, exits: Vector, source: Vector, precision: float
 ) -> Vector | None:
-    """``(D - A)^-1 source`` as a sum over paths; None if that takes longer."""
-    shares = (into.data / leaves[into.indices], into.indices, into.indptr)
+    """``(D - A)^-1 source`` as a Neumann series; None if it does not converge in time."""
+    shares = (into.data / exits[into.indices], into.indices, into.indptr)
     jumps = sparse.csr_array(shares, shape=into.shape)
-    visits = sum_of_paths(jumps, source, precision, patience)
-    return None if visits is None else visits / leaves
+    visits = sum_of_paths(jumps, source, precision, _MAX_SWEEPS)
+    return None if visits is None else visits / exits
 
 
-def _paths(
-    into: sparse.csr_array, leaves: NDArray[np.complex128], source: Vector, settled: float
+def _complex_hours(
+    into: sparse.csr_array, exits: NDArray[np.complex128], source: Vector, tolerance: float
 ) -> NDArray[np.complex128]:
-    """``(D - A)^-1 source`` for every column of D at once, as a sum over paths."""
-    per_leaving = 1.0 / leaves
-    term = source[:, None] * per_leaving
+    """``(D - A)^-1 source`` as a Neumann series, for every column of D."""
+    mean_stay = 1.0 / exits
+    term = source[:, None] * mean_stay
     total = term.copy()
     for sweep in range(1, most_sweeps(into.nnz * term.shape[1]) + 1):
         term = into @ term
-        term *= per_leaving
+        term *= mean_stay
         total += term
-        if sweep % _SWEEPS_BETWEEN_LOOKS:
+        if sweep % _SWEEPS_PER_TEST:
             continue
-        if bool(np.all(np.abs(term) <= settled * np.abs(total))):
+        if bool(np.all(np.abs(term) <= tolerance * np.abs(total))):
             return total
     raise NotComputedError(
         "records in gaps were not settled: outages so frequent and long that a healthy cluster "
@@ -246,10 +240,10 @@ def _euler(terms: int) -> tuple[NDArray[np.complex128], Vector]:
     count = 2 * terms + 1
     points = np.full(count, terms * math.log(10.0) / 3.0, dtype=np.complex128)
     points.imag = math.pi * np.arange(count)
-    smooth: Vector = np.ones(count)
-    smooth[0] = 0.5
-    smooth[-1] = 2.0**-terms
+    weights: Vector = np.ones(count)
+    weights[0] = 0.5
+    weights[-1] = 2.0**-terms
     for k in range(1, terms):
-        smooth[count - 1 - k] = smooth[count - k] + 2.0**-terms * math.comb(terms, k)
-    smooth[1::2] *= -1.0
-    return points, 10.0 ** (terms / 3.0) * smooth
+        weights[count - 1 - k] = weights[count - k] + 2.0**-terms * math.comb(terms, k)
+    weights[1::2] *= -1.0
+    return points, 10.0 ** (terms / 3.0) * weights

@@ -1,4 +1,4 @@
-"""One replica set's chain: built, solved for every measure, and remembered."""
+"""Build the CTMC of one replica set, solve it, and cache the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def measure(
     timeouts: ProducerTimeouts,
     stalls: IsrStalls,
 ) -> SetMeasures:
-    """Measure one replica set; the same question is answered once.
+    """Measure one replica set.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def measure(
 def solve(pattern: tuple[int, ...], parameters: ChainParameters) -> SolvedChain:
     """Build the state space of one replica set and solve its chain.
 
-    How long producers wait is no part of it, so that many configurations share a solution.
+    Independent of the producers' timeouts, so that many configurations share a solution.
     """
     nominal = NominalRates(parameters.nominal_rates_per_hour, parameters.nominal_failover_hours)
     space = ctmc.structure(parameters.constants, parameters.setting(pattern), nominal)

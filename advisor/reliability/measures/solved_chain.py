@@ -1,4 +1,4 @@
-"""A chain filled with a card's numbers: every measure of one replica set, split by cause."""
+"""The solved CTMC of one replica set: every measure, split by mechanism, with error bounds."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver import first_passage, generator, regenerative
+from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
 from advisor.reliability.statespace.lumping import lumping_error
 
-Vector = NDArray[np.float64]
 Causes = dict[str, float]
 _LEADER_CHANGES = (Effect.FAILOVER, Effect.HANDOVER)
 
-# What sums of a few thousand positive terms, each exact to 1e-16, may be off.
+# Relative error of sums of a few thousand positive terms, each accurate to 1e-16.
 _ROUNDING = 1e-12
-# In a rough solution: of so many sums, one after the other, each stops at its precision ...
-_ROUGHLY = 10.0
-# ... and the transform is inverted to three digits (0.6 for each of its five terms).
-_ROUGHLY_INVERTED = 1e-3
+# A rough solution takes so many sums in turn, each to the solver's precision ...
+_ROUGH_SUMS = 10.0
+# ... and inverts the transform to three digits (0.6 for each of its five terms).
+_ROUGH_INVERSION = 1e-3
 
 
 @dataclass(frozen=True)
 class SetMeasures:
-    """What one partition on one replica set loses and refuses.
+    """Measures of one partition on one replica set.
 
     Attributes
     ----------
     losses : (SetLosses, SetLosses)
-        Second, if spells that began together end together too; see `outage_classes`.
+        Second, if outages that began together end together; see `Structure.outage_classes`.
     causes : dict of measure to dict of mechanism to float
-        For all measures that are sums or shares of time; the parts add up to the measure.
-    early_cuts_per_year : float
-        Loss events by power that goes before all is on disk; see `early_cuts`.
-    neglected_per_year : float
-        Entries into states that the chain leaves out.
+        Parts of every measure that is a rate or a share of time; they add up to the measure.
+    flush_window_losses_per_year : float
+        Loss events by a power failure within the flush window.
+    truncated_entries_per_year : float
+        Entries into truncated states.
     states : int
     errors : dict of str to float
-        How far each measure of ``causes`` may be off, in its unit.
+        Error bound of each measure in ``causes``, in its unit.
     """
 
     losses: tuple[SetLosses, SetLosses]
@@ -70,57 +70,55 @@ class SetMeasures:
 
 
 class SolvedChain:
-    """The chain of one replica set with its rates, solved.
+    """The CTMC of one replica set with its rates, and its stationary distribution.
 
-    Parameters
+    Attributes
     ----------
-    structure : Structure
-    parameters : ChainParameters
+    rate, flux : arrays, shape (transitions,)
+        Per hour, given the source state and unconditionally.
+    pi : array, shape (states,)
+        Stationary distribution.
+    loss_events, loss_probability : arrays, shape (transitions,)
+        Mean number of loss events at each transition, and probability of any.
     """
 
     def __init__(self, structure: Structure, parameters: ChainParameters) -> None:
         self.chain, self.parameters = structure, parameters
         self.rates, self.precision = dict(parameters.rates_per_hour), parameters.precision
         self.destruction = dict(parameters.destruction_shares)
-        self.table = np.array([self.rates[name] for name in structure.rate_names])
-        self.rate: Vector = self.table[structure.rate] * structure.weight
-        self.mechanism = [transition(name).mechanism.name for name in structure.rate_names]
-        self.outage_hours = parameters.failovers.by_name(structure.rate_names)
+        self.name_rates = np.array([self.rates[name] for name in structure.rate_names])
+        self.rate: Vector = self.name_rates[structure.rate] * structure.weight
+        self.mechanisms = [transition(name).mechanism.name for name in structure.rate_names]
+        self.failover_hours = parameters.failovers.by_name(structure.rate_names)
+        self.generator = self._generator(self.rate, np.zeros(structure.states))
+        cuts = structure.cuts.per_hour(self.name_rates, structure.states)[structure.target]
+        # Hours after each transition during which the last records are not on disk.
+        self.flush_hours = structure.unflushed(
+            parameters.unflushed_hours, parameters.hung_follower_hours
+        )
+        out = self.generator.out[structure.target]
+        self.window_loss, self.window_hours = flush_window_loss(cuts, out, self.flush_hours)
         # A failed leader leads again later, and each of the two changes drops a tail.
         any_tail = -math.expm1(-parameters.tail_records)
         certain, tail = structure.did(Effect.LOSS), structure.did(Effect.TAIL)
-        self.flow = self._flow(self.rate, np.zeros(structure.states))
-        cuts = structure.cuts.per_hour(self.table, structure.states)[structure.target]
-        # Hours after each transition during which the last records are not on disk.
-        self.unflushed = structure.unflushed(
-            parameters.unflushed_hours, parameters.hung_follower_hours
-        )
-        out = self.flow.out[structure.target]
-        self.early, self.early_lost_hours = flush_window_loss(cuts, out, self.unflushed)
         self.tails: Vector = np.where(tail, 2.0 * any_tail, 0.0)
-        self.events: Vector = certain + self.tails + self.early
-        losing = certain - math.expm1(-2.0 * parameters.tail_records) * tail
-        self.losing: Vector = losing + (1.0 - losing) * self.early
-        self.pi = regenerative.stationary(self.flow, self.precision)
+        self.loss_events: Vector = certain + self.tails + self.window_loss
+        at_once = certain - math.expm1(-2.0 * parameters.tail_records) * tail
+        self.loss_probability: Vector = at_once + (1.0 - at_once) * self.window_loss
+        self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
-        rough = self.precision > generator.EXACT
-        begun = self.flux * parameters.unflushed_hours * structure.did(Effect.UNFLUSHED)
-        gaps = records_lost.LogGaps.of(structure, self.rate, begun)
-        self.gaps = gaps.mean_hours(self.pi, parameters.retention_hours, rough)
+        unflushed = self.flux * parameters.unflushed_hours * structure.did(Effect.UNFLUSHED)
+        gaps = records_lost.LogGaps.of(structure, self.rate, unflushed)
+        self.rough = self.precision > generator.EXACT
+        self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
 
-    def _flow(self, rate: Vector, absorbed: Vector) -> generator.Generator:
+    def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return generator.Generator.of(source, target, rate[moves], absorbed)
 
     def measures(self, timeouts: ProducerTimeouts, stalls: IsrStalls) -> SetMeasures:
-        """Every measure, split by cause.
-
-        Parameters
-        ----------
-        timeouts : ProducerTimeouts
-        stalls : IsrStalls
-        """
+        """Compute every measure."""
         causes = {
             **self._causes,
             "records_refused_per_year": self._refused(stalls, timeouts),
@@ -130,89 +128,87 @@ class SolvedChain:
         errors = self._errors(causes, stalls, timeouts)
         errors["records_dropped_per_year"] = 0.0
         if self.parameters.constants.acks == 0:
-            _drop_what_nobody_acknowledged(causes, errors)
+            _count_as_dropped(causes, errors)
+        window_losses = float((self.flux * self.window_loss).sum())
         return SetMeasures(
             losses=self._losses,
             causes=causes,
-            flush_window_losses_per_year=float((self.flux * self.early).sum()) * HOURS_PER_YEAR,
-            truncated_entries_per_year=sum(self._flux_beyond) * HOURS_PER_YEAR,
+            flush_window_losses_per_year=window_losses * HOURS_PER_YEAR,
+            truncated_entries_per_year=sum(self._truncated_flux) * HOURS_PER_YEAR,
             states=self.chain.states,
             errors=errors,
         )
 
     @cached_property
     def _causes(self) -> dict[str, Causes]:
-        """Of all measures that do not depend on how long producers wait."""
+        """Of the measures that do not depend on producer timeouts."""
         return {
-            "loss_events_per_year": self._by_trigger(self.flux * self.events * HOURS_PER_YEAR),
+            "loss_events_per_year": self._by_trigger(self.flux * self.loss_events * HOURS_PER_YEAR),
             "acked_records_lost_per_year": self._by_trigger(self._records_lost() * HOURS_PER_YEAR),
             "write_unavailability": self._unavailability(self.chain.writable),
             "read_unavailability": self._unavailability(self.chain.readable),
         }
 
     @cached_property
-    def _missed(self) -> list[float]:
-        """What is left out, as a share of all time; see `bounds.truncation_error`."""
+    def _truncation_error(self) -> list[float]:
+        """Truncation bounds, as shares of time or per hour; see `truncation_error`."""
         hours = max(self.parameters.failovers), self.parameters.unflushed_hours
-        found = truncation_error(self.chain, self.rates, self.rate, *hours)
-        share: list[float] = (found * self.pi[0]).tolist()
-        share[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.unflushed)
-        return share
+        bounds = truncation_error(self.chain, self.rates, self.rate, *hours)
+        errors: list[float] = (bounds * self.pi[0]).tolist()
+        errors[0] += third_failures(self.chain, self.rates, self.rate, self.flux, self.flush_hours)
+        return errors
 
     @cached_property
-    def _flux_beyond(self) -> tuple[float, float]:
-        """Into left-out states per hour, from states that are written and from the others."""
-        beyond = self.chain.did(Effect.TRUNCATED)
-        written = self.chain.writable[self.chain.source]
-        return float(self.flux[beyond & written].sum()), float(self.flux[beyond & ~written].sum())
+    def _truncated_flux(self) -> tuple[float, float]:
+        """Entries into truncated states per hour: from writable states, and from the others."""
+        truncated, writable = self.chain.did(Effect.TRUNCATED), self.chain.writable
+        before = writable[self.chain.source]
+        from_writable, others = (self.flux[truncated & each].sum() for each in (before, ~before))
+        return float(from_writable), float(others)
 
     @cached_property
-    def _widest_gap_hours(self) -> float:
-        """Writing in a gap, on average in the state where that is longest."""
-        gaps = self.gaps / np.maximum(self.pi, 1e-300)[:, None]
+    def _max_gap_hours(self) -> float:
+        """Mean hours of writes in a gap, in the state where it is longest."""
+        gaps = self.gap_hours / np.maximum(self.pi, 1e-300)[:, None]
         return min(
             float(gaps.max(initial=0.0)) + self.parameters.unflushed_hours,
             self.parameters.retention_hours,
         )
 
     def _errors(
-        self,
-        causes: dict[str, Causes],
-        stalls: IsrStalls,
-        timeouts: ProducerTimeouts,
+        self, causes: dict[str, Causes], stalls: IsrStalls, timeouts: ProducerTimeouts
     ) -> dict[str, float]:
-        """How far every measure may be off: by what is left out, and by rounding."""
-        events, totals, unwritable, unreadable, hours, stalled = self._missed
+        """Error bound of every measure: truncation, lumping, rounding and inversion."""
+        events, totals, unwritable, unreadable, hours, stalled = self._truncation_error
         year, parameters = HOURS_PER_YEAR, self.parameters
         records = parameters.records_per_hour
         lost = totals * parameters.retained_records + events * (
-            records * self._widest_gap_hours + 2.0 * self.parameters.tail_records
+            records * self._max_gap_hours + 2.0 * parameters.tail_records
         )
-        # Nobody who waits for ever is refused.
+        # A producer without a timeout refuses nothing.
         budget_hours = timeouts.outage_hours
-        waiting = self._flux_beyond[1] * (budget_hours if math.isfinite(budget_hours) else 0.0)
-        longest = max(stalls.dead_hours, stalls.hung_hours)
-        most = ack_stalls.most_refused_hours(frozenset(self.mechanism), stalls, timeouts)
-        # Without a bound on what is left out nobody waits if nobody has to.
-        given_up = unwritable + waiting + (most and (stalled + self._flux_beyond[0]) * most)
-        added = {
+        waiting = self._truncated_flux[1] * (budget_hours if math.isfinite(budget_hours) else 0.0)
+        stall_hours = max(stalls.dead_hours, stalls.hung_hours)
+        refused_hours = ack_stalls.max_refused_hours(frozenset(self.mechanisms), stalls, timeouts)
+        # Stalls of no length add nothing, even if their number has no bound.
+        refused_hours = refused_hours and (stalled + self._truncated_flux[0]) * refused_hours
+        bounds = {
             "loss_events_per_year": events * year,
             "acked_records_lost_per_year": lost * year,
             "write_unavailability": unwritable,
             "read_unavailability": unreadable,
-            "records_refused_per_year": given_up * records * year,
-            "write_stalled": longest and (stalled + sum(self._flux_beyond)) * longest,
+            "records_refused_per_year": (unwritable + waiting + refused_hours) * records * year,
+            "write_stalled": stall_hours and (stalled + sum(self._truncated_flux)) * stall_hours,
         }
-        merged = lumping_error(self.chain.setup, self.chain.setting)
-        rough = self.precision > generator.EXACT
-        share = hours + merged + (_ROUGHLY * self.precision if rough else _ROUNDING)
-        digits = _ROUGHLY_INVERTED if rough else records_lost.ACCURACY
-        inverted = {"acked_records_lost_per_year": digits * bool(self.gaps.any())}
-        whole = {name: math.fsum(causes[name].values()) for name in added}
+        lumping = lumping_error(self.chain.setup, self.chain.setting)
+        relative = hours + lumping + (_ROUGH_SUMS * self.precision if self.rough else _ROUNDING)
+        inversion = _ROUGH_INVERSION if self.rough else records_lost.ACCURACY
+        inverted = {"acked_records_lost_per_year": inversion * bool(self.gap_hours.any())}
+        values = {name: math.fsum(causes[name].values()) for name in bounds}
         return {
-            # Of nothing no share is missing, be it without a bound.
-            name: amount + (whole[name] and (share + inverted.get(name, 0.0)) * whole[name])
-            for name, amount in added.items()
+            # A relative error of 0 is 0, even if it has no bound.
+            name: bound + (values[name] and (relative + inverted.get(name, 0.0)) * values[name])
+            for name, bound in bounds.items()
         }
 
     @cached_property
@@ -220,36 +216,38 @@ class SolvedChain:
         first = first_passage.first_loss(self.until_loss, HOURS_PER_YEAR, self.precision)
         events = self._causes["loss_events_per_year"]
         tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
-        apart, at_once = self.chain.outage_classes
-        found = SetLosses(first, events, self._together(apart), tails)
+        independent, joint = self.chain.outage_classes
+        losses = SetLosses(first, events, self._shared_losses(independent), tails)
         if not self.parameters.joint_outages:
-            return found, found
-        return found, replace(found, shared=self._together(at_once))
+            return losses, losses
+        return losses, replace(losses, shared=self._shared_losses(joint))
 
-    def _together(self, weak: OutageClasses) -> Losses:
-        """Losses a year that other sets may have part in."""
-        certain, early = self.flux * self.chain.did(Effect.LOSS), self.flux * self.early
+    def _shared_losses(self, classes: OutageClasses) -> Losses:
+        """Loss events a year in common with other replica sets, by outage class."""
+        certain, early = self.flux * self.chain.did(Effect.LOSS), self.flux * self.window_loss
         per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
-        return shared_loss_rates(self.chain, weak, self.destruction, self.table, *per_year)
+        return shared_loss_rates(self.chain, classes, self.destruction, self.name_rates, *per_year)
 
     @property
     def until_loss(self) -> generator.Generator:
-        """The chain up to its first loss."""
-        absorbed = np.bincount(self.chain.source, self.rate * self.losing, self.chain.states)
-        return self._flow(self.rate * (1.0 - self.losing), absorbed.astype(np.float64))
+        """The chain with the first loss as absorption."""
+        source, states = self.chain.source, self.chain.states
+        absorbed = np.bincount(source, self.rate * self.loss_probability, states)
+        surviving = self.rate * (1.0 - self.loss_probability)
+        return self._generator(surviving, absorbed.astype(np.float64))
 
     def _by_trigger(self, amounts: Vector) -> Causes:
-        """Sum what transitions do by the mechanism that set them off."""
+        """Sum over transitions, by the mechanism that triggers them."""
         return self._by_mechanism(self._by_name(amounts))
 
     def _by_name(self, amounts: Vector) -> Vector:
-        """Sum what transitions do by the names of their rates."""
-        return generator.sums(self.chain.rate, amounts, len(self.mechanism))
+        """Sum over transitions, by the name of their rate."""
+        return generator.sums(self.chain.rate, amounts, len(self.mechanisms))
 
     def _by_mechanism(self, sums: Vector) -> Causes:
-        """The sums of a mechanism's names in one.
+        """Sum over rate names, by mechanism.
 
-        What a new disk or its copy sets off is the doing of what destroyed the old one.
+        A replacement and its copy are attributed to what destroyed the broker.
         """
         causes: Causes = defaultdict(float)
         for name, amount in zip(self.chain.rate_names, sums.tolist(), strict=True):
@@ -258,42 +256,40 @@ class SolvedChain:
                     causes[mechanism] += amount * share
         return dict(causes)
 
-    def _by_blame(self, amounts: Vector) -> Causes:
-        """Sum what states do by the mechanisms that keep replicas away in them."""
+    def _by_outage(self, amounts: Vector) -> Causes:
+        """Sum over states, by the mechanisms whose outages make them up."""
         causes: Causes = defaultdict(float)
-        # No matrix product: its threads take longer than they save.
-        each = (self._shares * amounts).sum(axis=1).tolist()
-        for mechanism, amount in zip(self.chain.blame, each, strict=True):
+        # Not a matrix product: its threads cost more than they save.
+        sums = (self._outage_shares * amounts).sum(axis=1).tolist()
+        for mechanism, amount in zip(self.chain.blame, sums, strict=True):
             if amount <= 0:
                 continue
             if mechanism == table().replacement.name:
-                for name, part in self.destruction.items():
-                    causes[name] += amount * part
+                for name, share in self.destruction.items():
+                    causes[name] += amount * share
             else:
                 causes[mechanism] += amount
         return dict(causes)
 
     @cached_property
-    def _shares(self) -> Vector:
+    def _outage_shares(self) -> Vector:
         return np.stack(list(self.chain.blame.values()))
 
     def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
-        """Time in states without service, and the moments until a new leader serves."""
-        return _added(
-            self._by_blame(self.pi * ~available),
-            self._by_mechanism((self._leader_changes(available) * self.outage_hours).sum(axis=1)),
-        )
+        """Share of time in unavailable states, and in leader changes between available ones."""
+        failovers = (self._leader_changes(available) * self.failover_hours).sum(axis=1)
+        return _add(self._by_outage(self.pi * ~available), self._by_mechanism(failovers))
 
     def _stalled(self, stalls: IsrStalls) -> Causes:
-        """Time in which acks=all waits for followers that have not left the ISR yet."""
+        """Share of time in which acks=all waits for a failed follower to leave the ISR."""
         dead, hung = stalls.dead_hours, stalls.hung_hours
         lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
-        hours = np.array([hung if name in lags else dead for name in self.mechanism])
+        hours = np.array([hung if name in lags else dead for name in self.mechanisms])
         return self._by_mechanism(self._stalls_per_hour * hours)
 
     @cached_property
     def _stalls_per_hour(self) -> Vector:
-        """By the names of rates."""
+        """By name of rate."""
         return self._by_name(self.flux * self._stalling)
 
     @cached_property
@@ -301,76 +297,76 @@ class SolvedChain:
         return ack_stalls.stalling(self.chain)
 
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
-        """Failures and moves of the leader that end in service, per hour; by names of rates."""
-        served = self.flux * (available[self.chain.source] & available[self.chain.target])
-        each = [self._by_name(served * self.chain.did(change)) for change in _LEADER_CHANGES]
-        return np.stack(each, axis=1)
+        """Failovers and handovers between available states per hour, by name of rate."""
+        flux = self.flux * (available[self.chain.source] & available[self.chain.target])
+        changes = [self._by_name(flux * self.chain.did(change)) for change in _LEADER_CHANGES]
+        return np.stack(changes, axis=1)
 
     @cached_property
-    def _unwritable(self) -> SojournTime:
-        return SojournTime(self.flow, ~self.chain.writable)
+    def _write_outage(self) -> SojournTime:
+        return SojournTime(self.generator, ~self.chain.writable)
 
     def _refused(self, stalls: IsrStalls, timeouts: ProducerTimeouts) -> Causes:
-        """Records whose producer gives up: created with more ahead of them than it stalls."""
+        """Records that time out: written with more of an outage or stall left than the timeout."""
         per_year = self.parameters.records_per_hour * HOURS_PER_YEAR
         budget_hours = timeouts.outage_hours
         if math.isinf(budget_hours):
             return {}
-        away = self.pi * self._unwritable.after(budget_hours)
-        beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
-        moments = (self._write_changes * beyond).sum(axis=1)
+        outages = self.pi * self._write_outage.after(budget_hours)
+        beyond = np.maximum(self.failover_hours - budget_hours, 0.0)
+        changes = (self._write_changes * beyond).sum(axis=1)
         if max(stalls) > 0.0:
-            weighted_cycle_gain = self._stalling, self._unwritable, stalls, timeouts
-            moments += self._by_name(
-                self.flux * ack_stalls.refused_hours(self.chain, *weighted_cycle_gain)
+            refused_hours = ack_stalls.refused_hours(
+                self.chain, self._stalling, self._write_outage, stalls, timeouts
             )
-        return _added(self._by_blame(away * per_year), self._by_mechanism(moments * per_year))
+            changes += self._by_name(self.flux * refused_hours)
+        return _add(self._by_outage(outages * per_year), self._by_mechanism(changes * per_year))
 
     @cached_property
     def _write_changes(self) -> Vector:
         return self._leader_changes(self.chain.writable)
 
     def _records_lost(self) -> Vector:
-        """Expected acknowledged records lost, per hour and transition; none twice.
+        """Mean acknowledged records lost per hour at each transition, none counted twice.
 
-        Nothing older than the retention counts. A partition that loses all loses its whole log,
-        which is as long as it was written since the last such loss.
+        Records beyond the retention do not count. A total loss takes the whole log, written since
+        the last total loss.
         """
-        per_hour, most = self.parameters.records_per_hour, self.parameters.retention_hours
+        per_hour, retention = self.parameters.records_per_hour, self.parameters.retention_hours
         source, total = self.chain.source, self.chain.did(Effect.TOTAL)
-        lost = np.zeros(len(source))
+        hours = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
         for gap in range(self.chain.gap_map.shape[1]):
-            gone = (self.chain.gap_map[:, gap] == GAP_LOST) & ~total
-            in_gaps |= gone
-            lost += np.where(gone, self.gaps[source, gap] * self.rate, 0.0)
-        lost += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
+            gap_lost = (self.chain.gap_map[:, gap] == GAP_LOST) & ~total
+            in_gaps |= gap_lost
+            hours += np.where(gap_lost, self.gap_hours[source, gap] * self.rate, 0.0)
+        hours += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
         cached = self.chain.did(Effect.LOSS) & ~total & ~in_gaps
-        lost += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
-        lost += self.flux * self.early_lost_hours
-        tails = min(2.0 * self.parameters.tail_records, most * per_hour)
-        return lost * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
+        hours += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
+        hours += self.flux * self.window_hours
+        tails = min(2.0 * self.parameters.tail_records, retention * per_hour)
+        return hours * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
 
     def _whole_log_hours(self, total: NDArray[np.bool_]) -> float:
-        """Mean hours of writing that a log holds when all of it is lost.
+        """Mean hours of writes in a log at a total loss.
 
-        Such losses come as a Poisson process, as far as the chain starts anew after each.
+        Total losses are taken as a Poisson process: exact if the chain restarts after each.
         """
-        most = self.parameters.retention_hours
-        written = float(self.pi @ self.chain.writable)
-        losses = float(self.flux[total].sum()) / written if written else 0.0
-        return -math.expm1(-losses * most) / losses if losses * most > 0.0 else most
+        retention = self.parameters.retention_hours
+        writable = float(self.pi @ self.chain.writable)
+        losses = float(self.flux[total].sum()) / writable if writable else 0.0
+        return -math.expm1(-losses * retention) / losses if losses * retention > 0.0 else retention
 
 
-def _drop_what_nobody_acknowledged(causes: dict[str, Causes], errors: dict[str, float]) -> None:
-    """With acks=0 no record is acknowledged: what is gone was dropped, in logs or before them."""
+def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> None:
+    """With acks=0 nothing is acknowledged: count lost and refused records as dropped."""
     lost, refused = "acked_records_lost_per_year", "records_refused_per_year"
     dropped = "records_dropped_per_year"
-    causes[dropped] = _added(causes[lost], causes[refused])
+    causes[dropped] = _add(causes[lost], causes[refused])
     causes[lost] = {}
     errors[dropped] = errors[lost] + errors[refused]
     errors[lost] = 0.0
 
 
-def _added(one: Causes, other: Causes) -> Causes:
+def _add(one: Causes, other: Causes) -> Causes:
     return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in {**one, **other}}

@@ -176,11 +176,11 @@ class SchemeSolution:
             source=self.chain.source,
             target=self.chain.target,
             rate=self.rate,
-            onto=self.chain.gap_map,
+            gap_map=self.chain.gap_map,
             count=self.chain.gaps,
             growing=self.chain.writable,
-            begins=self.chain.unflushed,
-            begun=self.flux * self.unflushed_hours,
+            new_gap=self.chain.unflushed,
+            new_gap_hours=self.flux * self.unflushed_hours,
         )
         rough = self.parameters.precision > generator.EXACT
         return gaps.mean_hours(self.pi, self.parameters.retention_hours, rough)

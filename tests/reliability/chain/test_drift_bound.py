@@ -270,7 +270,7 @@ def test_no_state_takes_longer_than_drift_allows():
     allowed, _ = drift.until_well(structure.waits, structure.election_risks[:, PENDING_COPIES])
     assert all(float(mean) <= most for mean, most in zip(hours, allowed[1:], strict=True))
     found = regenerative.RegenerativeCycles(
-        solution(structure, config, card, LOAD, 2).flow
+        solution(structure, config, card, LOAD, 2).generator
     ).backward(np.ones(structure.states))
     assert found[1:] == pytest.approx([float(mean) for mean in hours], rel=1e-12)
 

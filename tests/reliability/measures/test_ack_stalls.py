@@ -1,4 +1,4 @@
-"""Acknowledgements that wait for the ISR to shrink, and records that nobody acknowledges."""
+"""Stalls of acks=all until the ISR shrinks; acks=0 drops; refusals follow outage lengths."""
 
 import math
 
@@ -21,7 +21,7 @@ def pair(**settings: object) -> Config:
 
 
 def test_a_dead_follower_stalls_until_the_controller_notices() -> None:
-    """Of two brokers up at once the follower dies at its rate, and 9 s pass each time."""
+    """While both brokers are up the follower crashes at its rate, and each detection takes 9 s."""
     up = 1.0 / (1.0 + PER_HOUR)
     found = evaluate(PAIR, pair(), CRASHES, LOAD)
     assert found.write_stalled == pytest.approx(up**2 * PER_HOUR * 9.0 / 3600.0, rel=1e-9)
@@ -50,7 +50,7 @@ def test_a_follower_that_hangs_stalls_for_the_lag_time(lag_ms: int) -> None:
 def test_what_does_not_wait_does_not_stall(
     settings: dict[str, object], model: FailureModel
 ) -> None:
-    """Leaders that wait for nobody, refuse writes at once, or hear of a shutdown never stall."""
+    """No stall if no follower is waited for, writes are refused, or the shutdown is announced."""
     config = pair(**settings)
     exact = evaluate(PAIR, config, model, LOAD)
     sampled = simulate(PAIR, config, model, LOAD, years=50, seed=1, engine="local")
@@ -60,7 +60,7 @@ def test_what_does_not_wait_does_not_stall(
 
 
 def test_acks_0_drops_and_does_not_lose() -> None:
-    """One broker down for an hour ten times a year: what is written meanwhile is dropped."""
+    """One broker, ten outages of an hour a year: records written during them are dropped."""
     config = Config(kafka_version="4.1", replication_factor=1, acks=0)
     model = card(broker_crash={"per_year": 10.0, "minutes": 60.0})
     found = evaluate(Cluster.uniform(1, 1), config, model, LOAD)
@@ -78,17 +78,17 @@ def test_acks_0_drops_and_does_not_lose() -> None:
 
 @pytest.mark.parametrize("acks", ["all", 1])
 def test_only_acks_0_drops(acks: str | int) -> None:
-    """A record that is to be acknowledged is lost or refused; its producer can know."""
+    """With acknowledgements a record is lost or refused, and the producer can tell."""
     found = evaluate(PAIR, pair(acks=acks), CRASHES, LOAD)
     assert found.records_dropped_per_year == 0.0
     assert found.records_refused_per_year > 0.0
 
 
-def test_refusals_go_by_the_distribution_of_outages() -> None:
-    """Short crashes and long replacements: each refuses its share, not one of the mean length.
+def test_refusals_follow_the_distribution_of_outages() -> None:
+    """Short crashes and long replacements refuse their own shares, not that of the mean outage.
 
-    A producer that waits b meets an outage of mean d with more than b ahead for a share
-    ``exp(-b/d)`` of it. What strikes a broker that is down already is of the order of its rate.
+    With a timeout b, a share ``exp(-b/d)`` of the records written in exponential outages of mean d
+    is refused. Failures of a broker that is already down are neglected.
     """
     model = card(
         broker_crash={"per_year": 10.0, "minutes": 1.0},
@@ -103,8 +103,8 @@ def test_refusals_go_by_the_distribution_of_outages() -> None:
     assert abs(by_mean - found.records_refused_per_year) > 0.05 * by_mean
 
 
-def test_a_setting_that_is_never_written_is_away_all_the_time_and_no_more() -> None:
-    """Shares of time end at 1, whatever the rounding of their parts."""
+def test_a_setting_that_is_never_writable_has_unavailability_one() -> None:
+    """Shares of time do not exceed 1, whatever the rounding of their parts."""
     rare = FailureModel.from_dict(
         {"broker": {"power": {"per_year": 0.2, "minutes": 10.0}}, "flush": {"seconds": 35.0}}
     )
@@ -113,8 +113,8 @@ def test_a_setting_that_is_never_written_is_away_all_the_time_and_no_more() -> N
     assert found.write_unavailability == 1.0
 
 
-def test_nobody_waits_for_long_with_acks_1_however_little_is_known() -> None:
-    """Where what is left out has no bound, what it could add to a wait of nothing is nothing."""
+def test_acks_1_has_no_stall_error_even_without_a_truncation_bound() -> None:
+    """An infinite truncation bound times a stall of no length adds nothing."""
     mechanisms = load_model("bare_metal_racks").to_dict()
     mechanisms["broker"]["crash"] = {"per_year": 500.0, "minutes": 600.0}
     often = FailureModel.from_dict(mechanisms)

@@ -1,4 +1,4 @@
-"""What is lost with a gap ends at the retention: closed forms and matrix exponentials."""
+"""Records lost with log gaps, within the retention: closed forms and matrix exponentials."""
 
 import math
 
@@ -13,10 +13,10 @@ from sampled_runs import card
 HOURS = [0.01, 0.3, 2.0, 50.0]
 
 
-def by_exponentials(rates, out, clock, source, limit):
-    """Integrate the time in each place over the clock, places without one taken out by algebra."""
+def by_exponentials(rates, out, ages, source, limit):
+    """Integrate the time in each state over the age, after eliminating states without ageing."""
     flow = rates.T - np.diag(out)
-    runs, still = np.flatnonzero(clock), np.flatnonzero(~clock)
+    runs, still = np.flatnonzero(ages), np.flatnonzero(~ages)
     stay, away = flow[np.ix_(still, still)], flow[np.ix_(runs, still)]
     onward = np.linalg.solve(-stay, flow[np.ix_(still, runs)])
     before = np.linalg.solve(-stay, source[still])
@@ -30,82 +30,80 @@ def by_exponentials(rates, out, clock, source, limit):
 
 
 @pytest.mark.parametrize("limit", HOURS)
-def test_time_in_each_place_is_that_of_matrix_exponentials(limit: float) -> None:
-    """In random chains, with clocks that stop, the inversion has the digits that it promises."""
+def test_time_in_each_state_is_that_of_matrix_exponentials(limit: float) -> None:
+    """In random chains in which age may stop growing, the inversion keeps its stated accuracy."""
     rng = np.random.default_rng(5)
     for _ in range(5):
         rates = rng.random((7, 7)) * 10.0 ** rng.uniform(-3.0, 1.0, (7, 7))
         np.fill_diagonal(rates, 0.0)
         out = rates.sum(axis=1) + 10.0 ** rng.uniform(-3.0, 1.0, 7)
-        clock = np.array([True, True, False, True, False, True, True])
-        source = np.where(clock, rng.random(7), 0.0)
-        found = records_lost.hours_within(sparse.csr_array(rates.T), out, clock, source, limit)
+        ages = np.array([True, True, False, True, False, True, True])
+        source = np.where(ages, rng.random(7), 0.0)
+        found = records_lost.hours_within(sparse.csr_array(rates.T), out, ages, source, limit)
         whole = np.linalg.solve(np.diag(out) - rates.T, source)
-        off = np.abs(found - by_exponentials(rates, out, clock, source, limit))
+        off = np.abs(found - by_exponentials(rates, out, ages, source, limit))
         assert (off <= records_lost.ACCURACY * whole).all()
 
 
 @pytest.mark.parametrize("limit", HOURS)
-def test_gaps_begin_grow_and_move_as_the_chain_says(limit: float) -> None:
-    """A random chain, written out gap by gap: loops that move gaps, and gaps that end, too."""
+def test_gaps_begin_grow_and_move_with_the_chain(limit: float) -> None:
+    """A random chain expanded gap by gap, with loops that move gaps and gaps that end."""
     rng = np.random.default_rng(3)
     count, growing = np.array([0, 1, 3, 2, 1]), np.array([True, True, False, True, True])
     source, target = rng.integers(0, len(count), (2, 60))
-    onto, begins = rng.integers(-2, 3, (60, 3)), rng.integers(-2, 3, 60)
-    rate, begun = rng.random(60), rng.random(60) * rng.integers(0, 2, 60)
+    gap_map, new_gap = rng.integers(-2, 3, (60, 3)), rng.integers(-2, 3, 60)
+    rate, new_hours = rng.random(60), rng.random(60) * rng.integers(0, 2, 60)
     share = rng.random(len(count))
-    gaps = records_lost.LogGaps(source, target, rate, onto, count, growing, begins, begun)
-    places = {
-        name: place
-        for place, name in enumerate((s, g) for s, most in enumerate(count) for g in range(most))
-    }
-    rates, out, starts = np.zeros((len(places),) * 2), np.zeros(len(places)), np.zeros(len(places))
-    for (state, gap), place in places.items():
-        starts[place] = share[state] * (gap == 0 and growing[state])
+    gaps = records_lost.LogGaps(source, target, rate, gap_map, count, growing, new_gap, new_hours)
+    pairs = [(state, gap) for state, gaps_there in enumerate(count) for gap in range(gaps_there)]
+    index = {pair: number for number, pair in enumerate(pairs)}
+    rates, out, starts = np.zeros((len(index),) * 2), np.zeros(len(index)), np.zeros(len(index))
+    for (state, gap), number in index.items():
+        starts[number] = share[state] * (gap == 0 and growing[state])
         for move in np.flatnonzero(source == state):
-            out[place] += rate[move]
-            if (after := places.get((target[move], onto[move, gap]))) is not None:
-                rates[place, after] += rate[move]
-    for move, begin in enumerate(begins):
-        if (first := places.get((target[move], begin))) is not None:
-            starts[first] += begun[move]
-    asked = (rates, out, np.array([growing[state] for state, _ in places]), starts)
+            out[number] += rate[move]
+            if (after := index.get((target[move], gap_map[move, gap]))) is not None:
+                rates[number, after] += rate[move]
+    for move, gap in enumerate(new_gap):
+        if (first := index.get((target[move], gap))) is not None:
+            starts[first] += new_hours[move]
+    expanded = (rates, out, np.array([growing[state] for state, _ in index]), starts)
     found = gaps.mean_hours(share, limit)
     whole = np.linalg.solve(np.diag(out) - rates.T, starts)
-    off = np.abs(found[tuple(zip(*places, strict=True))] - by_exponentials(*asked, limit))
+    off = np.abs(found[tuple(zip(*index, strict=True))] - by_exponentials(*expanded, limit))
     assert (off <= records_lost.ACCURACY * whole).all()
-    assert np.count_nonzero(found) == len(places)
+    assert np.count_nonzero(found) == len(index)
 
 
-def test_a_retention_that_nothing_outlives_takes_one_sum(monkeypatch) -> None:
-    """Then both ways to the hours agree; a little sooner only the inversion is left."""
+def test_a_retention_that_no_record_reaches_needs_no_inversion(monkeypatch) -> None:
+    """Both methods agree for a long retention; a short one needs the inversion."""
     rng = np.random.default_rng(11)
     rates = rng.random((6, 6))
     np.fill_diagonal(rates, 0.0)
     out = rates.sum(axis=1) + rng.random(6) + 0.2
-    clock = np.array([True, False, True, True, False, True])
-    asked = (sparse.csr_array(rates.T), out, clock, np.where(clock, 1.0, 0.0))
+    ages = np.array([True, False, True, True, False, True])
+    chain = (sparse.csr_array(rates.T), out, ages, np.where(ages, 1.0, 0.0))
     slowest = 1.0 / np.linalg.eigvals(np.diag(out) - rates).real.min()
     long, short = 60.0 * slowest, 5.0 * slowest
-    quick = records_lost._unlimited(*asked, long)
+    quick = records_lost._unlimited(*chain, long)
     assert quick is not None
-    assert records_lost._unlimited(*asked, short) is None
+    assert records_lost._unlimited(*chain, short) is None
     with monkeypatch.context() as patched:
-        # Chernoff's bound with so small a weight leaves more than a millionth.
-        patched.setattr(records_lost, "_BEYOND", 5.0)
-        assert records_lost._unlimited(*asked, long) is None
-    assert (records_lost.hours_within(*asked, long) == quick).all()
+        # With so small an exponent Chernoff's bound exceeds a millionth.
+        patched.setattr(records_lost, "_CHERNOFF_EXPONENT", 5.0)
+        assert records_lost._unlimited(*chain, long) is None
+    assert (records_lost.hours_within(*chain, long) == quick).all()
     monkeypatch.setattr(records_lost, "_unlimited", lambda *_: None)
-    assert records_lost.hours_within(*asked, long) == pytest.approx(
+    assert records_lost.hours_within(*chain, long) == pytest.approx(
         quick, rel=records_lost.ACCURACY
     )
-    limited = records_lost.hours_within(*asked, short)
+    limited = records_lost.hours_within(*chain, short)
     assert (limited < quick * (1.0 - records_lost.ACCURACY)).any()
 
 
 @pytest.mark.parametrize("limit", HOURS)
-def test_rough_is_within_a_hundredth(limit: float) -> None:
-    """A draw of an uncertain card gets two digits of ``(1 - exp(-rR)) / r``."""
+def test_rough_hours_are_within_one_percent(limit: float) -> None:
+    """Solutions of parameter draws have two digits of ``(1 - exp(-rR)) / r``."""
     for rate in (0.01, 1.0, 30.0):
         found = records_lost.hours_within(
             sparse.csr_array((1, 1)),
@@ -120,10 +118,10 @@ def test_rough_is_within_a_hundredth(limit: float) -> None:
 
 @pytest.mark.parametrize("limit", [0.0, *HOURS])
 def test_two_replicas_lose_what_the_retention_keeps(limit: float) -> None:
-    """Who loses both disks loses a whole log, and no hour of it twice or beyond the retention.
+    """Losing both disks loses one whole log: no record twice or beyond the retention.
 
-    A second disk that goes while the first is away takes all with it. Logs younger than the
-    retention are a share of rate times retention.
+    The second disk fails before the first is replaced. The share of logs younger than the
+    retention is at most rate times retention.
     """
     per_year, hours = 2.0, 20.0
     model = card(broker_destroyed={"per_year": per_year, "hours": hours})
@@ -132,18 +130,17 @@ def test_two_replicas_lose_what_the_retention_keeps(limit: float) -> None:
     found = evaluate(Cluster.uniform(2, 2), config, model, load)
     lost = found.acked_records_lost_per_year
     total = found.loss_events_per_year
-    # Ages below the retention have a share of rate times retention at most.
     assert lost <= total * 3600.0 * limit
     assert lost >= total * 3600.0 * limit * (1.0 - total / 8760.0 * limit * 2.0)
 
 
 @pytest.mark.parametrize("limit", HOURS)
 def test_what_an_unclean_leader_drops_ends_at_the_retention(limit: float) -> None:
-    """A survivor that crashes hands over to the one that was away: it drops min(gap, retention).
+    """An unclean leader that lacks a gap drops min(gap, retention).
 
-    Crashes at rate a, ends at rate m, unclean election on. With both down the one that is back
-    first leads; half the time it lacks what the other wrote alone, for a time that is exponential
-    of rate a + m. Terms of the order a/m are neglected.
+    Crash rate a, repair rate m, unclean election. With both down the first to return leads; half
+    the time it lacks what the other wrote alone, for an exponential time of rate a + m. Terms of
+    order a/m are neglected.
     """
     per_year, minutes = 1.0, 60.0
     model = card(broker_crash={"per_year": per_year, "minutes": minutes})
@@ -163,7 +160,7 @@ def test_what_an_unclean_leader_drops_ends_at_the_retention(limit: float) -> Non
 
 
 def test_one_replica_loses_a_log_no_older_than_its_last_loss() -> None:
-    """Of logs that are destroyed at rate a the mean age below R is ``(1 - exp(-aR)) / a``."""
+    """Logs destroyed at rate a have mean age ``(1 - exp(-aR)) / a`` within the retention R."""
     model = card(broker_destroyed={"per_year": 100.0, "hours": 0.001})
     load = Workload(records_per_second=1.0, retention_hours=100.0)
     found = evaluate(Cluster.uniform(1, 1), Config(replication_factor=1), model, load)
@@ -174,15 +171,15 @@ def test_one_replica_loses_a_log_no_older_than_its_last_loss() -> None:
 
 @pytest.mark.parametrize("flush_hours", [0.001, 1.0])
 def test_a_gap_begins_with_what_was_not_flushed(flush_hours: float) -> None:
-    """Two replicas, crashes and power failures alike in number: who goes dark lacks the flush.
+    """Two replicas, equal rates of crashes and power failures: power loses the flush window f.
 
-    Both are away in the end, after one was written alone for g on average. Half the time the other
-    is back first and leads: what it lacks is dropped, which is g, and f where power took it. If
-    power takes the one that was written alone, its last f is lost before. So of four losses two
-    are of f, and two of g + f / 2. Terms of the order of a rate times g are neglected.
+    One replica leads alone for g on average, then both are down. Half the time the other returns
+    first and leads: it drops the gap g, plus f if it had lost power. If the lone leader loses
+    power, its last f is lost as well. So of four losses two are of f, and two of g + f / 2. Terms
+    of order rate times g are neglected.
     """
     per_year, gap_hours = 1.0, 0.01
-    spell = {"per_year": per_year, "minutes": 60.0 * gap_hours}
+    outage = {"per_year": per_year, "minutes": 60.0 * gap_hours}
     flush = {"seconds": 3600.0 * flush_hours}
     config = Config(
         replication_factor=2,
@@ -191,7 +188,7 @@ def test_a_gap_begins_with_what_was_not_flushed(flush_hours: float) -> None:
         unclean_leader_election_enable=True,
         eligible_leader_replicas=False,
     )
-    model = card(broker_crash=spell, broker_power=spell, flush=flush)
+    model = card(broker_crash=outage, broker_power=outage, flush=flush)
     load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=100.0)
     found = evaluate(Cluster.uniform(2, 2), config, model, load)
     per_event = found.acked_records_lost_per_year / found.loss_events_per_year

@@ -1,4 +1,4 @@
-"""Records that producers give up while acks=all waits for a follower to leave the ISR."""
+"""Records refused during stalls: acks=all waits for a failed follower to leave the ISR."""
 
 import math
 
@@ -7,21 +7,21 @@ import pytest
 from scipy import integrate
 
 from advisor import Cluster, Config, Workload, evaluate, load_model
-from advisor.reliability.case import possible_mechanisms
+from advisor.reliability.case import IsrStalls, ProducerTimeouts, possible_mechanisms
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.fault_processes import Setting
-from advisor.reliability.measures.ack_stalls import IsrStalls, ProducerTimeouts
+from advisor.reliability.measures.ack_stalls import refused_hours_before_outage
 from advisor.reliability.solver.sojourn_time import SojournTime
 from replica_sets import measure_set, measured, parameters, solution
 from sampled_runs import FAR, YEAR, card, off_by, sample
 
 PAIR = Cluster.uniform(2, 2)
 LOAD = Workload(records_per_second=1.0, replication_delay_ms=0.0)
-# A follower lags; the leader that does is not waited for.
+# A follower hangs; a leader that hangs does not stall writes.
 LAG_MS, PER_YEAR, MINUTES = 30_000, 60.0, 1.5
 LAGS = card(broker_lag={"per_year": PER_YEAR, "minutes": MINUTES})
 WELL = 1.0 / (1.0 + PER_YEAR / YEAR * MINUTES / 60.0)
-# Delivery timeouts below, between and above the 30 to 45 s that a hung follower is waited for.
+# Delivery timeouts below, within and above the 30 to 45 s of a stall by a hung follower.
 SHORT = {"delivery_timeout_ms": 10_000, "request_timeout_ms": 5_000}
 MIDDLE = {"delivery_timeout_ms": 40_000, "request_timeout_ms": 5_000}
 LONG = {"delivery_timeout_ms": 60_000}
@@ -33,7 +33,7 @@ def pair(**settings: object) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("settings", "patience_s"),
+    ("settings", "timeout_s"),
     [
         (SHORT, 10.0),
         (MIDDLE, 40.0),
@@ -46,31 +46,31 @@ def pair(**settings: object) -> Config:
         ({"acks": 1, "retries": 0}, math.inf),
     ],
 )
-def test_a_hung_follower_costs_what_is_beyond_the_patience(
-    settings: dict[str, object], patience_s: float
+def test_a_hung_follower_refuses_what_exceeds_the_timeout(
+    settings: dict[str, object], timeout_s: float
 ) -> None:
-    """E[(wait - patience)+] of a wait evenly spread over 30 to 45 s, one record a second."""
+    """E[(stall - timeout)+] of a stall uniform over 30 to 45 s, one record a second."""
     found = evaluate(PAIR, pair(**settings), LAGS, LOAD)
     beyond, _ = integrate.quad(
-        lambda wait: max(wait - patience_s, 0.0) / 15.0, 30.0, 45.0, points=[40.0, 40.1]
+        lambda wait: max(wait - timeout_s, 0.0) / 15.0, 30.0, 45.0, points=[40.0, 40.1]
     )
     assert found.records_refused_per_year == pytest.approx(WELL * PER_YEAR * beyond, rel=1e-9)
 
 
-def test_a_dead_follower_costs_what_is_beyond_the_patience() -> None:
-    """Detection takes 9 s: producers that wait 4 s give 5 s of records more up than patient ones.
+def test_a_dead_follower_refuses_what_exceeds_the_timeout() -> None:
+    """Detection takes 9 s: a timeout of 4 s refuses 5 s of records more than one of 9 s.
 
-    With no retries both are refused alike in outages.
+    Without retries both refuse the same in outages.
     """
     model = card(broker_crash={"per_year": 10.0, "minutes": 60.0}, detection={"seconds": 9.0})
-    impatient, patient = (
+    short, long = (
         evaluate(PAIR, pair(retries=0, request_timeout_ms=limit_ms), model, LOAD)
         for limit_ms in (4_000, 9_000)
     )
     up = 1.0 / (1.0 + 10.0 / YEAR)
-    more = impatient.records_refused_per_year - patient.records_refused_per_year
+    more = short.records_refused_per_year - long.records_refused_per_year
     assert more == pytest.approx(up**2 * 10.0 * 5.0, rel=1e-9)
-    assert patient.records_refused_per_year > 0.0
+    assert long.records_refused_per_year > 0.0
 
 
 @pytest.mark.parametrize(
@@ -84,22 +84,22 @@ def test_a_dead_follower_costs_what_is_beyond_the_patience() -> None:
         ({"kafka_version": "2.0", "retries": 900}, 90.0, math.inf),
     ],
 )
-def test_the_wait_before_an_outage_is_waited_as_well(
+def test_the_stall_before_an_outage_counts_towards_the_timeout(
     settings: dict[str, object], outage_s: float, whole_s: float
 ) -> None:
-    """Min ISR 2 of 2: the wait for a laggard and the outage after it are one to a record.
+    """Min ISR 2 of 2: a record waits for the hung follower, then in the outage that follows.
 
-    Refused is what is written with more than the patience ahead, wait and outage together.
+    It is refused if stall and outage together exceed its timeout.
     """
     found = evaluate(PAIR, pair(min_insync_replicas=2, **settings), LAGS, LOAD)
     mean = MINUTES * 60.0
 
     def refused(written: float) -> float:
-        """Chance that there is such a record and it is refused; so long before the outage."""
+        """Probability that a record is written so long before the outage and refused."""
         waits = min((45.0 - written) / 15.0, 1.0)
         left = max(min(whole_s - written, outage_s), 0.0)
-        gone = outage_s == 0.0 or written > whole_s
-        return waits * (1.0 if gone else math.exp(-left / mean))
+        expired = outage_s == 0.0 or written > whole_s
+        return waits * (1.0 if expired else math.exp(-left / mean))
 
     before, _ = integrate.quad(refused, 0.0, 45.0, points=[10.0, 30.0, 40.0], epsrel=1e-12)
     within = mean * math.exp(-outage_s / mean)
@@ -107,21 +107,23 @@ def test_the_wait_before_an_outage_is_waited_as_well(
     assert found.records_refused_per_year == pytest.approx(expected, rel=1e-9)
 
 
-def test_many_paces_are_told_apart_before_an_outage() -> None:
-    """Outages of milliseconds after waits of a minute: as by a sum over many thousand steps."""
+def test_short_outages_after_long_stalls_are_resolved() -> None:
+    """Outages of milliseconds after stalls of a minute, against a sum over many thousand steps."""
     quick = card(broker_lag={"per_year": PER_YEAR, "minutes": 1e-4})
     config = pair(min_insync_replicas=2, **MIDDLE)
     setup = parameters(config, quick, LOAD, 2).constants
     structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(quick)))
     solved = solution(structure, config, quick, LOAD, 2)
-    stays = SojournTime(solved.flow, ~structure.writable)
-    found = IsrStalls.of(config, quick).beyond_into(stays, ProducerTimeouts.of(config))
+    outage = SojournTime(solved.generator, ~structure.writable)
+    found = refused_hours_before_outage(
+        IsrStalls.of(config, quick), outage, ProducerTimeouts.of(config)
+    )
     mean = 0.006
-    # What is written less than 40 s ahead of a short outage is refused if that lasts long enough.
+    # A record written less than 40 s before a short outage is refused if the outage outlasts it.
     written = 40.0 - np.geomspace(1e-9, 10.0, 200_001)
     chance = np.exp(-(40.0 - written) / mean) * np.minimum((45.0 - written) / 15.0, 1.0)
-    late = -np.trapezoid(chance, written) + 5.0**2 / 30.0
-    assert found.max() * 3600.0 == pytest.approx(late, rel=1e-7)
+    expected = -np.trapezoid(chance, written) + 5.0**2 / 30.0
+    assert found.max() * 3600.0 == pytest.approx(expected, rel=1e-7)
 
 
 BOTH = card(
@@ -146,7 +148,7 @@ BOTH = card(
     ids=str,
 )
 def test_sampled_and_computed_refusals_agree(replicas: int, settings: dict[str, object]) -> None:
-    """Laggards and crashes, producers of little and much patience, outages after the waits."""
+    """Hung and crashed followers, short and long timeouts, outages after the stalls."""
     config = Config(
         kafka_version="4.1",
         replication_factor=replicas,
@@ -163,10 +165,8 @@ def test_sampled_and_computed_refusals_agree(replicas: int, settings: dict[str, 
 
 @pytest.mark.parametrize("settings", [SHORT, {"retries": 0}, {}], ids=str)
 @pytest.mark.parametrize("min_isr", [1, 2])
-def test_what_is_left_out_of_the_chain_is_within_the_error(
-    min_isr: int, settings: dict[str, object]
-) -> None:
-    """The chain of all states refuses no more and no less than the error of the kept ones says."""
+def test_truncation_stays_within_the_error_bound(min_isr: int, settings: dict[str, object]) -> None:
+    """The untruncated chain's refusals differ from the truncated one's by at most its bound."""
     config = Config(
         replication_factor=3, min_insync_replicas=min_isr, acks="all", **settings
     ).changed(kafka_version="4.2")
@@ -185,29 +185,29 @@ def test_what_is_left_out_of_the_chain_is_within_the_error(
     [
         (SHORT, 37.5),
         ({"retries": 0}, 37.5),
-        # Whoever waits for ever is refused nothing, and acks=1 waits for nobody.
+        # Without a timeout nothing is refused, and acks=1 waits for no follower.
         ({"retry_backoff_ms": 0, "kafka_version": "2.0", "retries": 2**31 - 1}, 0.0),
         ({"acks": 1}, 0.0),
     ],
 )
-def test_waits_that_the_chain_leaves_out_may_refuse_all_of_themselves(
+def test_truncated_stalls_may_refuse_all_their_records(
     settings: dict[str, object], wait_s: float
 ) -> None:
-    """Ways out of the chain, and stalls beyond it: each may be a whole wait for a laggard."""
+    """Entries into truncated states and stalls in them: each may be a whole stall by a hung one."""
     config = pair(**settings)
     setup = parameters(config, LAGS, LOAD, 2).constants
     structure = ctmc.whole_structure(setup, Setting((0, 1), possible_mechanisms(LAGS)))
     solved = solution(structure, config, LAGS, LOAD, 2)
     name, stalls, ways_out = "records_refused_per_year", 3e-3, 2e-3
     without = measured(solved, config, LAGS).errors[name]
-    solved.__dict__["_missed"] = [0.0, 0.0, 0.0, 0.0, 0.0, stalls]
-    solved.__dict__["_flux_beyond"] = (ways_out, 0.0)
+    solved.__dict__["_truncation_error"] = [0.0, 0.0, 0.0, 0.0, 0.0, stalls]
+    solved.__dict__["_truncated_flux"] = (ways_out, 0.0)
     more = measured(solved, config, LAGS).errors[name] - without
     assert more == pytest.approx((stalls + ways_out) * wait_s * YEAR, rel=1e-3)
 
 
-def test_who_retries_without_a_deadline_gives_up_nothing():
-    """Kafka 2.0 has no delivery timeout: two thousand million retries outlast every outage."""
+def test_retries_without_a_deadline_refuse_nothing():
+    """Kafka 2.0 has no delivery timeout: two billion retries outlast every outage."""
     config = Config(kafka_version="2.0", replication_factor=3, acks="all", retries=2**31 - 1)
     found = evaluate(Cluster.uniform(brokers=6, racks=3), config, load_model("three_az_cloud"))
     assert found.records_refused_per_year == 0.0

@@ -1,4 +1,4 @@
-"""Rough solutions, as for draws and swings: how far off they are, and who is told."""
+"""Rough solutions, for parameter draws and sensitivities: their errors, and how results say so."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -23,8 +23,8 @@ CASES = [
 ]
 
 
-def questions(name, pattern, min_isr, acks):
-    """A configuration and card, and cards drawn from its ranges or moved to their ends."""
+def cards(name, pattern, min_isr, acks):
+    """Configuration, card, and cards drawn from its ranges or moved to their ends."""
     config = Config(
         kafka_version="4.2",
         replication_factor=len(pattern),
@@ -45,9 +45,9 @@ def totals(found):
 
 @pytest.mark.parametrize(("name", "pattern", "min_isr", "acks"), CASES)
 def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr, acks):
-    """On the same states, solved to all digits, no measure differs by more than is stated."""
-    config, card, others = questions(name, pattern, min_isr, acks)
-    share = solved_chain._ROUGHLY * ROUGH
+    """On the same states, no measure differs from the exact solution by more than stated."""
+    config, card, others = cards(name, pattern, min_isr, acks)
+    share = solved_chain._ROUGH_SUMS * ROUGH
     for other in others:
         rough, exact = (
             measure_set(pattern, config, other, LOAD, len(pattern), precision, card)
@@ -55,7 +55,7 @@ def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr
         )
         assert rough.states == exact.states
         for measure, value in totals(exact).items():
-            inverted = solved_chain._ROUGHLY_INVERTED if "lost" in measure else 0.0
+            inverted = solved_chain._ROUGH_INVERSION if "lost" in measure else 0.0
             assert totals(rough)[measure] == pytest.approx(value, rel=share + inverted, abs=0.0), (
                 measure
             )
@@ -63,17 +63,17 @@ def test_a_rough_solution_keeps_three_digits_of_its_chain(name, pattern, min_isr
         assert rough.losses[0].first.probability == pytest.approx(chance, rel=share, abs=0.0)
 
 
-def test_the_transform_is_stated_as_its_authors_do():
+def test_the_accuracy_of_the_inversion_is_that_of_its_authors():
     """Abate and Whitt's Euler method gives 0.6 digits for each term of its average."""
     assert (
-        pytest.approx(10.0 ** (-0.6 * records_lost._ROUGH_TERMS)) == solved_chain._ROUGHLY_INVERTED
+        pytest.approx(10.0 ** (-0.6 * records_lost._ROUGH_TERMS)) == solved_chain._ROUGH_INVERSION
     )
 
 
 @pytest.mark.parametrize(("name", "pattern", "min_isr", "acks"), CASES)
-def test_what_the_states_of_another_card_miss_is_stated(name, pattern, min_isr, acks):
-    """A draw solved on the card's states lies within both bounds of its own states' answer."""
-    config, card, others = questions(name, pattern, min_isr, acks)
+def test_the_error_of_another_cards_states_is_stated(name, pattern, min_isr, acks):
+    """A draw solved on the card's states agrees with its own states within both bounds."""
+    config, card, others = cards(name, pattern, min_isr, acks)
     for other in others:
         rough = measure_set(pattern, config, other, LOAD, len(pattern), ROUGH, card)
         own = measure_set(pattern, config, other, LOAD, len(pattern))
@@ -88,7 +88,7 @@ def found():
     return evaluate(at, Config(replication_factor=3), load_model("three_az_cloud"), LOAD)
 
 
-def test_an_interval_holds_what_its_draws_leave_out(found):
+def test_an_interval_includes_the_errors_of_its_draws(found):
     """The ends are those of draws with their errors, no narrower than those without."""
     drawn = [
         found.reevaluate(card) for card in uncertainty.parameter_draws(found.model, found.states)
@@ -110,7 +110,7 @@ def test_an_interval_holds_what_its_draws_leave_out(found):
 
 
 def test_draws_without_a_bound_count_as_they_are(found):
-    """Where failures outrun repairs nothing is added, instead of an interval without an end."""
+    """An infinite bound adds nothing, instead of an interval without an end."""
     endless = MappingProxyType(dict.fromkeys(MEASURES, float("inf")))
     unbounded = replace(
         found,
@@ -125,7 +125,7 @@ def test_draws_without_a_bound_count_as_they_are(found):
 
 
 def off_by(result, share):
-    """The same result, with every error so large a share of its value."""
+    """The same result, every error bound this share of its value."""
     bounds = {name: share * getattr(result, name) for name in MEASURES}
     return replace(
         result,
@@ -135,8 +135,8 @@ def off_by(result, share):
     )
 
 
-def test_the_numerical_error_is_told_in_plain_words(found):
-    """Which values are off and by how much, then that no other is; the amounts with two digits."""
+def test_the_numerical_error_is_stated(found):
+    """Which values are off, by how much in two digits, and that no other is."""
     bounds = dict.fromkeys(MEASURES, 0.0)
     exact = replace(found, error_bounds=MappingProxyType(bounds), truncated_entries_per_year=0.0)
     none = "Numerical error: no state is left out; no value is off by more than a millionth of"
@@ -149,8 +149,8 @@ def test_the_numerical_error_is_told_in_plain_words(found):
     ) in repr(off)
 
 
-def test_losses_of_many_partitions_are_said_to_be_each_ones_own(found):
-    """They come more often than the verdict's years, which count a failure once."""
+def test_losses_of_many_partitions_are_counted_per_partition(found):
+    """They are more frequent than the verdict's, which counts a failure once."""
     many = replace(found, load=replace(LOAD, partitions=2))
     assert "loss_events_per_year = " in found.explain()
     assert "each partition by itself" not in found.explain()
@@ -159,7 +159,7 @@ def test_losses_of_many_partitions_are_said_to_be_each_ones_own(found):
 
 
 def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
-    """From half of the value on, in the verdict and wherever the numerical error is told."""
+    """From half of the value on, in the verdict and wherever the numerical error is stated."""
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)
     for said in (vague.explain(), repr(vague), vague._repr_html_()):
         assert "without a certain digit: loss_probability_per_year, loss_events" in said
@@ -170,8 +170,8 @@ def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
         assert "order of magnitude" not in said
 
 
-def test_a_loss_that_was_not_found_is_not_denied(found):
-    """No loss among the kept states: what was left out may still hold one so many years."""
+def test_no_loss_found_states_a_bound(found):
+    """No loss in the kept states: truncated ones may still lose once in so many years."""
     none = replace(found, loss_events_per_year=0.0, mean_years_to_loss=float("inf"))
     bounds = {**found.error_bounds, "loss_events_per_year": 2e-9, "loss_probability_per_year": 2e-9}
     bounds |= {"write_unavailability": 1.0, "mean_years_to_loss": float("inf")}
