@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -167,6 +168,18 @@ def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float
     return {found.mechanism.name: 1.0}
 
 
+def sum_by_mechanism(
+    names: Sequence[str], amounts: Sequence[float], destruction: Mapping[str, float]
+) -> dict[str, float]:
+    """Sum amounts, one for each rate's name, by the mechanisms behind them; see `causes_of`."""
+    totals: dict[str, float] = defaultdict(float)
+    for name, amount in zip(names, amounts, strict=True):
+        if amount > 0:
+            for mechanism, share in causes_of(name, destruction).items():
+                totals[mechanism] += amount * share
+    return dict(totals)
+
+
 class Failovers(NamedTuple):
     """Mean hours without a leader, with the move back to the preferred one afterwards.
 
@@ -237,4 +250,5 @@ __all__ = [
     "rate_per_hour",
     "shares_of_destruction",
     "stall_hours",
+    "sum_by_mechanism",
 ]

@@ -137,6 +137,18 @@ class LogGaps:
         return sparse.csr_array((self.rate[moves[kept]], where), shape=(size, size))
 
 
+def whole_log_hours(losses_per_hour: float, written: float, retention_hours: float) -> float:
+    """Mean hours of writing that a log holds when all of it is lost.
+
+    Such losses are treated as a Poisson process, as if the chain restarted after each.
+    ``written`` is the fraction of time in which the partition is writable.
+    """
+    rate = losses_per_hour / written if written else 0.0
+    if rate * retention_hours == 0.0:
+        return retention_hours
+    return -math.expm1(-rate * retention_hours) / rate
+
+
 def hours_within(
     into: sparse.csr_array,
     out: Vector,

@@ -249,12 +249,8 @@ class SolvedChain:
 
         A replacement and its copy are attributed to what destroyed the broker.
         """
-        causes: Causes = defaultdict(float)
-        for name, amount in zip(self.chain.rate_names, sums.tolist(), strict=True):
-            if amount > 0:
-                for mechanism, share in transition_rates.causes_of(name, self.destruction).items():
-                    causes[mechanism] += amount * share
-        return dict(causes)
+        names = self.chain.rate_names
+        return transition_rates.sum_by_mechanism(names, sums.tolist(), self.destruction)
 
     def _by_outage(self, amounts: Vector) -> Causes:
         """Sum over states, by the mechanisms whose outages make them up."""
@@ -340,22 +336,14 @@ class SolvedChain:
             gap_lost = (self.chain.gap_map[:, gap] == GAP_LOST) & ~total
             in_gaps |= gap_lost
             hours += np.where(gap_lost, self.gap_hours[source, gap] * self.rate, 0.0)
-        hours += np.where(total, self.flux * self._whole_log_hours(total), 0.0)
+        writable = float(self.pi @ self.chain.writable)
+        whole = records_lost.whole_log_hours(float(self.flux[total].sum()), writable, retention)
+        hours += np.where(total, self.flux * whole, 0.0)
         cached = self.chain.did(Effect.LOSS) & ~total & ~in_gaps
         hours += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
         hours += self.flux * self.window_hours
         tails = min(2.0 * self.parameters.tail_records, retention * per_hour)
         return hours * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
-
-    def _whole_log_hours(self, total: NDArray[np.bool_]) -> float:
-        """Mean hours of writes in a log at a total loss.
-
-        Total losses are taken as a Poisson process: exact if the chain restarts after each.
-        """
-        retention = self.parameters.retention_hours
-        writable = float(self.pi @ self.chain.writable)
-        losses = float(self.flux[total].sum()) / writable if writable else 0.0
-        return -math.expm1(-losses * retention) / losses if losses * retention > 0.0 else retention
 
 
 def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> None:

@@ -7,7 +7,6 @@ lost records are computed alike: log gaps are followed along the chain until the
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -162,7 +161,9 @@ class SchemeSolution:
         gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
         in_gaps = (self._gap_hours()[chain.source] * gone).sum(axis=1) * self.rate
         cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
-        whole = float(flux[chain.total].sum()) * self._whole_log_hours()
+        totals, written = float(flux[chain.total].sum()), float(self.pi @ chain.writable)
+        retention_hours = self.parameters.retention_hours
+        whole = totals * records_lost.whole_log_hours(totals, written, retention_hours)
         unflushed = float(flux[cached].sum()) * self.unflushed_hours
         return float(in_gaps.sum()) + whole + unflushed + float(flux @ self.early_lost_hours)
 
@@ -185,22 +186,7 @@ class SchemeSolution:
         rough = self.parameters.precision > generator.EXACT
         return gaps.mean_hours(self.pi, self.parameters.retention_hours, rough)
 
-    def _whole_log_hours(self) -> float:
-        """Mean hours of writing that a log holds when all of it is lost.
-
-        Such losses are treated as a Poisson process, as if the chain restarted after each.
-        """
-        most = self.parameters.retention_hours
-        written = float(self.pi @ self.chain.writable)
-        losses = float(self.flux[self.chain.total].sum()) / written if written else 0.0
-        return -math.expm1(-losses * most) / losses if losses * most != 0.0 else most
-
     def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
-        """Sum what transitions do by mechanism."""
         names = self.chain.rate_names
-        totals: dict[str, float] = defaultdict(float)
-        by_rate = generator.sums(self.chain.rate, amounts, len(names))
-        for name, amount in zip(names, by_rate.tolist(), strict=True):
-            for mechanism, share in transition_rates.causes_of(name, self.destruction).items():
-                totals[mechanism] += amount * share
-        return {mechanism: amount for mechanism, amount in totals.items() if amount > 0}
+        by_rate = generator.sums(self.chain.rate, amounts, len(names)).tolist()
+        return transition_rates.sum_by_mechanism(names, by_rate, self.destruction)
