@@ -57,27 +57,10 @@ EXCUSED: dict[str, list[str]] = {
 
 # Modules still to be rewritten: this list shrinks and ends empty.
 STILL_TO_REWRITE = {
-    "advisor.reliability.chain.ctmc",
-    "advisor.reliability.chain.drift_bound",
-    "advisor.reliability.chain.loss_bound",
-    "advisor.reliability.failures.fault_processes",
     "advisor.reliability.measures.ack_stalls",
     "advisor.reliability.measures.empty_leader",
     "advisor.reliability.measures.records_lost",
     "advisor.reliability.measures.solved_chain",
-    "advisor.reliability.partition.election_risk",
-    "advisor.reliability.partition.log_levels",
-    "advisor.reliability.partition.reduced_state",
-    "advisor.reliability.partition.transition_table",
-    "advisor.reliability.schemes.measures",
-    "advisor.reliability.schemes.quorum_rules",
-    "advisor.reliability.schemes.state_space",
-    "advisor.reliability.solver.sojourn_time",
-    "advisor.reliability.statespace.flush_window",
-    "advisor.reliability.statespace.lumping",
-    "advisor.reliability.statespace.recovery_order",
-    "advisor.reliability.statespace.state_graph",
-    "advisor.reliability.statespace.successors",
 }
 
 

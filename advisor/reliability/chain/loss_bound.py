@@ -71,8 +71,8 @@ class LossRates:
 
         Parameters
         ----------
-        perils : array, shape (states,)
-            ARMED, BRINK or another.
+        election_risks : array, shape (states,)
+            An election risk, see :mod:`advisor.reliability.partition.election_risk`.
         hours : array, shape (states,)
             Mean time until all is healthy, at most.
 
@@ -191,7 +191,7 @@ class Limits:
         Parameters
         ----------
         waits : array of int, shape (states, waits)
-        perils : array, shape (states, 2)
+        election_risks : array, shape (states, 2)
             See :class:`advisor.reliability.statespace.state_graph.Graph`.
         """
         near = election_risks[:, ELECTION_RISK]

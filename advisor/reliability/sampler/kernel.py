@@ -144,4 +144,4 @@ def _digest() -> str:
 
 run = _compiled(_digest())
 """Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
-entry of the table in ``sim.control``; or NEVER_RECOVERED after ten years without a healthy moment."""
+entry of the table in ``sim.control``; or NEVER_RECOVERED: ten years without a healthy moment."""

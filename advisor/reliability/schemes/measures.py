@@ -1,7 +1,7 @@
 """Measures of one replica set under a scheme, from its solved CTMC.
 
 Each measure means what it means for Kafka (:mod:`advisor.reliability.measures.solved_chain`), and
-lost records are computed alike: log gaps are followed along the chain until they exceed retention.
+lost records are computed in the same way: log gaps are followed until they exceed the retention.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from advisor.protocol.clients.retry_budget import retry_budget_ms
-from advisor.reliability.case import Case
+from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.first_loss import SetLosses
 from advisor.reliability.common_cause.outage_class import outage_classes, shared_loss_rates
 from advisor.reliability.failures import transition_rates
@@ -148,7 +147,7 @@ class SchemeSolution:
         # A scheme responds to its producers, which retry on errors.
         config = self.case.config
         answered = config.changed(acks=1) if config.acks == 0 else config
-        budget_hours = retry_budget_ms(answered) / 3_600_000.0
+        budget_hours = ProducerTimeouts.of(answered).outage_hours
         if math.isinf(budget_hours):
             return 0.0
         refused = SojournTime(self.flow, ~self.chain.writable).after(budget_hours)

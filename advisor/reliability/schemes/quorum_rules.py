@@ -287,8 +287,8 @@ def early_end(
         for end in fault_processes.ends(key[2]):
             yield end.rate, _after(scheme, key, end.own)
 
-    machines = fault_processes.BrokerStates(change.own, racks)
-    return outages.end((late.view.levels, soon.view.levels, machines), ways)
+    brokers = fault_processes.BrokerStates(change.own, racks)
+    return outages.end((late.view.levels, soon.view.levels, brokers), ways)
 
 
 def _after(scheme: Quorums, before: Outage, own: fault_processes.Own) -> End[Outage]:

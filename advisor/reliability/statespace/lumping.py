@@ -63,8 +63,8 @@ class Symmetry:
     def __init__(self, table: Automaton, setting: Setting) -> None:
         self._table = table
         self._classes, replicas = merged(table.setup, setting), table.replicas
-        self._alike = len(set(self._classes)) < replicas
-        self.exchanging = self._alike and table.setup.policy.unclean
+        self._lumps = len(set(self._classes)) < replicas
+        self.exchanging = self._lumps and table.setup.policy.unclean
         sizes = Counter(setting.racks)
         # Sorts after every rack with several replicas.
         self._alone = max(setting.racks) + 1
@@ -96,10 +96,10 @@ class Symmetry:
         Returns
         -------
         code : array of int, shape (states,)
-            Conditions and racks of the brokers; see `machines`.
+            Conditions and racks of the brokers; see `broker_states`.
         partition : array of int, shape (states,)
         """
-        if not self._alike:
+        if not self._lumps:
             return self._slots(own, racks) @ self._places, partition
         self._ask_forms(partition)
         ranks = self._ranks.take(partition, axis=0) * self._digits
@@ -114,7 +114,7 @@ class Symmetry:
         healthy = (partition == _HEALTHY) & (own == WELL).all(axis=1)
         return np.where(healthy, self._start, code), self._forms[partition]
 
-    def machines(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
+    def broker_states(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
         """Condition and rack of each slot's broker, shape (states, replicas)."""
         slots = code[:, None] // self._places % self._digits
         racks, own = np.divmod(slots.astype(np.int64), self._conditions)
@@ -129,7 +129,7 @@ class Symmetry:
             if partition not in self._by_slot:
                 known: Sequence[Hashable] = (
                     _known(self._table.states[partition], ordered, self._classes)
-                    if self._alike
+                    if self._lumps
                     else [(partition, slot) for slot in range(self._table.replicas)]
                 )
                 self._by_slot[partition] = [numbers.setdefault(k, len(numbers)) for k in known]
@@ -172,7 +172,7 @@ class Symmetry:
         return form, ranks
 
 
-def codes_of_machines(setting: Setting) -> int:
+def broker_state_count(setting: Setting) -> int:
     """All codes that `Symmetry.representatives` gives are below this."""
     codes: int = _digits(setting) ** len(setting.racks)
     return codes

@@ -45,7 +45,7 @@ class Graph:
 
     Attributes
     ----------
-    machines, partition : arrays of int, shape (states,)
+    broker_states, partition : arrays of int, shape (states,)
         Numbers of the brokers' conditions and of the partition's state in ``table``.
     rate_names : list of str
     gap_maps : list of tuple of int
@@ -66,8 +66,8 @@ class Graph:
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
-        self.machines = self.partition = self._first = self._count = nothing
-        self._perils = np.zeros((0, 2))
+        self.broker_states = self.partition = self._first = self._count = nothing
+        self._election_risks = np.zeros((0, 2))
         self._rows = np.zeros((0, 6), dtype=np.int64)
         well = np.array([fault_processes.initial_state(setting).own])
         self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
@@ -102,24 +102,24 @@ class Graph:
     def waits(self, states: IntArray) -> IntArray:
         """How many replicas wait for each kind of end, shape (states, waits)."""
         copying = self.table.facts(self.partition[states])[COPIES]
-        brokers = self._changes.waits.take(self.machines[states], axis=0)
+        brokers = self._changes.waits.take(self.broker_states[states], axis=0)
         return np.concatenate([brokers, copying[:, None]], axis=1)
 
     def brokers(self, states: IntArray) -> tuple[IntArray, IntArray]:
         """Condition and rack of each slot's broker, both of shape (states, replicas)."""
-        machines = self.machines[states]
+        broker_states = self.broker_states[states]
         known = self._changes
-        return known.own.take(machines, axis=0), known.racks.take(machines, axis=0)
+        return known.own.take(broker_states, axis=0), known.racks.take(broker_states, axis=0)
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
         """Risk class and bound on pending copies, shape (states, 2)."""
         partition = self.partition[states]
-        more = np.full((len(self.table.states) - len(self._perils), 2), -1.0)
-        self._perils = np.concatenate([self._perils, more])
-        for number in np.unique(partition[self._perils[partition, 0] < 0]).tolist():
+        more = np.full((len(self.table.states) - len(self._election_risks), 2), -1.0)
+        self._election_risks = np.concatenate([self._election_risks, more])
+        for number in np.unique(partition[self._election_risks[partition, 0] < 0]).tolist():
             state = self.table.states[number]
-            self._perils[number] = election_risk(state), pending_copies_bound(state)
-        return self._perils.take(partition, axis=0)
+            self._election_risks[number] = election_risk(state), pending_copies_bound(state)
+        return self._election_risks.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Losses by power failures within the flush window.
@@ -134,9 +134,9 @@ class Graph:
         owner, rate, end : arrays of int, shape (cuts,)
             Index into ``states``, number of the rate's name, and CERTAIN_LOSS or an outage.
         """
-        machines, known = self.machines[states], self._changes
-        known.ask(machines)
-        owner, row = spread(known.first[machines], known.count[machines])
+        broker_states, known = self.broker_states[states], self._changes
+        known.ask(broker_states)
+        owner, row = spread(known.first[broker_states], known.count[broker_states])
         early = self._cuts.early(known.events[row])
         about = np.flatnonzero(early >= 0)
         owner, row = owner[about], row[about]
@@ -145,7 +145,7 @@ class Graph:
             known.events[row],
             early[about],
             known.after[row],
-            known.racks[machines[owner]],
+            known.racks[broker_states[owner]],
         )
         loses = end != NO_LOSS
         return owner[loses], known.rate[row[loses]], end[loses]
@@ -157,10 +157,10 @@ class Graph:
 
     def _explore(self, states: IntArray) -> None:
         """Find the transitions out of many states at once."""
-        machines, partition = self.machines[states], self.partition[states]
+        broker_states, partition = self.broker_states[states], self.partition[states]
         known = self._changes
-        known.ask(machines)
-        source, row = spread(known.first[machines], known.count[machines])
+        known.ask(broker_states)
+        source, row = spread(known.first[broker_states], known.count[broker_states])
         copier, done = self._copies.of(partition)
         source = np.concatenate([source, copier])
         events = np.concatenate([known.events[row], done])
@@ -168,14 +168,14 @@ class Graph:
         if len(copier):
             copied = np.full(len(copier), known.rate_number(COPY))
             rate = np.concatenate([rate, copied])
-        copies = known.own.take(machines[copier], axis=0)
+        copies = known.own.take(broker_states[copier], axis=0)
         own = np.concatenate([known.after.take(row, axis=0), copies])
         passage = self._passages.of(partition[source], events)
         ways = self._passages.ways[passage]
         if (ways > 1).any():
             owner, passage = spread(passage, ways)
             source, rate, own = source[owner], rate[owner], own.take(owner, axis=0)
-        racks = known.racks.take(machines[source], axis=0)
+        racks = known.racks.take(broker_states[source], axis=0)
         target = self._numbered(own, racks, self._passages.following[passage])
         effects = self._passages.effects[passage]
         kept = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
@@ -198,12 +198,12 @@ class Graph:
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
         """The numbers of states, assigned at first use."""
         code, partition = self._symmetry.representatives(own, racks, partition)
-        machines, new = self._changes.numbers.of(code)
+        broker_states, new = self._changes.numbers.of(code)
         if len(new):
-            self._changes.add(*self._symmetry.machines(code[new]))
-        numbers, new = self._numbers.of(machines, partition)
+            self._changes.add(*self._symmetry.broker_states(code[new]))
+        numbers, new = self._numbers.of(broker_states, partition)
         unknown = np.full(len(new), -1)
-        self.machines = np.concatenate([self.machines, machines[new]])
+        self.broker_states = np.concatenate([self.broker_states, broker_states[new]])
         self.partition = np.concatenate([self.partition, partition[new]])
         self._first = np.concatenate([self._first, unknown])
         self._count = np.concatenate([self._count, unknown])

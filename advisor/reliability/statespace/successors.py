@@ -20,7 +20,7 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
-from advisor.reliability.statespace.lumping import codes_of_machines
+from advisor.reliability.statespace.lumping import broker_state_count
 from advisor.reliability.statespace.state_index import Numbering, Pairs, spread
 
 _CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
@@ -90,13 +90,13 @@ class FaultTransitions:
     ----------
     told : Events
     numbers : Numbering
-        Of the codes of the machines.
+        Of the codes of broker states.
     rate_names : list of str
-    own, racks : arrays of int, shape (machines, replicas)
+    own, racks : arrays of int, shape (broker_states, replicas)
         Condition and rack of each slot's broker.
-    waits : array of int, shape (machines, spells)
-        How many brokers suffer each spell.
-    first, count : arrays of int, shape (machines,)
+    waits : array of int, shape (broker_states, outages)
+        How many brokers are in each outage.
+    first, count : arrays of int, shape (broker_states,)
         Their rows.
     rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
         Number of the rate's name, of the events, and the brokers' conditions afterwards.
@@ -105,7 +105,7 @@ class FaultTransitions:
     def __init__(self, setting: fault_processes.Setting) -> None:
         replicas = len(setting.racks)
         self.rate_names: list[str] = []
-        self.told, self.numbers = Events(), Numbering(codes_of_machines(setting))
+        self.told, self.numbers = Events(), Numbering(broker_state_count(setting))
         self._setting = setting
         self._names: dict[str, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
@@ -132,9 +132,9 @@ class FaultTransitions:
         self.first = np.concatenate([self.first, unknown])
         self.count = np.concatenate([self.count, unknown])
 
-    def ask(self, machines: IntArray) -> None:
+    def ask(self, broker_states: IntArray) -> None:
         """Evaluate the rows of these broker conditions."""
-        asked = np.unique(machines[self.count[machines] < 0])
+        asked = np.unique(broker_states[self.count[broker_states] < 0])
         found = _Rows([], [], [])
         ends = [0]
         for own, racks in zip(self.own[asked].tolist(), self.racks[asked].tolist(), strict=True):

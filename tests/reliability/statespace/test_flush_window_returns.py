@@ -79,8 +79,8 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     cuts = EarlyCuts(table, told, passages, Symmetry(table, spread))
     dark = np.array([told.number(((red.POWER, (2,)),))])
     own, racks = [conditions.CRASHED, conditions.CRASHED, conditions.DARK], [0, 1, 2]
-    here, machines = np.array([state]), (np.array([own]), np.array([racks]))
-    (end,) = cuts.ends(here, dark, cuts.early(dark), *machines).tolist()
+    here, brokers = np.array([state]), (np.array([own]), np.array([racks]))
+    (end,) = cuts.ends(here, dark, cuts.early(dark), *brokers).tolist()
     rates = {"repair broker.crash": 0.5, "repair broker.power": 3.0}
     odds, renamed = cuts.outages.odds([end], {name: i for i, name in enumerate(rates)})
     assert odds.of(renamed, np.array(list(rates.values()))) == pytest.approx([3.0 / 4.0])

@@ -81,7 +81,7 @@ def test_only_outages_that_are_asked_for_are_taken_along():
 def test_what_can_end_is_what_can_happen_without_failures():
     """Spells of brokers end one by one, a rack's brokers come back together."""
     mechanisms = frozenset({"broker.crash", "rack.network", "rack.power"})
-    machines = fault_processes.BrokerStates(
+    brokers = fault_processes.BrokerStates(
         (
             conditions.CRASHED,
             conditions.ISOLATED,
@@ -92,9 +92,9 @@ def test_what_can_end_is_what_can_happen_without_failures():
         (0, 1, 1, 2, 2),
     )
     everything = fault_processes.changes(
-        machines, fault_processes.Setting(machines.racks, mechanisms)
+        brokers, fault_processes.Setting(brokers.racks, mechanisms)
     )
-    ends = list(fault_processes.ends(machines))
+    ends = list(fault_processes.ends(brokers))
     assert sorted(ends) == sorted(c for c in everything if c.rate.startswith("repair "))
     assert ((BrokerEvent.BACK, (1, 2)),) in [end.events for end in ends]
     assert len(ends) == 4

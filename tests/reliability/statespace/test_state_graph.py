@@ -67,17 +67,17 @@ def followed(table: Automaton, partition: int, events: fault_processes.Events):
     return now, flags, (*gaps, *rest)
 
 
-def one_by_one(table: Automaton, setting: fault_processes.Setting, machines, partition):
-    """Every move out of a state without merging: name, machines, partition, flags, gaps."""
+def one_by_one(table: Automaton, setting: fault_processes.Setting, brokers, partition):
+    """Every move out of a state without merging: name, brokers, partition, flags, gaps."""
     moves = [
         (change.rate, change.own, partition_events(change.events))
-        for change in fault_processes.changes(machines, setting)
+        for change in fault_processes.changes(brokers, setting)
     ]
-    moves += [("copy", machines.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
+    moves += [("copy", brokers.own, ((red.COPIED, (s,)),)) for s in table.copying(partition)]
     found = Counter()
     for name, own, events in moves:
         now, flags, gaps = followed(table, partition, events)
-        stays = (own, now) == (machines.own, partition)
+        stays = (own, now) == (brokers.own, partition)
         if not stays or flags & (Effect.LOSS | Effect.TAIL | Effect.TOTAL):
             found[name, own, now, flags, gaps] += 1
     return found
@@ -104,13 +104,13 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
     own = found._changes.own
     assert len(states) > 50
     for index, state in enumerate(states.tolist()):
-        machines = fault_processes.BrokerStates(
-            tuple(own[found.machines[state]].tolist()), setting.racks
+        brokers = fault_processes.BrokerStates(
+            tuple(own[found.broker_states[state]].tolist()), setting.racks
         )
-        expected = one_by_one(found.table, setting, machines, int(found.partition[state]))
+        expected = one_by_one(found.table, setting, brokers, int(found.partition[state]))
         mine = Counter()
         for target, rate, flags, gaps, _, times in rows[owner == index].tolist():
-            after = tuple(own[found.machines[target]].tolist())
+            after = tuple(own[found.broker_states[target]].tolist())
             now = int(found.partition[target])
             mine[found.rate_names[rate], after, now, flags, found.gap_maps[gaps]] += times
         assert mine == expected
@@ -118,7 +118,7 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
 
 @pytest.mark.parametrize("pattern", [(0, 0, 1, 1, 2), (0, 1, 2, 3), (0, 0, 0), tuple(range(12))])
 def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
-    """Slots and racks may change places; what the machines suffer comes back out of the code."""
+    """Slots and racks may change places; what the brokers are in comes back out of the code."""
     setup, setting = asked("three_az_cloud", pattern, unclean=False)
     table = automaton(setup, len(pattern))
     alike = Symmetry(table, setting)
@@ -133,7 +133,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
         np.take_along_axis(own, order, axis=1), np.take_along_axis(racks, order, axis=1), healthy
     )
     assert code.tolist() == moved.tolist()
-    back, names = alike.machines(code)
+    back, names = alike.broker_states(code)
     for before, after, row in zip(own, back, names, strict=True):
         assert sorted(before.tolist()) == sorted(after.tolist())
         assert sorted(row.tolist()) == sorted(pattern)
