@@ -55,14 +55,6 @@ EXCUSED: dict[str, list[str]] = {
     "advisor.cli.commands": ["what you have at hand"],
 }
 
-# Modules still to be rewritten: this list shrinks and ends empty.
-STILL_TO_REWRITE = {
-    "advisor.reliability.measures.ack_stalls",
-    "advisor.reliability.measures.empty_leader",
-    "advisor.reliability.measures.records_lost",
-    "advisor.reliability.measures.solved_chain",
-}
-
 
 def words_of(name: str) -> str:
     """Return an identifier with spaces between its words."""
@@ -100,8 +92,6 @@ def banned_words(source: str, excused: list[str]) -> list[str]:
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_no_private_words(path: Path) -> None:
     """Docstrings, comments, names and messages use none of the banned words."""
-    if module_name(path) in STILL_TO_REWRITE:
-        return
     assert banned_words(path.read_text(), EXCUSED.get(module_name(path), [])) == []
 
 
