@@ -303,7 +303,7 @@ def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[
     )
     whole = whole_structure(setup, setting)
     found = solution(whole, config, model, load, BROKERS)
-    return by_end(found.flux * found.events * 8760, np.array(whole.rate_names)[whole.rate])
+    return by_end(found.flux * found.loss_events * 8760, np.array(whole.rate_names)[whole.rate])
 
 
 def by_end(events: np.ndarray, names: np.ndarray) -> dict[bool, list[float]]:
