@@ -21,6 +21,8 @@ _REMEMBERED = 2**18
 _AT_ONCE = 2**20
 # A series over more events would take too long.
 _MOST_EVENTS = 5_000_000
+# From so many events on, finding the hours that no sojourn reaches costs less than the series.
+_MANY_EVENTS = 100_000
 # No chance of staying that is smaller changes any number.
 _NEVER = 1e-30
 
@@ -82,7 +84,7 @@ class SojournTime:
             If so many hours hold more than five million of the shortest stays.
         """
         stays = np.zeros(self._size)
-        if self._pace * float(hours_in.max()) > _MOST_EVENTS:
+        if self._pace * float(hours_in.max()) > _MANY_EVENTS:
             shorter = hours_in < self._longest_hours
             hours_in, weights = hours_in[shorter], weights[shorter]
         mean = self._pace * float(hours_in.max(initial=0.0))
