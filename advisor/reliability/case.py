@@ -154,9 +154,6 @@ class ChainParameters:
 
         Parameters
         ----------
-        config : Config
-        model : FailureModel
-        load : Workload
         brokers : int
             Of the whole cluster.
         brokers_per_rack : float

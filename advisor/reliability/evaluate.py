@@ -172,8 +172,6 @@ def _remembered_first_losses(
 
     Parameters
     ----------
-    placement : Placement
-    exchangeable : Exchangeable
     leader_tails : bool
         Records are acknowledged that only the leader has.
     events_per_year : tuple of (mechanism, float)

@@ -112,7 +112,6 @@ def loss_rates(
         Of everything that can happen, per hour.
     racks : tuple of int
         Rack of each replica.
-    setup : ChainConstants
     drift : Drift
         Of the same rates and racks.
     """
@@ -168,7 +167,6 @@ class Limits:
         Of everything that can happen, per hour.
     racks : tuple of int
         Rack of each replica.
-    setup : ChainConstants
     most_slack : float
         See :func:`advisor.reliability.chain.drift_bound.drift`.
     """

@@ -135,8 +135,6 @@ def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> I
 
     Parameters
     ----------
-    graph : Graph
-    guide : NominalRates
     setup : ChainConstants
         One of those that the graph serves.
     """

@@ -31,7 +31,6 @@ def truncation_error(
 
     Parameters
     ----------
-    chain : Structure
     rates : mapping of str to float
         Of everything that can happen, per hour.
     rate : array, shape (transitions,)
@@ -83,7 +82,6 @@ def third_failures(
 
     Parameters
     ----------
-    chain : Structure
     rates : mapping of str to float
         Of everything that can happen, per hour.
     rate, flux : arrays, shape (transitions,)

@@ -51,7 +51,6 @@ def occurrences(sizes: tuple[int, ...], outage_class: OutageClass, scope: str) -
     ----------
     sizes : tuple of int
         Replicas in each rack, descending.
-    outage_class : OutageClass
     scope : str
         Of the event: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
     """
@@ -140,7 +139,6 @@ class CoincidentSets:
     sets : mapping of pattern to sequence of replicas
         Distinct sets, whose racks hold equal numbers of replicas. A set is repeated for each of
         its preferred leaders.
-    rack_of : mapping of int to Hashable
     preferred_leader : bool
         The first replica of each list leads; otherwise any may.
     """
@@ -188,10 +186,8 @@ class CoincidentSets:
 
         Parameters
         ----------
-        pattern : tuple of int
         scope : str
             Of the events: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
-        outage_class : OutageClass
         """
         key = (pattern, scope, outage_class)
         if key not in self._cache:

@@ -116,8 +116,6 @@ def any_loss(
     strikes_per_year : callable
         How often a mechanism strikes one broker, one rack or the cluster; 0 for a mechanism that
         ends outages which others began.
-    placement : Placement
-    exchangeable : Exchangeable
     tails : Tails, optional
         None if no record is acknowledged by a leader alone.
     """

@@ -154,7 +154,6 @@ def shared_loss_rates(
 
     Parameters
     ----------
-    chain : Chain
     classes : OutageClasses
         Of the chain's states.
     destruction : mapping of str to float

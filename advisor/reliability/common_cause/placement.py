@@ -123,7 +123,6 @@ class Placement:
 
         Parameters
         ----------
-        exchangeable : Exchangeable
         leaders : int, optional
             Count what each partition loses on its own, with its leader: one of so many replicas
             from the front of the list. None: what all partitions on a set lose together, with any
@@ -195,7 +194,6 @@ class Placement:
 
         Parameters
         ----------
-        replicas : tuple of int
         exchangeable : Exchangeable
             NONE keeps the order. FOLLOWERS puts the leader's rack first, whose failure costs other
             measures than a follower's, and ALL the fullest; the rest follow by size, so that

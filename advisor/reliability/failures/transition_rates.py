@@ -51,7 +51,6 @@ def names(mechanisms: frozenset[str], replicas: int, copying: bool) -> tuple[str
     ----------
     mechanisms : frozenset of str
         Those that can happen, and the paths of their probabilities that are not 0.
-    replicas : int
     copying : bool
         A replaced broker takes time to copy.
     """
@@ -81,9 +80,6 @@ def rate_per_hour(
     ----------
     name : str
         As :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
-    config : Config
-    model : FailureModel
-    load : Workload
     brokers : int
         Of the whole cluster.
 
@@ -126,8 +122,6 @@ def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: 
 
     Parameters
     ----------
-    entry : Mechanism
-    model : FailureModel
     brokers : int
         Of the whole cluster. What does not fit into nine tenths of a year, one broker after the
         other, is left undone.

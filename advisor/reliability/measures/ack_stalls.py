@@ -125,12 +125,10 @@ def refused_hours(
 
     Parameters
     ----------
-    structure : Structure
     stalled : array of bool, shape (transitions,)
         See :func:`stalling`.
     outage : SojournTime
         In the states that are not writable.
-    stalls, timeouts
     """
     hangs, writable = hanging(structure), structure.writable[structure.target]
     before_outage = np.zeros(structure.states)
@@ -151,7 +149,6 @@ def max_refused_hours(
     ----------
     mechanisms : frozenset of str
         Mechanisms that can happen.
-    stalls, timeouts
     """
     if math.isinf(timeouts.outage_hours):
         return 0.0

@@ -43,7 +43,6 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
     ----------
     pattern : tuple of int
         Rack number of each replica.
-    parameters : ChainParameters
     """
     solved = replica_set.solve(pattern, parameters)
     structure = solved.chain

@@ -78,7 +78,6 @@ class LogGaps:
 
         Parameters
         ----------
-        chain : Structure
         rate, new_gap_hours : arrays, shape (transitions,)
         """
         return cls(
@@ -99,7 +98,6 @@ class LogGaps:
         ----------
         pi : array, shape (states,)
             Stationary distribution.
-        retention_hours : float
         rough : bool
             See :func:`hours_within`.
 

@@ -23,9 +23,6 @@ def measure(
     ----------
     pattern : tuple of int
         Rack number of each replica.
-    parameters : ChainParameters
-    timeouts : ProducerTimeouts
-    stalls : IsrStalls
     """
     return solve(pattern, parameters).measures(timeouts, stalls)
 

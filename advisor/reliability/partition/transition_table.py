@@ -30,11 +30,6 @@ class Automaton:
     """Numbered states of one partition and their transitions, explored on demand.
 
     State 0 is the healthy one.
-
-    Parameters
-    ----------
-    setup : ChainConstants
-    replicas : int
     """
 
     def __init__(self, setup: ChainConstants, replicas: int) -> None:

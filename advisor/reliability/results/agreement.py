@@ -47,7 +47,6 @@ def deviations(exact: Reliability, sampled: Sampled) -> tuple[Deviation, ...]:
 
     Parameters
     ----------
-    exact : Reliability
     sampled : Sampled
         Same cluster, configuration, card and load.
     """

@@ -25,8 +25,6 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     ----------
     cluster : Cluster
         Brokers and their racks.
-    config : Config
-    model : FailureModel
 
     Returns
     -------

@@ -71,11 +71,8 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
 
     Parameters
     ----------
-    config : Config
     load : Workload
         Includes the round trips within a rack and between racks.
-    where : Placement
-    cluster : Brokers
     """
     assert config.replication_factor is not None
     sent = load.records_per_second * load.record_bytes

@@ -157,10 +157,8 @@ def tornadoes(
     ----------
     reevaluate : callable
         Evaluates a changed card; called twice per number.
-    model : FailureModel
     values : mapping of measure to float
         At the card's values.
-    units : mapping of measure to str
 
     Returns
     -------

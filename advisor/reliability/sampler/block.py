@@ -87,11 +87,6 @@ class Row(NamedTuple):
 def run_block(plan: Plan, block: Block) -> Row:
     """Sample one block.
 
-    Parameters
-    ----------
-    plan : Plan
-    block : Block
-
     Returns
     -------
     Row

@@ -90,7 +90,6 @@ def rate(found: Ratio, n: int) -> Estimate:
 
     Parameters
     ----------
-    found : Ratio
     n : int
         Years, for the record.
     """
@@ -134,8 +133,6 @@ def merge(
     ----------
     rows : sequence of Row
         One for each block.
-    blocks : sequence of Block
-    plan : Plan
     config, model, load, cluster
         The arguments that the plan was made from, for the result.
 

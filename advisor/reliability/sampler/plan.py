@@ -230,10 +230,6 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
 def years_per_block(plan: Plan) -> int:
     """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
 
-    Parameters
-    ----------
-    plan : Plan
-
     Returns
     -------
     int

@@ -55,13 +55,7 @@ class Table(NamedTuple):
 
 
 class Tables:
-    """Grows a `Table` on demand.
-
-    Parameters
-    ----------
-    setup : Setup
-    replicas : int
-    """
+    """Grows a `Table` on demand."""
 
     def __init__(self, setup: ChainConstants, replicas: int) -> None:
         self.automaton: Automaton = automaton(setup, replicas)

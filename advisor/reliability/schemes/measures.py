@@ -45,10 +45,8 @@ class SchemeSolution:
 
     Parameters
     ----------
-    scheme : Quorums
     pattern : tuple of int
         Rack number of each replica.
-    case : Case
     """
 
     def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:

@@ -124,7 +124,6 @@ def settle(scheme: Quorums, own: tuple[int, ...], levels: Levels) -> View:
 
     Parameters
     ----------
-    scheme : Quorums
     own : tuple of int
         Condition of each slot's broker.
     levels : tuple of int
@@ -204,9 +203,6 @@ def follow(
 
     Parameters
     ----------
-    scheme : Quorums
-    before : View
-    change : Change
     early : bool
         Power fails before the newest records are on disk, even if writing has stopped.
     """
@@ -259,10 +255,8 @@ def early_end(
 
     Parameters
     ----------
-    scheme : Quorums
     before : View
         Without writes.
-    change : Change
     racks : tuple of int
         Rack of each slot's broker.
     outages : Outages

@@ -100,7 +100,6 @@ def explored(scheme: Quorums, setting: fault_processes.Setting) -> SchemeChain:
 
     Parameters
     ----------
-    scheme : Quorums
     setting : Setting
         Racks of the replicas and the failures that can happen there.
     """

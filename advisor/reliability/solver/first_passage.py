@@ -61,7 +61,6 @@ def first_loss(flow: Generator, horizon_hours: float, precision: float = EXACT) 
     ----------
     flow : Generator
         With the loss transitions as ``absorbed``.
-    horizon_hours : float
     precision : float
         Requested relative accuracy.
     """

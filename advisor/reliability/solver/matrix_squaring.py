@@ -30,13 +30,7 @@ _NOTHING = 1e-20
 
 
 def absorbed_within(flow: Generator, horizon_hours: float) -> float:
-    """Probability that a chain that starts in state 0 is absorbed.
-
-    Parameters
-    ----------
-    flow : Generator
-    horizon_hours : float
-    """
+    """Probability that a chain that starts in state 0 is absorbed."""
     squares, mean = _squares(flow, horizon_hours)
     pace = mean * 2.0**squares / horizon_hours
     stay = sparse.diags_array(1.0 - flow.out / pace)

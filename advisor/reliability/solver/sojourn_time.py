@@ -34,7 +34,6 @@ class SojournTime:
 
     Parameters
     ----------
-    flow : Generator
     members : array of bool, shape (states,)
     """
 

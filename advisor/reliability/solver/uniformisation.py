@@ -38,7 +38,6 @@ def absorbed_within(flow: Generator, horizon_hours: float, precision: float) -> 
     ----------
     flow : Generator
         Every state of it can be reached.
-    horizon_hours : float
     precision : float
         Requested relative accuracy; rounding over so many steps may limit it.
 
@@ -125,8 +124,6 @@ class _Weights:
         ----------
         losses : array, shape (steps of a block,)
             Of each step of the block that ends at ``begin``.
-        ratio : float
-        begin : int
         """
         blocks = max(0, self._first - begin) // len(losses)
         whole = float(np.sum(ratio ** np.arange(1.0, blocks + 1.0))) * float(losses.sum())

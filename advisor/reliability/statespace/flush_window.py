@@ -74,7 +74,6 @@ class FlushWindowLosses(NamedTuple):
         ----------
         rates : array, shape (names,)
             Per hour, of each name.
-        states : int
         """
         chance = self.odds.of(self.end, rates)
         return sums(self.state, rates[self.rate] * chance, states)
@@ -108,13 +107,6 @@ def flush_window_loss(per_hour: Vector, out: Vector, hours: Vector) -> tuple[Vec
 
 class EarlyCuts:
     """Losses by early power failures; the rules are evaluated once per partition and failure.
-
-    Parameters
-    ----------
-    table : Automaton
-    events : Events
-    passages : PartitionTransitions
-    symmetry : Symmetry
 
     Attributes
     ----------

@@ -49,11 +49,6 @@ _CONDITIONS, _LEVELS = NOT_FETCHING + 1, EMPTY + 1
 class Symmetry:
     """Maps states to their canonical form.
 
-    Parameters
-    ----------
-    table : Automaton
-    setting : Setting
-
     Attributes
     ----------
     exchanging : bool

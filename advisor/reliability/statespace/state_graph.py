@@ -38,11 +38,6 @@ _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
 class Graph:
     """Numbered states of one replica set and their transitions; state 0 is healthy.
 
-    Parameters
-    ----------
-    setup : ChainConstants
-    setting : Setting
-
     Attributes
     ----------
     broker_states, partition : arrays of int, shape (states,)

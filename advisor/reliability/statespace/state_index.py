@@ -174,7 +174,6 @@ def met_in_order(numbers: IntArray, size: int) -> tuple[IntArray, IntArray]:
     ----------
     numbers : array of int, shape (met,)
         Below ``size``.
-    size : int
 
     Returns
     -------

@@ -82,10 +82,6 @@ class Events:
 class FaultTransitions:
     """Failures and repairs of the brokers, one row each.
 
-    Parameters
-    ----------
-    setting : Setting
-
     Attributes
     ----------
     told : Events
@@ -183,8 +179,6 @@ class PartitionTransitions:
 
     Parameters
     ----------
-    table : Automaton
-    events : Events
     exchanging : bool
         The last two slots change places, though the order of the assignment decides.
 
@@ -300,13 +294,7 @@ class PartitionTransitions:
 
 
 class Copies:
-    """Transitions by which a copy completes, one for each copying replica.
-
-    Parameters
-    ----------
-    table : Automaton
-    events : Events
-    """
+    """Transitions by which a copy completes, one for each copying replica."""
 
     def __init__(self, table: Automaton, events: Events) -> None:
         self._table = table
