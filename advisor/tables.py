@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -75,14 +76,15 @@ class HasRow(Protocol):
         ...
 
 
-class RowTable:
+class RowTable(ABC):
     """Mixin: `rows`, `table` and `to_frame` of a result that has one row per entry."""
 
     _INTERVALS: ClassVar[bool]
     """Whether a table has intervals unless the caller says otherwise."""
 
+    @abstractmethod
     def _entries(self) -> Sequence[HasRow]:
-        raise NotImplementedError
+        """Return the entries in their order."""
 
     def rows(self, intervals: bool | None = None) -> list[dict[str, object]]:
         """Return one row of plain values per entry, best (settings) or worst (topics) first.
@@ -186,28 +188,28 @@ class RowTable:
         return self.table()
 
 
-class MeasureTable:
+class MeasureTable(ABC):
     """Mixin: `to_frame` and the notebook view of a result that has one row per measure."""
 
     _FRAME_COLUMNS: ClassVar[tuple[str, ...]]
     _HTML_COLUMNS: ClassVar[tuple[str, ...]]
 
     @property
+    @abstractmethod
     def verdict(self) -> str:
         """The result in one sentence."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _frame_rows(self) -> list[tuple[object, ...]]:
         """Return the values of each measure, by `_FRAME_COLUMNS`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _html_rows(self) -> list[tuple[str, ...]]:
         """Return the words for each measure, by `_HTML_COLUMNS`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _paragraphs(self) -> tuple[str, ...]:
         """Return what stands between the verdict and the table."""
-        raise NotImplementedError
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per measure: its name, value, 95 % interval, unit.
