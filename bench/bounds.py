@@ -25,7 +25,6 @@ from advisor.reliability.measures.solved_chain import SolvedChain
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.statespace import lumping, state_graph
-from advisor.reliability.statespace.lumping import merged
 
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 DRAWS = 6
@@ -39,6 +38,7 @@ FEW = {
 PATTERNS = ((0, 0, 1, 2), (0, 0, 1, 1), (0, 1, 2, 3), (0, 0, 1, 1, 2), (0, 1, 2, 3, 4))
 SIX = (0, 0, 1, 1, 2, 2)
 # Where the order decides, chains that merge nothing are small enough up to four replicas.
+_SLOT_CLASSES = lumping.slot_classes
 ORDERED = ((0, 1, 2), (0, 1, 1), (0, 0, 1), (0, 0, 0))
 ORDERED_FEW = ((0, 1, 2, 3), (0, 0, 1, 1), (0, 1, 2, 0))
 
@@ -105,9 +105,11 @@ def _config(replicas: int, least: int, elr: bool, acks: str | int, unclean: bool
     )
 
 
-def _merged(setup: ChainConstants, setting: fault_processes.Setting) -> tuple[int, ...]:
-    """As `symmetry.merged`, but for unclean elections nothing."""
-    return tuple(range(len(setting.racks))) if setup.policy.unclean else merged(setup, setting)
+def _kept_apart(setup: ChainConstants, setting: fault_processes.Setting) -> tuple[int, ...]:
+    """As `lumping.slot_classes`, but for unclean elections every slot is its own class."""
+    if setup.policy.unclean:
+        return tuple(range(len(setting.racks)))
+    return _SLOT_CLASSES(setup, setting)
 
 
 def _forget() -> None:
@@ -130,7 +132,7 @@ def judged(setting: Setting, card: FailureModel) -> dict[str, tuple[float, float
     kept = replica_set.measure(pattern, numbers, *producers)
     if numbers.constants.policy.unclean:
         _forget()
-    with patch.object(lumping, "merged", _merged):
+    with patch.object(lumping, "slot_classes", _kept_apart):
         structure = ctmc.whole_structure(numbers.constants, numbers.setting(pattern))
         whole = SolvedChain(structure, numbers).measures(*producers)
     values = {name: sum(causes.values()) for name, causes in kept.causes.items()}

@@ -33,7 +33,7 @@ def all_apart() -> Iterator[None]:
     """No two replicas may change places."""
     forget()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lumping, "merged", _no_two)
+        patch.setattr(lumping, "slot_classes", _no_two)
         yield
     forget()
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from advisor.reliability.chain.state_selection import (
     NominalRates,
     Part,
-    left_states,
-    part_of,
+    kept_part,
     select_states,
+    truncated_states,
 )
 from advisor.reliability.common_cause.outage_class import OutageClasses, outage_classes
 from advisor.reliability.failures import fault_processes
@@ -28,7 +28,7 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
 from advisor.reliability.statespace import state_graph as moves
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
-from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, served_by
+from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
 
 
@@ -53,7 +53,7 @@ class Structure:
     writable, readable, growing : arrays of bool, shape (states,)
     gaps, in_sync : arrays of int, shape (states,)
         How many gaps there are, and replicas in the ISR.
-    blame : dict of str to array, shape (states,)
+    attribution : dict of str to array, shape (states,)
         Share of each mechanism in what keeps replicas away; rows add up to 1.
     setup : ChainConstants
     setting : Setting
@@ -82,7 +82,7 @@ class Structure:
     growing: NDArray[np.bool_]
     gaps: IntArray
     in_sync: IntArray
-    blame: dict[str, NDArray[np.float64]]
+    attribution: dict[str, NDArray[np.float64]]
     setup: ChainConstants
     setting: fault_processes.Setting
     beyond: IntArray
@@ -93,7 +93,7 @@ class Structure:
     waits: IntArray
     election_risks: NDArray[np.float64]
 
-    def did(self, effect: Effect) -> NDArray[np.bool_]:
+    def with_effect(self, effect: Effect) -> NDArray[np.bool_]:
         """Which transitions have any of these effects, shape (transitions,)."""
         found: NDArray[np.bool_] = self.effects & effect != 0
         return found
@@ -124,7 +124,9 @@ class Structure:
             Zeros where writing does not stop.
         """
         stops = (
-            self.writable[self.source] & ~self.writable[self.target] & ~self.did(Effect.TRUNCATED)
+            self.writable[self.source]
+            & ~self.writable[self.target]
+            & ~self.with_effect(Effect.TRUNCATED)
         )
         waited = [hung_hours * transition(name).hangs for name in self.rate_names]
         left = np.maximum(flush_hours - np.array(waited), 0.0)
@@ -136,7 +138,7 @@ def structure(
     setup: ChainConstants, setting: fault_processes.Setting, guide: NominalRates
 ) -> Structure:
     """The chain of the states that matter where rates are about as the guide says."""
-    whole = graph(served_by(setup), setting)
+    whole = graph(shared_constants(setup), setting)
     collecting = gc.isenabled()
     # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
     gc.disable()
@@ -149,7 +151,7 @@ def structure(
 
 def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> Structure:
     """The chain of all states; only for small settings."""
-    whole = graph(served_by(setup), setting)
+    whole = graph(shared_constants(setup), setting)
     kept = fresh = np.zeros(1, dtype=np.int64)
     while len(fresh):
         _, rows = whole.moves(fresh)
@@ -159,8 +161,8 @@ def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> 
 
 
 def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
-    part = part_of(whole, kept, setup)
-    left, place = left_states(part)
+    part = kept_part(whole, kept, setup)
+    left, place = truncated_states(part)
     beyond = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
     met, rate = met_in_order(part.rate, len(whole.rate_names))
@@ -187,7 +189,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
         growing=writable & (gaps > 0),
         gaps=gaps,
         in_sync=kept_facts[IN_SYNC],
-        blame=outage_attribution(waits[: len(kept)]),
+        attribution=outage_attribution(waits[: len(kept)]),
         setup=setup,
         setting=whole.setting,
         beyond=place,

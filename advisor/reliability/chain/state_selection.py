@@ -98,7 +98,7 @@ class Part:
     times: Vector
 
 
-def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
+def kept_part(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
     """Put the moves of some states in order, by the place of the states in ``kept``.
 
     Without tails where nothing is acknowledged by a leader alone.
@@ -124,7 +124,7 @@ def part_of(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
     )
 
 
-def left_states(part: Part) -> tuple[IntArray, IntArray]:
+def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
     """Graph numbers of the truncated states; for each truncated transition, which it enters."""
     into = part.into[part.target < 0]
     return met_in_order(into, int(into.max(initial=-1)) + 1)
@@ -158,8 +158,8 @@ class _Search:
         """States to keep."""
         kept = np.zeros(1, dtype=np.int64)
         while True:
-            part = part_of(self._graph, kept, self._setup)
-            states, place = left_states(part)
+            part = kept_part(self._graph, kept, self._setup)
+            states, place = truncated_states(part)
             if not len(states) or len(kept) > _MOST:
                 return kept
             added = np.arange(len(states))

@@ -46,7 +46,7 @@ def truncation_error(
         Loss events, total losses, hours not writable, hours not readable, hours, and stalls of
         acknowledgements. Zeros if no state is truncated.
     """
-    truncated = chain.did(Effect.TRUNCATED)
+    truncated = chain.with_effect(Effect.TRUNCATED)
     if not truncated.any():
         return np.zeros(6)
     limits = Limits(rates, chain.setting.racks, chain.setup)
@@ -93,7 +93,7 @@ def third_failures(
     cuts = float(chain.cuts.per_hour(table, chain.states).max())
     powers = [transition(name).cuts_power for name in chain.rate_names]
     is_power = np.array(powers, dtype=bool)[chain.rate]
-    beyond = chain.did(Effect.TRUNCATED)
+    beyond = chain.with_effect(Effect.TRUNCATED)
     moves = (chain.source != chain.target) | beyond
     still = sums(chain.source, rate * (is_power & moves), chain.states)[chain.target]
     still = np.where(beyond, strikes_per_hour(rates, chain.setting.racks, power=True), still)

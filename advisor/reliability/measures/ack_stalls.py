@@ -101,7 +101,7 @@ def stalling(structure: Structure) -> NDArray[np.bool_]:
         [transition(name).mechanism.effect is BrokerEvent.STOP for name in structure.rate_names]
     )
     shrinks = structure.in_sync[target] < structure.in_sync[source]
-    excluded = structure.did(Effect.LEADER_CHANGE | Effect.TRUNCATED)
+    excluded = structure.with_effect(Effect.LEADER_CHANGE | Effect.TRUNCATED)
     waits = writable[source] & (writable[target] | hanging(structure))
     stalled: NDArray[np.bool_] = waits & shrinks & ~excluded & ~stops.astype(bool)[structure.rate]
     return stalled

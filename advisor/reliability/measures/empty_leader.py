@@ -49,7 +49,7 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
     per_year = solved.flux * solved.loss_events * HOURS_PER_YEAR
     kinds = [transition(name) for name in structure.rate_names]
     ends = np.array([kind.ends and not kind.copies for kind in kinds], dtype=np.bool_)
-    empty = structure.blame.get(table().replacement.name, np.zeros(structure.states)) > 0
+    empty = structure.attribution.get(table().replacement.name, np.zeros(structure.states)) > 0
     starts = ends[structure.rate] & empty[structure.source]
     return LossesByStart(math.fsum(per_year[starts]), math.fsum(per_year[~starts]))
 

@@ -100,14 +100,14 @@ class SolvedChain:
         self.window_loss, self.window_hours = flush_window_loss(cuts, out, self.flush_hours)
         # A failed leader leads again later, and each of the two changes drops a tail.
         any_tail = -math.expm1(-parameters.tail_records)
-        certain, tail = structure.did(Effect.LOSS), structure.did(Effect.TAIL)
+        certain, tail = structure.with_effect(Effect.LOSS), structure.with_effect(Effect.TAIL)
         self.tails: Vector = np.where(tail, 2.0 * any_tail, 0.0)
         self.loss_events: Vector = certain + self.tails + self.window_loss
         at_once = certain - math.expm1(-2.0 * parameters.tail_records) * tail
         self.loss_probability: Vector = at_once + (1.0 - at_once) * self.window_loss
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
-        unflushed = self.flux * parameters.unflushed_hours * structure.did(Effect.UNFLUSHED)
+        unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
         gaps = records_lost.LogGaps.of(structure, self.rate, unflushed)
         self.rough = self.precision > generator.EXACT
         self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
@@ -161,7 +161,7 @@ class SolvedChain:
     @cached_property
     def _truncated_flux(self) -> tuple[float, float]:
         """Entries into truncated states per hour: from writable states, and from the others."""
-        truncated, writable = self.chain.did(Effect.TRUNCATED), self.chain.writable
+        truncated, writable = self.chain.with_effect(Effect.TRUNCATED), self.chain.writable
         before = writable[self.chain.source]
         from_writable, others = (self.flux[truncated & each].sum() for each in (before, ~before))
         return float(from_writable), float(others)
@@ -224,7 +224,10 @@ class SolvedChain:
 
     def _shared_losses(self, classes: OutageClasses) -> Losses:
         """Loss events a year in common with other replica sets, by outage class."""
-        certain, early = self.flux * self.chain.did(Effect.LOSS), self.flux * self.window_loss
+        certain, early = (
+            self.flux * self.chain.with_effect(Effect.LOSS),
+            self.flux * self.window_loss,
+        )
         per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
         return shared_loss_rates(self.chain, classes, self.destruction, self.name_rates, *per_year)
 
@@ -257,7 +260,7 @@ class SolvedChain:
         causes: Causes = defaultdict(float)
         # Not a matrix product: its threads cost more than they save.
         sums = (self._outage_shares * amounts).sum(axis=1).tolist()
-        for mechanism, amount in zip(self.chain.blame, sums, strict=True):
+        for mechanism, amount in zip(self.chain.attribution, sums, strict=True):
             if amount <= 0:
                 continue
             if mechanism == table().replacement.name:
@@ -269,7 +272,7 @@ class SolvedChain:
 
     @cached_property
     def _outage_shares(self) -> Vector:
-        return np.stack(list(self.chain.blame.values()))
+        return np.stack(list(self.chain.attribution.values()))
 
     def _unavailability(self, available: NDArray[np.bool_]) -> Causes:
         """Share of time in unavailable states, and in leader changes between available ones."""
@@ -295,7 +298,9 @@ class SolvedChain:
     def _leader_changes(self, available: NDArray[np.bool_]) -> Vector:
         """Failovers and handovers between available states per hour, by name of rate."""
         flux = self.flux * (available[self.chain.source] & available[self.chain.target])
-        changes = [self._by_name(flux * self.chain.did(change)) for change in _LEADER_CHANGES]
+        changes = [
+            self._by_name(flux * self.chain.with_effect(change)) for change in _LEADER_CHANGES
+        ]
         return np.stack(changes, axis=1)
 
     @cached_property
@@ -329,7 +334,7 @@ class SolvedChain:
         the last total loss.
         """
         per_hour, retention = self.parameters.records_per_hour, self.parameters.retention_hours
-        source, total = self.chain.source, self.chain.did(Effect.TOTAL)
+        source, total = self.chain.source, self.chain.with_effect(Effect.TOTAL)
         hours = np.zeros(len(source))
         in_gaps = np.zeros(len(source), dtype=bool)
         for gap in range(self.chain.gap_map.shape[1]):
@@ -339,11 +344,13 @@ class SolvedChain:
         writable = float(self.pi @ self.chain.writable)
         whole = records_lost.whole_log_hours(float(self.flux[total].sum()), writable, retention)
         hours += np.where(total, self.flux * whole, 0.0)
-        cached = self.chain.did(Effect.LOSS) & ~total & ~in_gaps
+        cached = self.chain.with_effect(Effect.LOSS) & ~total & ~in_gaps
         hours += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
         hours += self.flux * self.window_hours
         tails = min(2.0 * self.parameters.tail_records, retention * per_hour)
-        return hours * per_hour + np.where(self.chain.did(Effect.TAIL), self.flux * tails, 0.0)
+        return hours * per_hour + np.where(
+            self.chain.with_effect(Effect.TAIL), self.flux * tails, 0.0
+        )
 
 
 def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> None:

@@ -59,7 +59,7 @@ def normalised_registration(registration: Registration, ordered: bool) -> Regist
 
 
 @lru_cache(maxsize=256)
-def under(policy: Policy) -> ControllerDecisions:
+def decisions_for(policy: Policy) -> ControllerDecisions:
     """The memoised decisions of a policy, one object per process."""
     return ControllerDecisions(policy)
 
@@ -91,7 +91,7 @@ class ChainConstants:
     @cached_property
     def decisions(self) -> ControllerDecisions:
         """What the controller decides."""
-        return under(self.policy)
+        return decisions_for(self.policy)
 
     @cached_property
     def refuses(self) -> tuple[bool, ...]:

@@ -51,10 +51,10 @@ class Automaton:
         key = (state, event, slots)
         known = self._steps.get(key)
         if known is None:
-            known = self._steps[key] = self.asked(state, event, slots)
+            known = self._steps[key] = self.apply_rules(state, event, slots)
         return known
 
-    def asked(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+    def apply_rules(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
         """The same without memoisation: the caller keeps it."""
         following, outcome = apply(self.states[state], event, slots, self.setup)
         return self.number(self._rebalanced(following)), outcome

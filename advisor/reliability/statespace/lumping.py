@@ -57,7 +57,7 @@ class Symmetry:
 
     def __init__(self, table: Automaton, setting: Setting) -> None:
         self._table = table
-        self._classes, replicas = merged(table.setup, setting), table.replicas
+        self._classes, replicas = slot_classes(table.setup, setting), table.replicas
         self._lumps = len(set(self._classes)) < replicas
         self.exchanging = self._lumps and table.setup.policy.unclean
         sizes = Counter(setting.racks)
@@ -184,7 +184,7 @@ def lumping_error(setup: ChainConstants, setting: Setting) -> float:
     An estimate that tests and ``bench/bounds.py`` check against chains without lumping: a quarter
     of it is reached, with unclean elections in cards drawn from the ranges of the shipped ones.
     """
-    racks, of = setting.racks, merged(setup, setting)
+    racks, of = setting.racks, slot_classes(setup, setting)
     if len(set(of)) == len(of):
         return 0.0
     if setup.policy.unclean:
@@ -194,7 +194,7 @@ def lumping_error(setup: ChainConstants, setting: Setting) -> float:
     return chosen * _NEXT_LEADER + lags * _LAGGING_LEADER
 
 
-def merged(setup: ChainConstants, setting: Setting) -> Classes:
+def slot_classes(setup: ChainConstants, setting: Setting) -> Classes:
     """Classes of exchangeable slots."""
     racks, last = setting.racks, len(setting.racks) - 1
     if not setup.policy.unclean:

@@ -27,7 +27,7 @@ from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
 from advisor.reliability.statespace.successors import Copies, PartitionTransitions, changes
 
-__all__ = ["Graph", "IntArray", "graph", "served_by"]
+__all__ = ["Graph", "IntArray", "graph", "shared_constants"]
 
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, EFFECTS, GAPS, WAYS, TIMES = range(6)
@@ -205,7 +205,7 @@ class Graph:
         return numbers
 
 
-def served_by(setup: ChainConstants) -> ChainConstants:
+def shared_constants(setup: ChainConstants) -> ChainConstants:
     """The constants whose state space serves these as well.
 
     Where every ISR is large enough, acks=all is acknowledged as acks=1 is, and differs only in that

@@ -254,7 +254,7 @@ class PartitionTransitions:
         table = self._table
         if len(events) == 1:
             # Single steps are memoised here; those in longer sequences by the table.
-            now, outcome = table.asked(partition, *events[0])
+            now, outcome = table.apply_rules(partition, *events[0])
         elif not events:
             now, outcome = partition, red.nothing_happens(table.states[partition])
         else:

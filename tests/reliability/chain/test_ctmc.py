@@ -76,12 +76,12 @@ def test_merging_moves_no_more_than_it_says_where_brokers_lag(pattern, min_isr, 
 
 
 def test_blame_adds_up():
-    """In every state the shares of blame add up to one."""
+    """In every state the shares of attribution add up to one."""
     config = Config(replication_factor=3, min_insync_replicas=2)
     found = ctmc.whole_structure(
         parameters(config, CARD, LOAD, 3).constants, Setting((0, 1, 2), possible_mechanisms(CARD))
     )
-    assert sum(found.blame.values()) == pytest.approx(np.ones(found.states))
+    assert sum(found.attribution.values()) == pytest.approx(np.ones(found.states))
 
 
 def test_rates_out_of_healthy_are_the_cards():
@@ -152,10 +152,10 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
         unclean_leader_election_enable=unclean,
     )
     setup = parameters(config, CARD, LOAD, 3).constants
-    assert (state_graph.served_by(setup).acks == 1) == shared
+    assert (state_graph.shared_constants(setup).acks == 1) == shared
     lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
     served, _, states = whole((0, 1, 2), config, CARD, LOAD)
-    monkeypatch.setattr(ctmc, "served_by", lambda setup: setup)
+    monkeypatch.setattr(ctmc, "shared_constants", lambda setup: setup)
     forget()
     apart, _, as_many = whole((0, 1, 2), config, CARD, LOAD)
     assert states == as_many

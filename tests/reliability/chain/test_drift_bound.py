@@ -124,7 +124,7 @@ def cut(structure: ctmc.Structure, kept: int) -> ctmc.Structure:
         growing=structure.growing[:kept],
         gaps=structure.gaps[:kept],
         in_sync=structure.in_sync[:kept],
-        blame={name: share[:kept] for name, share in structure.blame.items()},
+        attribution={name: share[:kept] for name, share in structure.attribution.items()},
         beyond=place,
         cuts=FlushWindowLosses(state, rate, end, structure.cuts.odds),
         stops=(structure.writable[structure.source[from_kept]] & ~structure.writable[target])[

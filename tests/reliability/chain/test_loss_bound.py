@@ -53,8 +53,8 @@ def worth(structure, found):
     size = (structure.states, structure.states)
     flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(structure.states))
     # A tail holds a record at least: that is the dearest it can be.
-    losses = structure.did(Effect.LOSS) + 2.0 * structure.did(Effect.TAIL)
-    gains = [losses, structure.did(Effect.TOTAL), moves]
+    losses = structure.with_effect(Effect.LOSS) + 2.0 * structure.with_effect(Effect.TAIL)
+    gains = [losses, structure.with_effect(Effect.TOTAL), moves]
     per_hour = [np.bincount(structure.source, rate * gain, structure.states) for gain in gains]
     return (
         RegenerativeCycles(flow)

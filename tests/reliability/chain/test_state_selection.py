@@ -12,7 +12,7 @@ from advisor.reliability.chain.state_selection import (
     truncated_flux,
 )
 from advisor.reliability.chain.truncation_error import truncation_error
-from advisor.reliability.statespace.state_graph import graph, served_by
+from advisor.reliability.statespace.state_graph import graph, shared_constants
 from advisor.reliability.workload import Workload
 from merging import all_apart, whole
 from replica_sets import measure_set, measured, parameters, solution
@@ -44,12 +44,12 @@ def question(card, pattern, **settings):
 def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settings):
     """The rest does no more harm than is stated; half the states would not do."""
     _, _, setup, setting, guide = question(card, pattern, **settings)
-    search = _Search(graph(served_by(setup), setting), guide, setup)
+    search = _Search(graph(shared_constants(setup), setting), guide, setup)
     kept = search.kept()
 
     def harm(states):
-        part = state_selection.part_of(search._graph, states, setup)
-        return search._harm(states, part, *state_selection.left_states(part))
+        part = state_selection.kept_part(search._graph, states, setup)
+        return search._harm(states, part, *state_selection.truncated_states(part))
 
     assert kept[0] == 0
     assert len(set(kept.tolist())) == len(kept)

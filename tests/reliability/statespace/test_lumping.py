@@ -24,7 +24,7 @@ def unclean(replicas, version, acks, min_isr):
     )
 
 
-def asked(pattern, config, model):
+def ask(pattern, config, model):
     setup = parameters(config, model, LOAD, len(pattern)).constants
     return setup, Setting(pattern, possible_mechanisms(model))
 
@@ -59,11 +59,11 @@ def only(card, kept):
 def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
     """A follower behind them would tell more of the order, and the preferred replica is its own."""
     model = load_model("two_az")
-    found = asked(racks, unclean(len(racks), "4.2", "all", 1), model)
-    assert lumping.merged(*found) == (*range(len(racks) - 1), last)
+    found = ask(racks, unclean(len(racks), "4.2", "all", 1), model)
+    assert lumping.slot_classes(*found) == (*range(len(racks) - 1), last)
     stated = lumping._ELECTION_ORDER if last < len(racks) - 1 else 0.0
     assert lumping.lumping_error(*found) == stated
-    assert not any(lumping.merged(*asked(racks, Config(replication_factor=len(racks)), model)))
+    assert not any(lumping.slot_classes(*ask(racks, Config(replication_factor=len(racks)), model)))
 
 
 @pytest.mark.parametrize("factor", [1.0, 50.0])
@@ -82,7 +82,7 @@ def test_merging_moves_no_more_than_is_stated(pattern, version, acks, min_isr, c
     merged, errors, few = whole(pattern, config, model, LOAD)
     with all_apart():
         apart, _, many = whole(pattern, config, model, LOAD)
-    stated = lumping.lumping_error(*asked(pattern, config, model))
+    stated = lumping.lumping_error(*ask(pattern, config, model))
     assert merged == pytest.approx(apart, rel=stated / 4.0 if factor == 1.0 else stated, abs=0.0)
     assert all(errors[name] >= stated * merged[name] for name in errors)
     assert few < 0.6 * many
@@ -97,7 +97,7 @@ def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
     merged, _, few = whole(pattern, config, model, LOAD)
     with all_apart():
         apart, _, many = whole(pattern, config, model, LOAD)
-    stated = lumping.lumping_error(*asked(pattern, config, model))
+    stated = lumping.lumping_error(*ask(pattern, config, model))
     assert merged == pytest.approx(apart, rel=stated / 4.0, abs=0.0)
     assert few < 0.6 * many
 
@@ -105,7 +105,7 @@ def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
 def test_each_is_taken_half_the_time():
     """What leaves a state adds up to whole events; some of them are halves."""
     model = load_model("three_az_cloud")
-    setup, setting = asked((0, 1, 2), unclean(3, "3.7", "all", 2), model)
+    setup, setting = ask((0, 1, 2), unclean(3, "3.7", "all", 2), model)
     structure = ctmc.whole_structure(setup, setting)
     assert {0.5, 1.0} <= set(structure.weight.tolist())
     out = {}

@@ -25,7 +25,7 @@ from replica_sets import parameters
 LOAD = Workload(partitions=1, records_per_second=100.0, record_bytes=512)
 
 
-def asked(card, pattern, unclean, acks="all"):
+def ask(card, pattern, unclean, acks="all"):
     model = load_model(card)
     config = Config(
         kafka_version="4.2",
@@ -93,7 +93,7 @@ def one_by_one(table: Automaton, setting: fault_processes.Setting, brokers, part
 )
 def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
     """Without merging, the moves are those of faults and automaton, state by state."""
-    setup, setting = asked(card, pattern, unclean=True, acks=acks)
+    setup, setting = ask(card, pattern, unclean=True, acks=acks)
     with all_apart():
         found = state_graph.Graph(setup, setting)
     states = np.zeros(1, dtype=np.int64)
@@ -119,7 +119,7 @@ def test_many_states_at_once_move_as_each_by_itself(card, pattern, acks):
 @pytest.mark.parametrize("pattern", [(0, 0, 1, 1, 2), (0, 1, 2, 3), (0, 0, 0), tuple(range(12))])
 def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     """Slots and racks may change places; what the brokers are in comes back out of the code."""
-    setup, setting = asked("three_az_cloud", pattern, unclean=False)
+    setup, setting = ask("three_az_cloud", pattern, unclean=False)
     table = automaton(setup, len(pattern))
     alike = Symmetry(table, setting)
     draw = np.random.default_rng(5)
@@ -144,7 +144,7 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
 
 def test_racks_of_one_size_may_change_places():
     """Two racks with two replicas each are alike; which of them is dark decides nothing."""
-    setup, setting = asked("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
+    setup, setting = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
     alike = Symmetry(automaton(setup, 5), setting)
     dark = conditions.RACK_DARK
     own = np.array([[0, dark, dark, 0, 0], [0, 0, 0, dark, dark]])
