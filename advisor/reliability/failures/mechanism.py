@@ -123,6 +123,9 @@ class Mechanism:
         The mechanism that takes over with probability ``share``, also for brokers that are down.
     outlasted : bool
         Producers are expected to retry for longer than it lasts (finding KRA402).
+    beyond_settings : bool
+        No replication setting within one cluster changes much of what it costs: it strikes
+        brokers of all racks at once. Goals are not held against that part of a measure.
     """
 
     name: str
@@ -137,6 +140,7 @@ class Mechanism:
     share: Number | None = None
     turns_into: str = ""
     outlasted: bool = False
+    beyond_settings: bool = False
 
     @property
     def scope(self) -> Scope:

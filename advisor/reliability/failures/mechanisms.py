@@ -46,6 +46,7 @@ __all__ = [
     "Strikes",
     "Table",
     "Transition",
+    "decided_by_settings",
     "registered",
     "repair_of",
     "striking",
@@ -139,6 +140,7 @@ _ENTRIES = (
         condition=3,
         share=_NOT_RETURNING,
         turns_into="broker.destroyed",
+        beyond_settings=True,
     ),
 )
 
@@ -353,6 +355,19 @@ def registered(*entries: Mechanism) -> Iterator[Table]:
 def transition(rate: str) -> Transition:
     """What the name of a transition rate stands for; see `Table.transition`."""
     return _transition(_current, rate)
+
+
+def decided_by_settings(cause: str) -> bool:
+    """Whether replication settings decide what a cause costs.
+
+    What is no mechanism of the table, such as the configuration itself, they decide.
+
+    >>> decided_by_settings("rack.power"), decided_by_settings("cluster.power")
+    (True, False)
+    >>> decided_by_settings("configuration")
+    True
+    """
+    return cause not in _current or not _current[cause].beyond_settings
 
 
 def words(cause: str) -> str:
