@@ -105,7 +105,9 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
     counts = {pattern: found.partitions for pattern, found in where.items()}
     first, upper = _first_losses(case, sets)
     causes = _causes(sets, counts)
-    _split_probability(causes, first.probability)
+    causes["loss_probability_per_year"] = {
+        mechanism: first.probability * share for mechanism, share in first.shares
+    }
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
     # Shares of all time, but for the rounding of their sum.
     whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
@@ -234,15 +236,6 @@ def _error_bounds(
         sooner, upper.mean_years - first.mean_years if apart else 0.0
     )
     return bounds
-
-
-def _split_probability(causes: dict[str, dict[str, float]], probability: float) -> None:
-    """Divide the probability as the events are divided."""
-    events = causes["loss_events_per_year"]
-    whole = math.fsum(events.values())
-    causes["loss_probability_per_year"] = {
-        mechanism: probability * part / whole for mechanism, part in events.items() if whole
-    }
 
 
 def _method(sets: Mapping[Pattern, SetMeasures], replica_sets: int) -> str:

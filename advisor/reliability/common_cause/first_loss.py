@@ -93,11 +93,15 @@ class AnyLoss(NamedTuple):
     bounds : (float, float)
         On the probability, whatever the dependence between sets: the likeliest set's, and the sum
         over all sets (union bound).
+    shares : tuple of (mechanism, float)
+        Share of each mechanism in the first losses; they add up to 1, or there are none. What
+        strikes several sets at once counts once here, other than in their loss events.
     """
 
     probability: float
     mean_years: float
     bounds: Interval
+    shares: tuple[tuple[str, float], ...] = ()
 
 
 def any_loss(
@@ -125,26 +129,35 @@ def any_loss(
     if sum(counts.values()) == 1:
         only = max(firsts.values(), key=lambda first: first.probability)
         mean_years = only.mean_hours / HOURS_PER_YEAR
-        return AnyLoss(only.probability, mean_years, (only.probability,) * 2)
+        (events,) = (losses[pattern].per_year for pattern in sets)
+        return AnyLoss(only.probability, mean_years, (only.probability,) * 2, _shares(events))
     hazards = {pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in firsts.items()}
     union_rate = math.fsum(hazards[pattern] * count for pattern, count in counts.items())
     if union_rate == 0:
         return AnyLoss(0.0, math.inf, (0.0, 0.0))
-    rate = 0.0
+    by_mechanism: dict[str, float] = defaultdict(float)
     if tails:
         by_leader = placement.replica_set_classes(exchangeable, tails.leaders)
         survival = _JointSurvival(strikes_per_year, tails.per_failure)
         _combine_independent({p: losses[p].tails for p in by_leader}, by_leader, survival)
-        rate = survival.losses_per_year
+        survival.add_losses_per_year(by_mechanism)
     certain = {p: _first_losses(losses[p], hazards[p], tails is not None) for p in sets}
     survival = _JointSurvival(strikes_per_year, 1)
     rest = _combine_common_cause(certain, placement.coincident_sets(exchangeable), survival)
     _combine_independent(rest, sets, survival)
-    rate = min(max(rate + survival.losses_per_year, *hazards.values()), union_rate)
+    survival.add_losses_per_year(by_mechanism)
+    rate = min(max(math.fsum(by_mechanism.values()), *hazards.values()), union_rate)
     least = max(first.probability for first in firsts.values())
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
     most = min(most, 1.0)
-    return AnyLoss(min(max(-math.expm1(-rate), least), most), 1.0 / rate, (least, most))
+    probability = min(max(-math.expm1(-rate), least), most)
+    return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism))
+
+
+def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Share of each mechanism in the losses, given how often each triggers one."""
+    whole = math.fsum(per_year.values())
+    return tuple((name, often / whole) for name, often in per_year.items() if often > 0)
 
 
 def _independent_counts(
@@ -201,15 +214,15 @@ class _JointSurvival:
         self._strikes = lru_cache(maxsize=None)(strikes_per_year)
         self._trials = trials
         self._log_survival: dict[tuple[str, str, Hashable], float] = defaultdict(float)
-        self._independent = 0.0
+        self._independent: dict[str, float] = defaultdict(float)
 
     def strikes(self, mechanism: str) -> bool:
         """Whether the mechanism strikes; otherwise it ends an outage that another began."""
         return self._strikes(mechanism) > 0
 
-    def add_independent(self, per_year: float) -> None:
+    def add_independent(self, mechanism: str, per_year: float) -> None:
         """Add losses that no other set shares."""
-        self._independent += per_year
+        self._independent[mechanism] += per_year
 
     def add_at_site(
         self, mechanism: str, scope: str, site: Hashable, per_year: float, count: int
@@ -220,7 +233,7 @@ class _JointSurvival:
         log_survival = trials * math.log1p(-min(share, _MOST))
         self._log_survival[mechanism, scope, site] += log_survival * count
         if share > 1.0:
-            self._independent += (share - 1.0) * strikes * trials * count
+            self.add_independent(mechanism, (share - 1.0) * strikes * trials * count)
 
     def add_at_sites(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
         """Add one loss at each of several sites, which may repeat."""
@@ -231,15 +244,18 @@ class _JointSurvival:
         totals = np.bincount(which.ravel(), log_survival, len(distinct))
         for site, total in zip(distinct.tolist(), totals.tolist(), strict=True):
             self._log_survival[mechanism, scope, site] += total
-        self._independent += float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * trials
+        excess = float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * trials
+        self.add_independent(mechanism, excess)
 
-    @property
-    def losses_per_year(self) -> float:
-        """How often, per year, at least one set loses."""
-        return self._independent + math.fsum(
-            -math.expm1(log_survival) * self._strikes(mechanism)
-            for (mechanism, _, _), log_survival in self._log_survival.items()
-        )
+    def add_losses_per_year(self, by_mechanism: dict[str, float]) -> None:
+        """Add to each mechanism how often, per year, at least one set loses by it."""
+        parts = defaultdict(list)
+        for mechanism, often in self._independent.items():
+            parts[mechanism].append(often)
+        for (mechanism, _, _), log_survival in self._log_survival.items():
+            parts[mechanism].append(-math.expm1(log_survival) * self._strikes(mechanism))
+        for mechanism, amounts in parts.items():
+            by_mechanism[mechanism] += math.fsum(amounts)
 
 
 def _combine_common_cause(
@@ -290,7 +306,7 @@ def _combine_independent(
     for pattern, members in sets.items():
         for mechanism, flux in losses[pattern].items():
             if not survival.strikes(mechanism):
-                survival.add_independent(flux * members.sets)
+                survival.add_independent(mechanism, flux * members.sets)
                 continue
             scope = scope_of(mechanism)
             for (exposed_scope, spanned), exposure in members.exposure.items():

@@ -56,16 +56,18 @@ def sites_of(mechanism: str, replicas: Replicas, where: Placement) -> set[object
     return {where.rack_of[b] for b in replicas} if mechanism.startswith("rack") else {"all"}
 
 
-def set_by_set(where: Placement, exchangeable: Exchangeable, tails: Tails | None) -> float:
-    """The probability of any loss in a year: each set counted at its sites, one by one."""
+def set_by_set(
+    where: Placement, exchangeable: Exchangeable, tails: Tails | None
+) -> dict[str, float]:
+    """How often each mechanism makes any set lose: each set counted at its sites, one by one."""
     lists: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
     for replicas, count in where.sets:
         together = replicas if tails else tuple(sorted(replicas))
         lists[together][where.rack_pattern(replicas, exchangeable)] += count
     counts = dict(where.sets) if tails else dict.fromkeys(lists, 1)
     chances = tails.per_failure if tails else 1
-    survival: dict[object, float] = {}
-    independent = 0.0
+    survival: dict[tuple[str, object], float] = {}
+    often: dict[str, float] = defaultdict(float)
     for replicas, patterns in lists.items():
         # By the pattern of most of its partitions.
         most = max(patterns.values())
@@ -75,14 +77,15 @@ def set_by_set(where: Placement, exchangeable: Exchangeable, tails: Tails | None
             flux = of_all * first
             sites = sites_of(mechanism, replicas[: tails.leaders] if tails else replicas, where)
             if not STRIKES[mechanism]:
-                independent += flux
+                often[mechanism] += flux
                 continue
             share = flux / len(sites) / STRIKES[mechanism] / chances
             for site in sites:
                 each = (1 - share) ** (chances * counts[replicas])
                 survival[mechanism, site] = survival.get((mechanism, site), 1.0) * each
-    rate = independent + sum((1 - left) * STRIKES[key[0]] for key, left in survival.items())
-    return -math.expm1(-rate)
+    for (mechanism, _), left in survival.items():
+        often[mechanism] += (1 - left) * STRIKES[mechanism]
+    return often
 
 
 @pytest.mark.parametrize("exchangeable", Exchangeable)
@@ -98,7 +101,34 @@ def test_grouped_sets_lose_as_set_by_set(exchangeable: Exchangeable, tails: Tail
     found = any_loss(losses, STRIKES.__getitem__, where, exchangeable, tails)
     assert len(classes) > 1
     assert sum(sets.partitions for sets in classes.values()) == 60
-    assert found.probability == pytest.approx(set_by_set(where, exchangeable, tails), rel=1e-11)
+    expected = set_by_set(where, exchangeable, tails)
+    rate = sum(expected.values())
+    assert found.probability == pytest.approx(-math.expm1(-rate), rel=1e-11)
+    shares = {mechanism: often / rate for mechanism, often in expected.items()}
+    assert dict(found.shares) == pytest.approx(shares, rel=1e-11)
+
+
+def test_a_strike_on_many_sets_has_one_share_of_the_first_losses() -> None:
+    """Site power makes every partition lose, a dead host those of one broker: shares by strikes.
+
+    With one copy on each of eight brokers a partition loses by either. By loss events, which count
+    each partition, both would have the share of their rates; first losses count the site once.
+    """
+    card = FailureModel.from_dict(
+        {
+            "broker": {"destroyed": {"per_year": 1e-3, "hours": 0.01}},
+            "cluster": {"power": {"per_year": 1e-3, "minutes": 0.01, "not_returning": 1.0}},
+        }
+    )
+    cluster = advisor.Cluster.uniform(brokers=8, racks=1)
+    config = advisor.Config(replication_factor=1, acks="all")
+    found = advisor.evaluate(cluster, config, card, Workload(partitions=8))
+    events, first = (
+        found.causes[f"loss_{measure}_per_year"] for measure in ("events", "probability")
+    )
+    assert events["cluster.power"] == pytest.approx(events["broker.destroyed"], rel=1e-3)
+    assert first["broker.destroyed"] == pytest.approx(8 * first["cluster.power"], rel=1e-2)
+    assert sum(first.values()) == pytest.approx(found.loss_probability_per_year, rel=1e-12)
 
 
 def test_new_draws_of_a_card_do_not_regroup_the_sets(monkeypatch: pytest.MonkeyPatch) -> None:
