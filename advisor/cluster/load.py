@@ -21,7 +21,7 @@ from advisor.errors import InputError
 
 _FORMAT_BY_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 _TOML = re.compile(
-    r"^\s*(\[\[?\s*(brokers|broker|racks|defaults|topic)\b|(kafka_version|brokers|racks)\s*=)",
+    r"^\s*(\[\[?\s*(brokers|broker|racks|controllers|defaults|topic)\b|(kafka_version|brokers|racks)\s*=)",
     re.MULTILINE,
 )
 _YAML = re.compile(r"^(apiVersion|kind|items):", re.MULTILINE)
@@ -50,8 +50,8 @@ def load_cluster(
         JSON, the JSON plan of `kafka-reassign-partitions.sh`, and Strimzi YAML.
     racks : mapping, str or path, optional
         Racks, where the source has none: `{1: "a"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, or a TOML file
-        with a table `[racks]`. Brokers named only here are added; brokers not named here keep
-        their rack from the source.
+        with a table `[racks]`. Brokers named only here are added; brokers and controllers not
+        named here keep their rack from the source.
     kafka_version : str, optional
         Such as "4.1"; overrides the version in the source.
     client_properties : str or path, optional
@@ -62,8 +62,9 @@ def load_cluster(
     Returns
     -------
     Cluster
-        A describe output has neither racks nor brokers without replicas. For a running cluster,
-        `notes` lists what could not be read and `observed` has what a describe output lacks.
+        A describe output has no racks, no controllers and no brokers without replicas. For a
+        running cluster, `notes` lists what could not be read and `observed` has what a describe
+        output lacks.
 
     Raises
     ------
@@ -105,8 +106,8 @@ def load_cluster(
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:
     """Set racks; note the brokers that only the racks name (a typo or an idle broker)."""
-    added = sorted(set(racks) - set(cluster.brokers))
     result = cluster.with_racks(racks)
+    added = sorted(set(result.brokers) - set(cluster.brokers))
     if not added:
         return result
     brokers = f"Broker{'s' if len(added) > 1 else ''} {', '.join(map(str, added))}"

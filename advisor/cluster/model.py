@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
@@ -9,9 +10,9 @@ from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
-from advisor.cluster.racks import rack_mapping
+from advisor.cluster.racks import moved, rack_mapping
 from advisor.cluster.topic import Topic, count, is_id
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,12 +33,15 @@ class Cluster:
         What was missing in the source and therefore assumed, one sentence each.
     observed : Observed, optional
         Controller, features and settings of a running cluster; None if not read from one.
+    controllers : mapping of int to (str or None), optional
+        The voters of the controller quorum: KRaft node id, or ZooKeeper server, to rack; None if
+        the rack is unknown. They may stand in racks without brokers. Default: None, unknown.
 
     Raises
     ------
     InputError
-        If there is no broker, an id or rack is malformed, a topic is repeated, or a topic has a
-        replica on an unknown broker.
+        If there is no broker, `controllers` is empty, an id or rack is malformed, a topic is
+        repeated, or a topic has a replica on an unknown broker.
 
     See Also
     --------
@@ -49,6 +53,8 @@ class Cluster:
     >>> import advisor
     >>> advisor.Cluster(brokers={1: "a", 2: "a", 3: "b"})
     Cluster(3 brokers in 2 racks (a, b))
+    >>> advisor.Cluster(brokers={1: "a", 2: "b"}, controllers={1: "a", 2: "b", 9: "c"})
+    Cluster(2 brokers in 2 racks (a, b); 3 controllers in 3 racks (a, b, c))
     """
 
     brokers: Mapping[int, str | None]
@@ -57,16 +63,19 @@ class Cluster:
     source: str = ""
     notes: tuple[str, ...] = ()
     observed: Observed | None = None
+    controllers: Mapping[int, str | None] | None = None
 
     def __post_init__(self) -> None:
         if not self.brokers:
             raise InputError("a cluster needs at least one broker")
-        for broker, rack in self.brokers.items():
-            if not is_id(broker):
-                raise InputError(f"{broker!r} is not a broker id; ids are whole numbers from 0")
-            if rack is not None and (not isinstance(rack, str) or not rack.strip()):
-                raise InputError(f"broker {broker} has the rack {rack!r}; give a name or None")
-        object.__setattr__(self, "brokers", FrozenMap(dict(sorted(self.brokers.items()))))
+        object.__setattr__(self, "brokers", _checked_racks(self.brokers, "broker"))
+        if self.controllers is not None:
+            if not isinstance(self.controllers, Mapping) or not self.controllers:
+                raise InputError(
+                    f"controllers={shown(self.controllers)}: give the rack of each voter, like "
+                    '{1: "a", 2: "b", 3: "c"}, or None if they are unknown'
+                )
+            object.__setattr__(self, "controllers", _checked_racks(self.controllers, "controller"))
         object.__setattr__(self, "topics", tuple(self.topics))
         object.__setattr__(self, "notes", tuple(self.notes))
         names: set[str] = set()
@@ -85,7 +94,11 @@ class Cluster:
 
     @classmethod
     def uniform(
-        cls, brokers: int = 6, racks: int | None = 3, kafka_version: str | None = None
+        cls,
+        brokers: int = 6,
+        racks: int | None = 3,
+        kafka_version: str | None = None,
+        controllers: Mapping[int, str | None] | None = None,
     ) -> Cluster:
         """Return brokers 1..n, distributed round robin over racks r1..rk.
 
@@ -97,6 +110,8 @@ class Cluster:
             Number of racks, 1 to `brokers`; None if racks are unknown.
         kafka_version : str, optional
             Such as "4.1".
+        controllers : mapping of int to (str or None), optional
+            Rack of each voter of the controller quorum, as in `Cluster`.
 
         Returns
         -------
@@ -106,7 +121,7 @@ class Cluster:
         Raises
         ------
         InputError
-            If a count is out of range.
+            If a count is out of range, or `controllers` is malformed.
 
         See Also
         --------
@@ -123,12 +138,24 @@ class Cluster:
         if racks is not None and (not is_id(racks) or not 1 <= racks <= brokers):
             raise InputError(f"racks={racks!r}: give 1 to {brokers} racks, or None for no racks")
         names = {i + 1: None if racks is None else f"r{i % racks + 1}" for i in range(brokers)}
-        return cls(brokers=names, kafka_version=kafka_version, source="uniform")
+        return cls(
+            brokers=names, kafka_version=kafka_version, source="uniform", controllers=controllers
+        )
 
     @property
     def racks(self) -> tuple[str, ...]:
         """The known racks, sorted."""
         return tuple(sorted({rack for rack in self.brokers.values() if rack is not None}))
+
+    @property
+    def voters_by_rack(self) -> Mapping[str, int] | None:
+        """Number of controllers in each rack that has one; None if a controller's is unknown."""
+        if self.controllers is None:
+            return None
+        racks = [rack for rack in self.controllers.values() if rack is not None]
+        if len(racks) < len(self.controllers):
+            return None
+        return FrozenMap(dict(sorted(Counter(racks).items())))
 
     def rack_of(self, broker: int) -> str | None:
         """Return the rack of a broker.
@@ -202,8 +229,9 @@ class Cluster:
         Parameters
         ----------
         mapping : mapping
-            `{id: rack}` or `{rack: [ids]}`. Unknown ids are added as brokers; brokers not named
-            keep their rack.
+            `{id: rack}` or `{rack: [ids]}`. Brokers and controllers that are not named keep their
+            rack. A controller whose id is also a broker's moves with that broker if both stood in
+            the same rack. Ids of neither are added as brokers.
 
         Returns
         -------
@@ -225,7 +253,8 @@ class Cluster:
         >>> advisor.Cluster.uniform(brokers=2, racks=None).with_racks({"a": [1], "b": [2, 3]})
         Cluster(3 brokers in 2 racks (a, b))
         """
-        return replace(self, brokers={**self.brokers, **rack_mapping(mapping)})
+        brokers, controllers = moved(self.brokers, self.controllers, rack_mapping(mapping))
+        return replace(self, brokers=brokers, controllers=controllers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data, which `load_cluster` reads back.
@@ -233,7 +262,7 @@ class Cluster:
         Returns
         -------
         dict
-            The fields of this class, with broker ids as text.
+            The fields of this class, with the ids of brokers and controllers as text.
 
         See Also
         --------
@@ -249,20 +278,17 @@ class Cluster:
             "kafka_version": self.kafka_version,
             "source": self.source,
             "brokers": {str(broker): rack for broker, rack in self.brokers.items()},
+            "controllers": None
+            if self.controllers is None
+            else {str(voter): rack for voter, rack in self.controllers.items()},
             "topics": [topic.to_dict() for topic in self.topics],
             "notes": list(self.notes),
             "observed": None if self.observed is None else self.observed.to_dict(),
         }
 
     def __repr__(self) -> str:
-        known, total = self.racks, len(self.brokers)
-        text = count(total, "broker")
-        if known:
-            text += f" in {count(len(known), 'rack')} ({', '.join(known)})"
-            unknown = sum(rack is None for rack in self.brokers.values())
-            text += f", {unknown} of them in no known rack" if unknown else ""
-        else:
-            text += ", racks not known"
+        text = _placed(self.brokers, "broker")
+        text += f"; {_placed(self.controllers, 'controller')}" if self.controllers else ""
         if self.topics:
             partitions = sum(len(topic.partitions) for topic in self.topics)
             text += f"; {count(len(self.topics), 'topic')}, {count(partitions, 'partition')}"
@@ -282,3 +308,24 @@ class Cluster:
         )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<p>{escape(repr(self))}</p>{table if self.topics else ''}{notes}"
+
+
+def _checked_racks(racks: Mapping[int, str | None], noun: str) -> FrozenMap[int, str | None]:
+    """Return ids and racks in order of the ids."""
+    for node, rack in racks.items():
+        if not is_id(node):
+            raise InputError(f"{node!r} is not a {noun} id; ids are whole numbers from 0")
+        if rack is not None and (not isinstance(rack, str) or not rack.strip()):
+            raise InputError(f"{noun} {node} has the rack {rack!r}; give a name or None")
+    return FrozenMap(dict(sorted(racks.items())))
+
+
+def _placed(racks: Mapping[int, str | None], noun: str) -> str:
+    """Return how many nodes stand in which racks, in words."""
+    text = count(len(racks), noun)
+    known = sorted({rack for rack in racks.values() if rack is not None})
+    if not known:
+        return f"{text}, racks not known"
+    unknown = sum(rack is None for rack in racks.values())
+    text += f" in {count(len(known), 'rack')} ({', '.join(known)})"
+    return text + (f", {unknown} of them in no known rack" if unknown else "")

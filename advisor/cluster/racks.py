@@ -16,16 +16,18 @@ Racks = Mapping[int, str | None] | Mapping[str, object] | str | os.PathLike[str]
 MAX_ID = 2**31 - 1
 
 
-def broker_id(value: object, where: str) -> int:
-    """Convert an int or its digits to a broker id (a non-negative Java int)."""
+def broker_id(value: object, where: str, noun: str = "broker") -> int:
+    """Convert an int or its digits to a node id (a non-negative Java int)."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID:
         return value
-    raise InputError(f"{where}: {shown(value)} is not a broker id; ids are whole numbers from 0")
+    raise InputError(f"{where}: {shown(value)} is not a {noun} id; ids are whole numbers from 0")
 
 
-def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, str | None]:
+def rack_mapping(
+    mapping: Mapping[Any, Any], where: str = "racks", noun: str = "broker"
+) -> dict[int, str | None]:
     """Return broker id to rack, from `{id: rack}`, `{rack: [ids]}` or a mix of both.
 
     Parameters
@@ -35,6 +37,8 @@ def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, 
         the broker with that id. None or "" means unknown.
     where : str
         Name for error messages, such as "racks.toml".
+    noun : {"broker", "controller"}
+        What the ids are, for error messages.
 
     Raises
     ------
@@ -44,17 +48,37 @@ def rack_mapping(mapping: Mapping[Any, Any], where: str = "racks") -> dict[int, 
     result: dict[int, str | None] = {}
     for key, value in mapping.items():
         if isinstance(value, list | tuple | set | frozenset):
-            pairs = [(broker_id(item, where), key) for item in value]
+            pairs = [(broker_id(item, where, noun), key) for item in value]
         else:
-            pairs = [(broker_id(key, where), value)]
-        for broker, rack in pairs:
-            name = _rack_name(rack, broker, where)
-            if result.setdefault(broker, name) != name:
+            pairs = [(broker_id(key, where, noun), value)]
+        for node, rack in pairs:
+            name = _rack_name(rack, f"{where}: {noun} {node}")
+            if result.setdefault(node, name) != name:
                 raise InputError(
-                    f"{where}: broker {broker} is put into the racks {result[broker]} and {name}; "
+                    f"{where}: {noun} {node} is put into the racks {result[node]} and {name}; "
                     "name one"
                 )
     return result
+
+
+def moved(
+    brokers: Mapping[int, str | None],
+    controllers: Mapping[int, str | None] | None,
+    named: Mapping[int, str | None],
+) -> tuple[dict[int, str | None], dict[int, str | None] | None]:
+    """Return brokers and controllers with the racks named, by id.
+
+    A controller whose id is also a broker's moves with that broker if both stood in the same rack:
+    a ZooKeeper server may have the id of a broker elsewhere. Ids of neither are new brokers.
+    """
+    voters = controllers or {}
+    hosts = {id_: rack for id_, rack in named.items() if id_ in brokers or id_ not in voters}
+    follow = {
+        id_: named[id_]
+        for id_, rack in voters.items()
+        if id_ in named and brokers.get(id_, rack) == rack
+    }
+    return {**brokers, **hosts}, None if controllers is None else {**controllers, **follow}
 
 
 def read_racks(racks: Racks) -> dict[int, str | None]:
@@ -86,12 +110,12 @@ def read_racks(racks: Racks) -> dict[int, str | None]:
     return _from_toml(content, text)
 
 
-def _rack_name(rack: object, broker: int, where: str) -> str | None:
+def _rack_name(rack: object, who: str) -> str | None:
     if rack is None or rack == "":
         return None
     if isinstance(rack, str) and rack.strip():
         return rack.strip()
-    raise InputError(f"{where}: broker {broker} has the rack {rack!r}; a rack is a name in quotes")
+    raise InputError(f"{who} has the rack {rack!r}; a rack is a name in quotes")
 
 
 def _exists(text: str) -> bool:

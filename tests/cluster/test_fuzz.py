@@ -76,6 +76,7 @@ def test_no_bytes_ever_end_in_a_traceback(data, tmp_path: Path):
     if isinstance(result, Cluster):
         again = load_cluster(json.dumps(result.to_dict()) + "\n")
         assert (again.brokers, again.topics) == (result.brokers, result.topics)
+        assert again.controllers == result.controllers
 
 
 @settings(max_examples=150, deadline=None)

@@ -89,6 +89,7 @@ def test_the_example_shows_every_form_of_toml():
     cluster = load_cluster(SAMPLES / "example.toml")
     assert cluster.kafka_version == "4.1"
     assert cluster.brokers == {1: "a", 2: "b", 3: "c", 4: None, 5: "b", 6: "c"}
+    assert cluster.controllers == {1: "a", 2: "b", 9: "c"}
     orders, clicks, audit = cluster.topics
     assert (len(orders.partitions), orders.replication_factor) == (6, 3)
     assert orders.configs["cleanup.policy"] == "compact,delete"
@@ -114,6 +115,34 @@ def test_round_robin_toml_is_the_uniform_cluster():
     named = load_cluster('brokers = 3\nracks = ["x", "y"]\n')
     assert named.brokers == {1: "x", 2: "y", 3: "x"}
     assert load_cluster("brokers = 2\n\n").racks == ()
+
+
+def test_toml_has_controllers_in_both_forms():
+    """By id or by rack; "" is an unknown rack, and no table is unknown controllers."""
+    by_id = load_cluster('brokers = 2\n[controllers]\n1 = "a"\n8 = ""\n9 = "b"\n')
+    assert by_id.controllers == {1: "a", 8: None, 9: "b"}
+    by_rack = load_cluster("brokers = 2\n[controllers]\na = [1, 2]\nb = [9]\n")
+    assert by_rack.voters_by_rack == {"a": 2, "b": 1}
+    assert load_cluster("brokers = 2\n\n").controllers is None
+    first = load_cluster('[controllers]\n9 = "a"\n[brokers]\n1 = ""\n', racks={9: "c"})
+    assert (first.controllers, first.brokers) == ({9: "c"}, {1: None})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[controllers]\n", r"\[controllers\] is empty; write a line like"),
+        ("[controllers]\nx = 'a'\n", r"\[controllers\]: 'x' is not a controller id"),
+        ("[controllers]\n1 = 5\n", r"\[controllers\]: controller 1 has the rack 5"),
+        ("[controllers]\na = [1]\nb = [1]\n", r"controller 1 is put into the racks a and b"),
+        ("[[controllers]]\nid = 1\n", r"\[controllers\] is not a table"),
+    ],
+)
+def test_invalid_controllers_in_toml_are_rejected(text, said):
+    """The error names the table."""
+    with pytest.raises(InputError, match=said) as caught:
+        load_cluster("brokers = 2\n" + text)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +257,15 @@ def test_racks_for_some_brokers_leave_the_rest_unknown():
     assert load_cluster(LINE, racks={1: "a"}).notes == ()
 
 
+def test_a_controller_named_in_the_racks_is_no_broker(tmp_path):
+    """Its rack is set, and no broker is added or noted."""
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(Cluster({1: None}, controllers={1: None, 9: None}).to_dict()))
+    cluster = load_cluster(path, racks="1=a,9=c")
+    assert (cluster.brokers, cluster.controllers) == ({1: "a"}, {1: "a", 9: "c"})
+    assert cluster.notes == ()
+
+
 def test_a_broker_named_only_in_the_racks_is_noted():
     """A broker named only in the racks is added, with a note."""
     cluster = load_cluster(LINE, racks="1=a,2=b,7=c,9=c")
@@ -275,6 +313,10 @@ def test_a_reassignment_plan_is_read_with_its_assumptions():
         ('{"brokers": []\n}', r"brokers is \[\]"),
         ('{"brokers": {"1": "a"}, "topics": [1]\n}', r"a topic is 1"),
         ('{"brokers": {"1": "a"}, "kafka_version": "x"\n}', r"'x' is not a Kafka version"),
+        ('{"brokers": {"1": "a"}, "controllers": [1]\n}', r"controllers is \[1\]"),
+        ('{"brokers": {"1": "a"}, "controllers": {}\n}', r"controllers={}: give the rack"),
+        ('{"brokers": {"1": "a"}, "controllers": {"x": "a"}\n}', r"not a controller id"),
+        ('{"brokers": {"1": "a"}, "controllers": {"1": 5}\n}', r"controller 1 has the rack 5"),
         ("[" * 100_000 + "\n", r"no topic"),
         ('{"a":' + "[" * 100_000 + "\n", r"not JSON"),
     ],

@@ -56,6 +56,60 @@ def test_with_racks_takes_both_forms_and_adds_brokers():
     assert cluster.brokers == {1: None, 2: "x"}
 
 
+def test_a_cluster_knows_where_its_controllers_stand():
+    """Controllers are kept by id, also in racks without brokers; voters are counted by rack."""
+    cluster = Cluster({1: "a", 2: "b"}, controllers={9: "c", 1: "a", 8: "a"})
+    assert list(cluster.controllers.items()) == [(1, "a"), (8, "a"), (9, "c")]
+    assert cluster.voters_by_rack == {"a": 2, "c": 1}
+    assert cluster.racks == ("a", "b")
+    uniform = Cluster.uniform(brokers=3, racks=3, controllers={1: "r1", 2: "r2", 3: "r3"})
+    assert uniform.voters_by_rack == {"r1": 1, "r2": 1, "r3": 1}
+    assert hash(cluster) == hash(pickle.loads(pickle.dumps(cluster)))
+    assert cluster != Cluster({1: "a", 2: "b"}, controllers={9: "c", 1: "a", 8: "b"})
+    assert cluster != Cluster({1: "a", 2: "b"})
+    with pytest.raises(TypeError):
+        cluster.controllers[1] = "z"
+
+
+def test_voters_by_rack_are_unknown_if_a_controller_is():
+    """Without controllers, or with one in an unknown rack, there are no counts."""
+    assert Cluster.uniform().controllers is None
+    assert Cluster.uniform().voters_by_rack is None
+    assert Cluster({1: "a"}, controllers={1: "a", 2: None}).voters_by_rack is None
+
+
+@pytest.mark.parametrize(
+    ("controllers", "said"),
+    [
+        ({}, "controllers={}: give the rack of each voter"),
+        ([1, 2, 3], "controllers=\\[1, 2, 3\\]: give the rack of each voter"),
+        ("a", "controllers='a': give the rack of each voter"),
+        ({-1: "a"}, "-1 is not a controller id"),
+        ({"1": "a"}, "'1' is not a controller id"),
+        ({True: "a"}, "True is not a controller id"),
+        ({1: ""}, "controller 1 has the rack ''; give a name or None"),
+        ({1: 7}, "controller 1 has the rack 7; give a name or None"),
+    ],
+)
+def test_a_cluster_refuses_malformed_controllers(controllers, said):
+    """The error says what is wrong and what to give."""
+    with pytest.raises(InputError, match=said):
+        Cluster({1: "a"}, controllers=controllers)
+    with pytest.raises(InputError, match=said):
+        Cluster.uniform(controllers=controllers)
+
+
+def test_with_racks_moves_controllers_too():
+    """A controller alone is no broker; one that stands with its broker moves with it."""
+    cluster = Cluster(
+        {1: None, 2: "a", 3: "a"}, controllers={1: None, 2: "a", 3: "z", 7: None, 8: "b"}
+    )
+    moved = cluster.with_racks({1: "x", 2: "x", 3: "x", 7: "y", 4: "w"})
+    assert moved.brokers == {1: "x", 2: "x", 3: "x", 4: "w"}
+    assert moved.controllers == {1: "x", 2: "x", 3: "z", 7: "y", 8: "b"}
+    assert Cluster({1: None}).with_racks({1: "a"}).controllers is None
+
+
 @pytest.mark.parametrize(
     "brokers", [{}, {-1: "a"}, {"1": "a"}, {True: "a"}, {1: ""}, {1: "  "}, {1: 7}]
 )
@@ -144,6 +198,15 @@ def test_repr_and_html_of_a_cluster():
     assert repr(cluster) == (
         "Cluster(3 brokers in 2 racks (<a>, b), 1 of them in no known rack; "
         "1 topic, 1 partition; Kafka 4.1)"
+    )
+    voters = Cluster({1: "a"}, kafka_version="4.1", controllers={1: "a", 8: "<b>", 9: None})
+    assert repr(voters) == (
+        "Cluster(1 broker in 1 rack (a); "
+        "3 controllers in 2 racks (<b>, a), 1 of them in no known rack; Kafka 4.1)"
+    )
+    assert "&lt;b&gt;" in voters._repr_html_()
+    assert "3 controllers, racks not known" in repr(
+        Cluster({1: "a"}, controllers=dict.fromkeys((1, 2, 3)))
     )
     html = cluster._repr_html_()
     assert "&lt;a&gt;" in html

@@ -125,6 +125,7 @@ def test_live_reading_has_what_describe_output_lacks(running: RealCluster) -> No
     if seen.quorum is not None:
         assert seen.quorum.leader in seen.quorum.voters
         assert seen.quorum.observers == (1, 2, 3)
+        assert read.controllers == dict.fromkeys(seen.quorum.voters)
         assert seen.features["metadata.version"] >= 21
     assert seen.versions == dict.fromkeys(RACKS, running.spec.version)
     assert all(p.leader_epoch is not None for t in read.topics for p in t.partitions)

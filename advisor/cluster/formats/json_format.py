@@ -72,7 +72,14 @@ def cluster_from_dict(document: Mapping[str, Any], source: str = "") -> Cluster:
         source=source or str(document.get("source", "")),
         notes=tuple(str(note) for note in _list(document, "notes")),
         observed=_observed(document.get("observed")),
+        controllers=_controllers(document.get("controllers")),
     )
+
+
+def _controllers(value: object) -> dict[int, str | None] | None:
+    if value is None:
+        return None
+    return rack_mapping(_mapping(value, "controllers"), "controllers", "controller")
 
 
 def _observed(value: object) -> Observed | None:

@@ -2,8 +2,9 @@
 
 API versions `kafka.strimzi.io/v1beta2` and `v1`, hand-written or saved with
 `kubectl get kafka,kafkanodepool,kafkatopic -o yaml`. Brokers are the node pools with the role
-broker, or `spec.kafka.replicas` without pools. Node ids are those of `status.nodeIds`, otherwise
-numbered as the operator numbers a new cluster. Scalars are read as text: 3.10 is not 3.1.
+broker, or `spec.kafka.replicas` without pools; controllers are the node pools with the role
+controller, or `spec.zookeeper.replicas`. Node ids are those of `status.nodeIds`, otherwise numbered
+as the operator numbers a new cluster. Scalars are read as text: 3.10 is not 3.1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import yaml
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
-from advisor.cluster.racks import broker_id
+from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import Topic
 from advisor.errors import InputError
 
@@ -37,7 +38,7 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
     source : str
         Name for error messages, usually the file name.
     racks : mapping of int to (str or None), optional
-        Racks by broker id, which the resources do not contain; they affect replica placement.
+        Racks by node id, which the resources do not contain; they affect replica placement.
 
     Returns
     -------
@@ -91,11 +92,14 @@ def _cluster(
     cluster_name = _name(kafka) if kafkas else None
     spec = _nested(kafka, "spec", "kafka")
     pools = _of_cluster(_of_kind(resources, "KafkaNodePool"), cluster_name)
-    brokers, notes = _brokers(spec, pools)
-    unknown = sorted(racks.keys() - brokers.keys())
+    brokers, voters, notes = _nodes(spec, pools)
+    if voters is None:
+        voters, numbered = _zookeeper(_nested(kafka, "spec", "zookeeper"), brokers)
+        notes += numbered
+    unknown = sorted(racks.keys() - brokers.keys() - (voters or {}).keys())
     if unknown:
         raise InputError(f"racks: broker {unknown[0]} is not one of the node pools' brokers")
-    brokers.update(racks)
+    brokers, voters = moved(brokers, voters, racks)
     if not racks:
         key = _nested(spec, "rack").get("topologyKey")
         spread = f"Brokers are spread by {key}, but which is where" if key else "Where brokers are"
@@ -115,42 +119,63 @@ def _cluster(
         kafka_version=version,
         source=source,
         notes=tuple(notes),
+        controllers=voters,
     )
 
 
-def _brokers(
+def _nodes(
     spec: Mapping[str, Any], pools: list[Mapping[str, Any]]
-) -> tuple[dict[int, str | None], list[str]]:
+) -> tuple[dict[int, str | None], dict[int, str | None] | None, list[str]]:
+    """Return brokers, voters (None without a pool of controllers) and notes; no rack is known."""
     if not pools:
         if "replicas" not in spec:
             raise InputError("there are no brokers; add the KafkaNodePool resources")
-        return dict.fromkeys(range(_broker_count(spec["replicas"], "Kafka"))), []
-    ids: list[int] = []
-    taken: set[int] = set()
-    assumed: list[str] = []
-    for pool in pools:
-        name = _name(pool)
-        count = _broker_count(_nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
-        stated = _nested(pool, "status").get("nodeIds")
-        if isinstance(stated, list) and stated:
-            node_ids = [broker_id(node, f"KafkaNodePool {name}: nodeIds") for node in stated]
-        else:
-            node_ids = _free_ids(count, taken)
-            assumed.append(name)
-        taken.update(node_ids)
-        roles = _nested(pool, "spec").get("roles", [])
-        if isinstance(roles, list) and "broker" in roles:
-            ids.extend(node_ids)
-    if not ids:
-        raise InputError("no KafkaNodePool has the role broker; add the one that has")
-    if len(set(ids)) < len(ids):
+        return dict.fromkeys(range(_node_count(spec["replicas"], "Kafka"))), None, []
+    stated = [_stated_ids(pool) for pool in pools]
+    taken = {node for nodes in stated for node in nodes}
+    if len(taken) < sum(map(len, stated)):
         raise InputError("two node pools have the same node id in status.nodeIds")
+    ids: dict[str, list[int]] = {"broker": [], "controller": []}
+    assumed: list[str] = []
+    for pool, nodes in zip(pools, stated, strict=True):
+        name = _name(pool)
+        count = _node_count(_nested(pool, "spec").get("replicas"), f"KafkaNodePool {name}")
+        if not nodes:
+            nodes = _free_ids(count, taken)
+            taken.update(nodes)
+            assumed.append(name)
+        roles = _nested(pool, "spec").get("roles", [])
+        for role, found in ids.items():
+            if isinstance(roles, list) and role in roles:
+                found.extend(nodes)
+    if not ids["broker"]:
+        raise InputError("no KafkaNodePool has the role broker; add the one that has")
     notes = []
     if assumed:
         notes.append(
             f"Node ids of {', '.join(assumed)} are assumed: numbered from 0 in the file's order."
         )
-    return dict.fromkeys(sorted(ids)), notes
+    voters = dict.fromkeys(sorted(ids["controller"]))
+    return dict.fromkeys(sorted(ids["broker"])), voters or None, notes
+
+
+def _zookeeper(
+    spec: Mapping[str, Any], brokers: Mapping[int, str | None]
+) -> tuple[dict[int, str | None] | None, list[str]]:
+    """Return the servers of the ensemble, numbered after the brokers so that no id is shared."""
+    count = _node_count(spec["replicas"], "zookeeper") if "replicas" in spec else 0
+    if not count:
+        return None, []
+    first = max(brokers, default=-1) + 1
+    servers = dict.fromkeys(range(first, first + count))
+    return servers, [f"ZooKeeper servers are numbered {', '.join(map(str, servers))} here."]
+
+
+def _stated_ids(pool: Mapping[str, Any]) -> list[int]:
+    stated = _nested(pool, "status").get("nodeIds")
+    if not isinstance(stated, list):
+        return []
+    return [broker_id(node, f"KafkaNodePool {_name(pool)}: nodeIds") for node in stated]
 
 
 def _free_ids(count: int, taken: set[int]) -> list[int]:
@@ -227,7 +252,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(value) for key, value in config.items()}
 
 
-def _broker_count(value: object, where: str) -> int:
+def _node_count(value: object, where: str) -> int:
     count = _integer(value, f"{where}: replicas")
     if not 0 <= count <= MAX_BROKERS:
         raise InputError(f"{where}: replicas is {count}; give 0 to {MAX_BROKERS}")

@@ -17,6 +17,11 @@ Only brokers are required. Keys are Kafka's names with underscores::
     [racks]                   # rack = ids
     c = [3, 4]
 
+    [controllers]             # voters of the controller quorum: id = rack, "" if unknown
+    1 = "a"                   # (KRaft node ids, or ZooKeeper servers with ids of their own)
+    2 = "b"
+    9 = "c"                   # or rack = ids, as in [racks]
+
     [defaults]                # for all topics
     partitions = 12
     replication_factor = 3
@@ -43,12 +48,14 @@ from typing import Any
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, healthy_partition, place
-from advisor.cluster.racks import broker_id, rack_mapping
+from advisor.cluster.racks import broker_id, moved, rack_mapping
 from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
 
 MAX_BROKERS = 10_000
-_TOP = frozenset({"kafka_version", "brokers", "broker", "racks", "defaults", "topic"})
+_TOP = frozenset(
+    {"kafka_version", "brokers", "broker", "racks", "controllers", "defaults", "topic"}
+)
 _DEFAULTS = frozenset({"partitions", "replication_factor", "min_insync_replicas"})
 _TOPIC = _DEFAULTS | {"name", "replicas", "leaders", "isr", "configs"}
 
@@ -63,7 +70,7 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
     source : str
         Name for error messages, usually the file name.
     racks : mapping of int to (str or None), optional
-        Racks by broker id that override those of the file; brokers named only here are added.
+        Racks that override those of the file, as in `Cluster.with_racks`.
 
     Raises
     ------
@@ -75,7 +82,9 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: this is not TOML: {error}") from None
     _check_keys(document, _TOP, source, "the file")
-    brokers = {**_brokers(document, source), **(racks or {})}
+    brokers, controllers = moved(
+        _brokers(document, source), _controllers(document, source), racks or {}
+    )
     version = document.get("kafka_version")
     if version is not None:
         try:
@@ -104,6 +113,7 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
             kafka_version=version,
             source=source,
             notes=(PLACEMENT_NOTE.format(", ".join(placed)),) if placed else (),
+            controllers=controllers,
         )
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
@@ -136,6 +146,16 @@ def _brokers(document: Mapping[str, Any], source: str) -> dict[int, str | None]:
     if not brokers:
         raise InputError(f'{source}: there are no brokers; write [brokers] with lines like 1 = "a"')
     return brokers
+
+
+def _controllers(document: Mapping[str, Any], source: str) -> dict[int, str | None] | None:
+    if "controllers" not in document:
+        return None
+    where = f"{source}: [controllers]"
+    controllers = rack_mapping(_table(document["controllers"], where), where, "controller")
+    if not controllers:
+        raise InputError(f'{where} is empty; write a line like 1 = "a" for each voter')
+    return controllers
 
 
 def _counted_brokers(count: int, racks: object, source: str) -> dict[int, str | None]:

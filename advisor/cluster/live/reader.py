@@ -142,7 +142,19 @@ def cluster_from_answers(
             bootstrap_servers=",".join(map(str, parse_addresses(source))),
             command_config=None if client_properties is None else os.fspath(client_properties),
         ),
+        controllers=_controllers(answers),
     )
+
+
+def _controllers(answers: Answers) -> dict[int, str | None] | None:
+    """Return the voters with their racks; Kafka reports no rack of a node that is no broker.
+
+    No controller registers a rack (KIP-919, `ControllerRegistration`), and a ZooKeeper ensemble is
+    not reported at all.
+    """
+    if answers.quorum is None or not answers.quorum.voters:
+        return None
+    return {voter: answers.racks.get(voter) for voter in answers.quorum.voters}
 
 
 def _topic(row: Mapping[str, Any], answers: Answers) -> Topic:

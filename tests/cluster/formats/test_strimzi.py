@@ -54,6 +54,66 @@ def test_strimzi_resources_are_read():
     assert "Node ids of controllers, brokers are assumed" in said
 
 
+def test_strimzi_pools_say_which_nodes_are_controllers():
+    """Controllers are the pools with that role, by the racks that are given for their node ids."""
+    assert load_cluster(STRIMZI).controllers == dict.fromkeys([0, 1, 2])
+    placed = load_cluster(STRIMZI, racks="0=a,1=b,2=c,3=a,4=b,5=b")
+    assert placed.controllers == {0: "a", 1: "b", 2: "c"}
+    assert placed.brokers == {3: "a", 4: "b", 5: "b"}
+    combined = STRIMZI.replace("roles: [broker]", "roles: [controller, broker]")
+    mixed = load_cluster(combined, racks={4: "b"})
+    assert mixed.controllers == {**dict.fromkeys(range(6)), 4: "b"}
+    assert mixed.brokers == {3: None, 4: "b", 5: None}
+    alone = load_cluster(STRIMZI[STRIMZI.index("---") :])
+    assert (alone.brokers, alone.controllers) == (dict.fromkeys(range(3)), None)
+
+
+def test_assumed_node_ids_are_not_those_that_another_pool_states():
+    """Pools without a status get the ids that are free, in whatever order the file has."""
+    old, new = "roles: [broker]}", "roles: [broker]}\nstatus: {nodeIds: [0, 1, 5]}"
+    cluster = load_cluster(STRIMZI.replace(old, new, 1))
+    assert cluster.brokers == dict.fromkeys([0, 1, 5])
+    assert cluster.controllers == dict.fromkeys([2, 3, 4])
+    both = STRIMZI.replace("roles: [controller]}", "roles: [controller]}\nstatus: {nodeIds: [5]}")
+    with pytest.raises(InputError, match="the same node id"):
+        load_cluster(both.replace(old, new, 1))
+
+
+OLD = """\
+apiVersion: kafka.strimzi.io/v1beta2
+kind: Kafka
+metadata: {name: my}
+spec:
+  kafka: {replicas: 4, version: 3.6.1}
+  zookeeper: {replicas: 3}
+"""
+
+
+def test_older_strimzi_counts_its_zookeeper_servers():
+    """ZooKeeper servers are numbered after the brokers, so that racks name them apart."""
+    cluster = load_cluster(OLD)
+    assert cluster.controllers == dict.fromkeys([4, 5, 6])
+    assert "ZooKeeper servers are numbered 4, 5, 6 here." in cluster.notes
+    placed = load_cluster(OLD, racks="0=a,4=x,5=y,6=z")
+    assert placed.controllers == {4: "x", 5: "y", 6: "z"}
+    assert placed.brokers == {0: "a", 1: None, 2: None, 3: None}
+    assert load_cluster(OLD.replace("replicas: 3", "replicas: 0")).controllers is None
+    pool = STRIMZI.replace("spec:\n  kafka:", "spec:\n  zookeeper: {replicas: 5}\n  kafka:")
+    assert load_cluster(pool).controllers == dict.fromkeys([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("replicas", "said"),
+    [("x", "zookeeper: replicas is 'x', which is not"), ("-1", "zookeeper: replicas is -1")],
+)
+def test_a_malformed_number_of_zookeeper_servers_is_rejected(replicas, said):
+    """The error names the section."""
+    with pytest.raises(InputError, match=said):
+        load_cluster(OLD.replace("replicas: 3", f"replicas: {replicas}"))
+    with pytest.raises(InputError, match="zookeeper is '3', which is not a mapping"):
+        load_cluster(OLD.replace("{replicas: 3}", "3"))
+
+
 def test_strimzi_racks_decide_the_placement():
     """With racks given there is no note about racks."""
     cluster = load_cluster(STRIMZI, racks="3=a,4=b,5=c")

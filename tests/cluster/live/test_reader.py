@@ -66,6 +66,21 @@ def test_responses_become_a_cluster() -> None:
     assert (read.kafka_version, read.source, read.notes) == ("4.1", "kafka:9092", ())
 
 
+def test_voters_stand_where_the_brokers_of_their_ids_do() -> None:
+    """Kafka reports no rack of a node that is no broker, and no voters under ZooKeeper."""
+    read = cluster_from_answers(answers(), "kafka:9092")
+    assert read.controllers == {7: None, 8: None, 9: None}
+    told = answers(quorum=Quorum(1, 4, (1, 2, 9), (3,)))
+    mixed = cluster_from_answers(told, "kafka:9092")
+    assert mixed.controllers == {1: "a", 2: "b", 9: None}
+    named = mixed.with_racks({9: "c", 2: "x"})
+    assert (named.voters_by_rack, named.brokers[2]) == ({"a": 1, "c": 1, "x": 1}, "x")
+    zookeeper = cluster_from_answers(answers(kraft=False, quorum=None), "kafka:9092")
+    assert zookeeper.controllers is None
+    refused = cluster_from_answers(answers(quorum=Quorum(None, 0, (), ())), "kafka:9092")
+    assert refused.controllers is None
+
+
 def test_unknown_partition_fields_are_none() -> None:
     """Unknown leader, epoch and ELR are None; an empty ELR is empty."""
     row = partition(leader_id=-1, leader_epoch=-1, eligible_leader_replicas=None)
@@ -182,7 +197,7 @@ def test_observed_survives_json() -> None:
     saved = json.dumps(read.to_dict(), indent=1)
     again = load_cluster(saved)
     assert again.observed == read.observed
-    assert again.topics == read.topics
+    assert (again.topics, again.controllers) == (read.topics, read.controllers)
     assert hash(again.observed) == hash(read.observed)
     for broken in ({"mode": "kraft"}, [1], {**read.to_dict()["observed"], "versions": {"x": "1"}}):
         document = {**read.to_dict(), "observed": broken}
