@@ -282,6 +282,46 @@ _RULES = (
         "--election-type unclean.",
     ),
     Rule(
+        "KRA313",
+        RISK,
+        "The number of controllers is even",
+        "A quorum needs more than half of its controllers. An even number survives no more "
+        "failures than one controller fewer would, and has one more that can fail.",
+        "Run three or five controllers.",
+    ),
+    Rule(
+        "KRA314",
+        RISK,
+        "All controllers are in one rack",
+        "When that rack fails, the brokers of the other racks go on, but no leader is elected and "
+        "no ISR changes: every partition that was led from the failed rack is offline.",
+        "Place the controllers in three racks, one in each.",
+    ),
+    Rule(
+        "KRA315",
+        RISK,
+        "The controllers are in two racks only",
+        "One of two racks always holds at least half of the controllers. When it fails, no leader "
+        "is elected and no ISR changes, although the other rack is well.",
+        "Place a controller in a third rack or site; it needs no broker there.",
+    ),
+    Rule(
+        "KRA316",
+        RISK,
+        "One rack holds too many of the controllers",
+        "When that rack fails, the controllers of the others are no majority: no leader is elected "
+        "and no ISR changes until it is back.",
+        "Spread the controllers evenly, so that no rack holds half of them or more.",
+    ),
+    Rule(
+        "KRA317",
+        RISK,
+        "There is one controller only",
+        "While it is down, no leader is elected and no ISR changes. If its disk is lost, so is the "
+        "metadata of the cluster.",
+        "Run three controllers, in three racks.",
+    ),
+    Rule(
         "KRA401",
         RISK,
         "delivery.timeout.ms ends before a failed leader is replaced",

@@ -12,6 +12,7 @@ from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Topic
 from advisor.formatting import as_given, percent, significant
 from advisor.protocol.rules.config import Config
+from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.results.reliability import Reliability
@@ -58,7 +59,8 @@ def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
 
 
 def check_cluster(cluster: Cluster) -> Iterator[Finding]:
-    """Yield the findings about brokers and racks."""
+    """Yield the findings about controllers, brokers and racks."""
+    yield from _controllers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
     if not sizes:
@@ -73,6 +75,32 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
+
+
+def _controllers(cluster: Cluster) -> Iterator[Finding]:
+    """Yield findings about the voters of the controller quorum and their racks, where known."""
+    if cluster.controllers is None:
+        return
+    voters = len(cluster.controllers)
+    if voters == 1:
+        yield finding("KRA317", "the quorum is a single controller.")
+        return
+    if voters % 2 == 0:
+        yield finding(
+            "KRA313", f"{voters} controllers survive the failure of {tolerated(voters) or 'none'}."
+        )
+    by_rack = cluster.voters_by_rack
+    if by_rack is None:
+        return
+    zone_of = {voter: rack for voter, rack in cluster.controllers.items() if rack is not None}
+    fatal = [rack for (rack,) in fatal_zones(zone_of)]
+    words = [f"{rack} has {size}" for rack, size in by_rack.items()]
+    if len(by_rack) > 1 and fatal:
+        code = "KRA315" if len(by_rack) == 2 else "KRA316"
+        which = fatal[0] if len(fatal) == 1 else "either"
+        yield finding(code, f"of the controllers, {listed(words)}; losing {which} stops elections.")
+    elif fatal and set(cluster.brokers.values()) != set(fatal):
+        yield finding("KRA314", f"all {voters} controllers are in rack {fatal[0]}.")
 
 
 def check_producer(

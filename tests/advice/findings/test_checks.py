@@ -1,5 +1,7 @@
 """Every finding has a cluster that shows it and one that does not."""
 
+from itertools import product
+
 import pytest
 
 from advisor.advice import Goals, recommend
@@ -136,6 +138,75 @@ def test_cluster_findings(code: str, brokers: dict[int, str | None]) -> None:
     assert [f.code for f in check_cluster(Cluster(brokers))] == [code]
 
 
+CONTROLLERS = [
+    ("KRA313", "abcd", "4 controllers survive the failure of 1."),
+    ("KRA314", "aaa", "all 3 controllers are in rack a."),
+    ("KRA315", "aab", "of the controllers, a has 2 and b has 1; losing a stops elections."),
+    ("KRA316", "aaabc", "of the controllers, a has 3, b has 1 and c has 1; losing a stops"),
+    ("KRA317", "a", "the quorum is a single controller."),
+]
+
+
+def controller_findings(racks: str | list[str | None]) -> dict[str, str]:
+    controllers = dict(enumerate(racks, start=101))
+    found = list(check_cluster(Cluster(SIX, controllers=controllers)))
+    assert {f.rule.weight for f in found} <= {"risk"}
+    return {f.code: f.detail for f in found}
+
+
+@pytest.mark.parametrize(("code", "racks", "detail"), CONTROLLERS)
+def test_controller_findings(code: str, racks: str, detail: str) -> None:
+    """Each finding about controllers appears where it applies, and no other with it."""
+    found = controller_findings(racks)
+    assert list(found) == [code]
+    assert detail in found[code]
+    assert all((RULES[code].title, RULES[code].why, RULES[code].remedy))
+
+
+@pytest.mark.parametrize("racks", ["abc", "aabbc", "aabbccd", "abcde"])
+def test_a_sound_quorum_has_no_finding(racks: str) -> None:
+    """An odd number over three racks or more survives the loss of any rack."""
+    assert controller_findings(racks) == {}
+
+
+def test_an_even_number_of_controllers_is_reported_beside_their_racks() -> None:
+    """Half of the controllers in a rack are enough to stop elections."""
+    assert controller_findings("aabb") == {
+        "KRA313": "4 controllers survive the failure of 1.",
+        "KRA315": "of the controllers, a has 2 and b has 2; losing either stops elections.",
+    }
+    assert controller_findings("aabc") == {
+        "KRA313": "4 controllers survive the failure of 1.",
+        "KRA316": "of the controllers, a has 2, b has 1 and c has 1; losing a stops elections.",
+    }
+    assert controller_findings("ab")["KRA313"] == "2 controllers survive the failure of none."
+
+
+def test_every_placement_is_reported_just_where_a_rack_stops_the_quorum() -> None:
+    """Up to five controllers over three racks: a rack is named if fewer than a majority remain."""
+    for voters in range(2, 6):
+        for racks in product("abc", repeat=voters):
+            stops = any(2 * (voters - racks.count(rack)) <= voters for rack in "abc")
+            found = controller_findings(list(racks)).keys() & {"KRA314", "KRA315", "KRA316"}
+            assert len(found) == stops
+
+
+def test_unknown_controllers_have_no_finding_about_racks() -> None:
+    """Their number is judged without racks; a quorum in the brokers' only rack is not judged."""
+    assert controller_findings(["a", "a", None]) == {}
+    assert list(controller_findings([None] * 4)) == ["KRA313"]
+    one_rack = Cluster({1: "a", 2: "a"}, controllers={1: "a", 2: "a", 3: "a"})
+    assert list(check_cluster(one_rack)) == []
+
+
+def test_findings_about_controllers_reach_the_audit_and_the_recommendation() -> None:
+    """Both check the cluster."""
+    cluster = Cluster(SIX, (with_min_isr(2),), controllers={1: "a", 4: "a", 2: "b"})
+    found = audit(cluster, CARD, kafka_version="4.1").findings
+    assert "KRA315" in {f.code for f in found}
+    assert "KRA315" in {f.code for f in recommend(cluster, CARD).findings}
+
+
 PRODUCERS = [
     ("KRA401", {"delivery_timeout_ms": 9_000, "request_timeout_ms": 5_000}),
     ("KRA402", {"delivery_timeout_ms": 120_000}),
@@ -232,6 +303,7 @@ def test_replacements_use_the_actual_placement() -> None:
 def test_every_rule_has_an_example() -> None:
     """Every rule of the catalogue has an example above, and codes are in their range."""
     shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)} | {"KRA304", "KRA312"}
+    shown |= {code for code, _, _ in CONTROLLERS}
     assert shown == set(RULES)
     assert all(rule.code == code for code, rule in RULES.items())
 
