@@ -14,6 +14,7 @@ from math import lcm
 from advisor.protocol.rules.partition_registration import Registration, Replicas
 from advisor.protocol.simulation.fetch import accepts, fetch_source
 from advisor.protocol.simulation.isr_expiration import period_ms
+from advisor.protocol.simulation.scheduler import with_times_shifted
 from advisor.protocol.simulation.state import (
     LEADER,
     Broker,
@@ -64,13 +65,12 @@ def canonical_state(state: State, settings: Settings) -> State:
 
 def _broker(broker: Broker, shift_ms: int, settings: Settings) -> Broker:
     """A clean or unclean shutdown matters only to KRaft, until the broker has registered again."""
-    silent_ms = broker.silent_since_ms
+    broker = with_times_shifted(broker, shift_ms)
     irrelevant = not settings.kraft or (broker.running and broker.registered)
     clean = broker.clean or irrelevant
-    since_ms = None if silent_ms is None else silent_ms - shift_ms
-    if (broker.epoch, broker.clean, silent_ms) == (_CURRENT, clean, since_ms):
+    if (broker.epoch, broker.clean) == (_CURRENT, clean):
         return broker
-    return broker._replace(epoch=_CURRENT, clean=clean, silent_since_ms=since_ms)
+    return broker._replace(epoch=_CURRENT, clean=clean)
 
 
 def _partition(state: State, partition: Partition, shift_ms: int, settings: Settings) -> Partition:

@@ -17,7 +17,8 @@ from advisor.protocol.simulation.state import Partition
 _CONTROLLER_ONLY = {"fence", "unfence", "register", "alter-isr"}
 _NEEDS_BROKERS = {
     "produce", "consume", "kill", "start", "power-off", "destroy", "isolate", "heal", "lag",
-    "catch-up", "kill-controller", "flush", "log",
+    "catch-up", "limp", "recover", "wipe", "kill-controller", "stop-quorum", "start-quorum",
+    "flush", "log",
 }  # fmt: skip
 _QUERIES = {"state", "log", "describe", "check", "registration", "consume"}
 
@@ -138,8 +139,11 @@ def _delete(run: Runner, cluster: Simulation, command: Command) -> list[str]:
 def _alter(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     name = run.topic(command.words[0])
     printed: list[str] = []
-    for event in options.alterations_of(name, command, cluster, run.topics[name]):
+    configs = dict(run.topics[name])
+    for event in options.alterations_of(name, command, cluster, configs):
         printed += _refusals(cluster.apply(event))
+    if not printed:
+        run.topics[name] = configs
     return printed
 
 
@@ -189,8 +193,29 @@ def _broker_event(
     return apply
 
 
+def _wipe(_run: Runner, cluster: Simulation, command: Command) -> list[str]:
+    cluster.apply(ev.Wipe(options.brokers_named(cluster, command.words[0])))
+    return []
+
+
 def _kill_controller(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
+    if not cluster.state.has_quorum:
+        raise InputError("the controller quorum is stopped; start it first")
     cluster.apply(ev.KillController())
+    return []
+
+
+def _stop_quorum(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
+    if not cluster.state.has_quorum:
+        raise InputError("the controller quorum is already stopped")
+    cluster.apply(ev.StopQuorum())
+    return []
+
+
+def _start_quorum(_run: Runner, cluster: Simulation, _command: Command) -> list[str]:
+    if cluster.state.has_quorum:
+        raise InputError("the controller quorum is already running")
+    cluster.apply(ev.StartQuorum())
     return []
 
 
@@ -276,7 +301,12 @@ _VERBS: dict[str, Callable[[Runner, Simulation, Command], list[str]]] = {
     "heal": _broker_event(ev.Heal),
     "lag": _broker_event(ev.Lag),
     "catch-up": _broker_event(ev.CatchUp),
+    "limp": _broker_event(ev.Limp),
+    "recover": _broker_event(ev.Recover),
+    "wipe": _wipe,
     "kill-controller": _kill_controller,
+    "stop-quorum": _stop_quorum,
+    "start-quorum": _start_quorum,
     "flush": _broker_event(ev.Flush),
     "elect": _elect,
     "reassign": _reassign,

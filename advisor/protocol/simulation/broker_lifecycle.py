@@ -21,6 +21,7 @@ from advisor.protocol.simulation.state import (
     ACTIVE,
     FENCED,
     STOPPING,
+    Broker,
     Partition,
     Settings,
     State,
@@ -74,8 +75,14 @@ def end_process(
         registered=False,
         clean=clean,
         silent_since_ms=None if node.session == FENCED else silent_since_ms,
+        stops_by_ms=None,
     )
     return with_broker(with_partitions(state, tuple(partitions)), stopped), tuple(effects)
+
+
+def log_kept(log: Log, _hw: int) -> Log:
+    """Return the log as it is: disk and page cache survive."""
+    return log
 
 
 def log_after_clean_stop(log: Log, hw: int) -> Log:
@@ -86,11 +93,19 @@ def log_after_clean_stop(log: Log, hw: int) -> Log:
 def stop(state: State, broker: int, settings: Settings) -> Outcome:
     """Start a controlled shutdown: the controller first moves the broker's leaderships.
 
-    Without a reachable controller the broker stops at once, with its logs flushed.
+    A broker that cannot reach the controller goes on serving: it stops when a controller consents
+    or its patience ends, with its logs flushed. A fenced broker stops at once, and so does one of
+    KRaft that waits to register, with its logs as they are: it has not opened them.
     """
     node = broker_of(state, broker)
-    if not (node.connected and has_controller(state) and node.session == ACTIVE):
+    if settings.kraft and not node.registered:
+        return end_process(state, broker, node.clean, log_kept)
+    if node.session == FENCED or not _waits_to_stop(state, node, settings):
         return end_process(state, broker, True, log_after_clean_stop)
+    if node.stops_by_ms is None:
+        node = node._replace(stops_by_ms=state.now_ms + settings.shutdown_ms)
+    if not (node.connected and has_controller(state) and node.session == ACTIVE):
+        return with_broker(state, node), ()
     state = with_broker(state, node._replace(session=STOPPING))
     active = active_brokers(state)
 
@@ -100,9 +115,23 @@ def stop(state: State, broker: int, settings: Settings) -> Outcome:
     return decide(state, move)
 
 
+def _waits_to_stop(state: State, node: Broker, settings: Settings) -> bool:
+    """Return whether a broker told to stop first asks the controller.
+
+    Under ZooKeeper a controller that cannot be reached ends its patience at once.
+    """
+    if settings.kraft or not state.has_quorum:
+        return True
+    return node.connected and has_controller(state)
+
+
 def complete_shutdown(state: State, broker: int, settings: Settings) -> Outcome:
-    """Complete a controlled shutdown; the session ends at once."""
+    """Complete a controlled shutdown; the session ends at once if someone can end it."""
+    ends_session = has_controller(state) if settings.kraft else state.has_quorum
+    ends_session = ends_session and broker_of(state, broker).connected
     state, ended = end_process(state, broker, True, log_after_clean_stop)
+    if not ends_session:
+        return state, ended
     state, decided = expire(state, broker, settings)
     return state, (*ended, *decided)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from advisor.protocol.log.replica_log import Span
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.partition_registration import NO_LEADER
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.protocol.simulation import events
 from advisor.protocol.simulation.events import Effect
 from advisor.protocol.simulation.replica import NETWORK_EXCEPTION, REQUEST_TIMED_OUT
@@ -131,18 +131,23 @@ class _Producer:
         attempts = 0
         while True:
             leader = self._leader()
+            before = self._registration()
             error = LEADER_NOT_AVAILABLE if leader is None else self._attempt(leader)
             if error is None:
                 return None
             attempts += leader is not None
-            if attempts > self.config.retries or not self._back_off():
+            unchanged = self._registration() == before
+            if attempts > self.config.retries or not self._back_off(unchanged):
                 return error
+
+    def _registration(self) -> Registration:
+        return self.cluster.partition(self.topic, self.index).registration
 
     def _leader(self) -> int | None:
         """Return the leader in the producer's metadata: the one the controller last recorded."""
         if self.via is not None:
             return self.via
-        leader = self.cluster.partition(self.topic, self.index).registration.leader
+        leader = self._registration().leader
         return None if leader == NO_LEADER else leader
 
     def _attempt(self, leader: int) -> str | None:
@@ -198,18 +203,18 @@ class _Producer:
                 error: str | None = answer
                 return error
 
-    def _back_off(self) -> bool:
+    def _back_off(self, unchanged: bool) -> bool:
         """Wait before the next attempt; return False if there is none.
 
-        A quiescent cluster would reject every attempt the same way, so a producer with many retries
-        waits for the next event or for its deadline.
+        A quiescent cluster, `unchanged` since the last attempt began, would reject every attempt
+        the same way, so a producer with many retries waits for the next event or for its deadline.
         """
         cluster = self.cluster
         assert self.config.retry_backoff_ms is not None
         assert self.config.retries is not None
         cluster.state, effects = run_now(cluster.state, cluster.settings)
         wait_ms = max(1, self.config.retry_backoff_ms)
-        if not effects and self.config.retries >= MANY_RETRIES:
+        if unchanged and not effects and self.config.retries >= MANY_RETRIES:
             due = next_time_ms(cluster.state, cluster.settings)
             retry_ms = self.deadline_ms if due is None else due
             wait_ms = max(wait_ms, retry_ms - cluster.state.now_ms)

@@ -69,8 +69,52 @@ class CatchUp(NamedTuple):
     broker: int
 
 
+class Limp(NamedTuple):
+    """The broker limps: it serves clients and keeps its session, but replicates nothing.
+
+    Its followers cannot fetch from it, now or when it becomes leader later, and it cannot fetch
+    from others. A leader that limps therefore removes every follower that lacks records from the
+    ISR and stays leader; where it follows, it leaves the ISR itself. Lasts until `Recover`,
+    restarts included.
+    """
+
+    broker: int
+
+
+class Recover(NamedTuple):
+    """The broker no longer limps."""
+
+    broker: int
+
+
+class Wipe(NamedTuple):
+    """The logs of several brokers are gone at the same moment, and their processes with them."""
+
+    brokers: tuple[int, ...]
+
+
 class KillController(NamedTuple):
-    """The controller fails; another takes over after the failover time."""
+    """The controller fails; another takes over after the failover time.
+
+    Without a quorum nothing happens: no controller is left to fail.
+    """
+
+
+class StopQuorum(NamedTuple):
+    """The controller quorum stops: all KRaft controllers, or ZooKeeper.
+
+    Until `StartQuorum` no session ends or begins, no leader is elected, no ISR changes, no metadata
+    reaches a broker, and requests to the controller are refused. Brokers go on with the roles that
+    they have.
+    """
+
+
+class StartQuorum(NamedTuple):
+    """The controller quorum is back, with all that it had recorded.
+
+    A KRaft quorum first elects a controller. The sessions of silent brokers last for the whole
+    session timeout from then on.
+    """
 
 
 class Flush(NamedTuple):

@@ -44,6 +44,8 @@ def fetch_source(state: State, partition: Partition, follower: Replica) -> Repli
         return None
     if not (leader_node.running and leader_node.connected):
         return None
+    if follower_node.limping or leader_node.limping:
+        return None
     leader = replica_of(partition, follower.leader)
     if leader is None or leader.role != LEADER:
         return None

@@ -58,6 +58,8 @@ def enabled(state: State, settings: Settings) -> Iterator[Any]:
 
 
 def _controller_events(state: State, settings: Settings) -> Iterator[Any]:
+    if not state.has_quorum:
+        return
     if state.controller_from_ms >= 0:
         if state.controller_from_ms <= state.now_ms:
             yield events.TakeOver()
@@ -69,7 +71,8 @@ def _controller_events(state: State, settings: Settings) -> Iterator[Any]:
         if silent_ms is not None and silent_ms <= expired_ms and node.session != FENCED:
             yield events.Expire(node.id)
     for node in state.brokers:
-        if node.session == FENCED and node.running and node.connected:
+        returns = node.running and node.connected and node.stops_by_ms is None
+        if node.session == FENCED and returns:
             yield events.Unfence(node.id) if node.registered else events.Register(node.id)
 
 
@@ -127,10 +130,17 @@ def _is_stale(registration: Registration, replica: Replica) -> bool:
 
 def _shutdown_events(state: State, settings: Settings) -> Iterator[Any]:
     for node in state.brokers:
-        if node.session == STOPPING and node.running:
+        if node.stops_by_ms is None:
+            continue
+        reached = node.connected and has_controller(state)
+        consented = node.session == STOPPING
+        if consented and settings.kraft:
             leads = any(p.registration.leader == node.id for p in state.partitions)
-            if not leads or not settings.kraft:
-                yield events.CompleteShutdown(node.id)
+            consented = reached and not leads
+        if consented or node.stops_by_ms <= state.now_ms:
+            yield events.CompleteShutdown(node.id)
+        elif reached and node.session != STOPPING:
+            yield events.Stop(node.id)
 
 
 def _replication_events(state: State, settings: Settings) -> Iterator[Any]:
@@ -181,10 +191,10 @@ def next_time_ms(state: State, settings: Settings) -> int | None:
     """Return the next time at which an event will be enabled; None if there is none."""
     if settings.only_controller:
         return None
-    times = []
-    if state.controller_from_ms >= 0:
+    times = [b.stops_by_ms for b in state.brokers if b.stops_by_ms is not None]
+    if state.has_quorum and state.controller_from_ms >= 0:
         times.append(state.controller_from_ms)
-    else:
+    elif state.has_quorum:
         for node in state.brokers:
             due = _session_expiry_ms(node, settings)
             if due is not None:
@@ -230,6 +240,8 @@ def _unclean_candidates(state: State, settings: Settings) -> list[int]:
 
     They have an active replica or, before 4.1, any last known leader.
     """
+    if not state.has_quorum:
+        return []
     active = {b.id for b in state.brokers if b.session == ACTIVE}
     fenced_may_lead = not settings.rules.last_known_leader_must_be_active
     return [
@@ -307,10 +319,7 @@ def run_for(state: State, settings: Settings, milliseconds: int) -> Outcome:
 def with_clock_at_zero(state: State) -> State:
     """Return the state with its clock at 0, so that states differing only in time are equal."""
     now_ms = state.now_ms
-    brokers = tuple(
-        b if b.silent_since_ms is None else b._replace(silent_since_ms=b.silent_since_ms - now_ms)
-        for b in state.brokers
-    )
+    brokers = tuple([with_times_shifted(b, now_ms) for b in state.brokers])
     partitions = tuple(
         p._replace(replicas=tuple(_replica_with_clock_at_zero(r, now_ms) for r in p.replicas))
         for p in state.partitions
@@ -321,6 +330,17 @@ def with_clock_at_zero(state: State) -> State:
         brokers=brokers,
         partitions=partitions,
         controller_from_ms=from_ms if from_ms < 0 else from_ms - now_ms,
+    )
+
+
+def with_times_shifted(broker: Broker, shift_ms: int) -> Broker:
+    """Return a broker whose times are `shift_ms` earlier."""
+    silent_ms, stops_ms = broker.silent_since_ms, broker.stops_by_ms
+    if not shift_ms or (silent_ms is None and stops_ms is None):
+        return broker
+    return broker._replace(
+        silent_since_ms=None if silent_ms is None else silent_ms - shift_ms,
+        stops_by_ms=None if stops_ms is None else stops_ms - shift_ms,
     )
 
 

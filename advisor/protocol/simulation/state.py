@@ -29,6 +29,12 @@ NEVER_MS = -(10**12)
 # KRaft: controller.quorum.fetch.timeout.ms; a ZooKeeper controller's own session must expire.
 KRAFT_FAILOVER_MS = 2_000
 
+# How long a broker that is told to stop waits for a controller (BrokerServer.shutdown).
+KRAFT_SHUTDOWN_MS = 300_000
+# ZooKeeper: three requests of request.timeout.ms, two waits of controlled.shutdown.retry.backoff.ms
+# (KafkaServer.doControlledShutdown).
+ZOOKEEPER_SHUTDOWN_MS = 100_000
+
 
 class Broker(NamedTuple):
     """A broker: its process and its session with the controller.
@@ -53,6 +59,10 @@ class Broker(NamedTuple):
         Broker epoch of the accepted registration.
     silent_since_ms : int or None
         Time since which the controller gets no heartbeats, while the session lasts.
+    limping : bool
+        It neither fetches nor answers fetches; all else goes on.
+    stops_by_ms : int or None
+        When it stops whatever the controller says, during a controlled shutdown.
     """
 
     id: int
@@ -65,6 +75,8 @@ class Broker(NamedTuple):
     clean: bool = True
     epoch: int = 0
     silent_since_ms: int | None = None
+    limping: bool = False
+    stops_by_ms: int | None = None
 
 
 class Follower(NamedTuple):
@@ -152,6 +164,8 @@ class State(NamedTuple):
     next_value : int
         Value of the next record produced.
     next_broker_epoch : int
+    has_quorum : bool
+        Whether the KRaft quorum, or ZooKeeper, is there: without it nothing is recorded.
     """
 
     brokers: tuple[Broker, ...]
@@ -162,6 +176,7 @@ class State(NamedTuple):
     controller_broker: int = -1
     next_value: int = 0
     next_broker_epoch: int = 1
+    has_quorum: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,6 +254,11 @@ class Settings:
     def failover_ms(self) -> int:
         """Time from the controller's failure to the next controller."""
         return KRAFT_FAILOVER_MS if self.kraft else self.session_timeout_ms
+
+    @cached_property
+    def shutdown_ms(self) -> int:
+        """How long a broker that is told to stop waits for the controller's consent."""
+        return KRAFT_SHUTDOWN_MS if self.kraft else ZOOKEEPER_SHUTDOWN_MS
 
     @cached_property
     def _policies(self) -> dict[tuple[int, bool], Policy]:
@@ -329,7 +349,7 @@ def _by_broker(replica: Replica) -> int:
 
 def has_controller(state: State) -> bool:
     """Return whether a controller is active; a ZooKeeper controller is a broker and may be down."""
-    if state.controller_from_ms >= 0:
+    if not state.has_quorum or state.controller_from_ms >= 0:
         return False
     if state.controller_broker < 0:
         return True

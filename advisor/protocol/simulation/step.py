@@ -6,23 +6,22 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from advisor.protocol.log import replica_log
-from advisor.protocol.log.replica_log import Log
 from advisor.protocol.rules import isr as isr_rules
-from advisor.protocol.simulation import admin_requests, broker_lifecycle, events
+from advisor.protocol.simulation import admin_requests, broker_lifecycle, events, faults
 from advisor.protocol.simulation.broker_lifecycle import Outcome
 from advisor.protocol.simulation.events import Effects
-from advisor.protocol.simulation.fetch import fetch, propose, record_last_fetches, unable_to_join
+from advisor.protocol.simulation.fetch import fetch, propose, unable_to_join
 from advisor.protocol.simulation.isr_expiration import out_of_sync_replicas
 from advisor.protocol.simulation.replica import (
     NETWORK_EXCEPTION,
     NOT_LEADER,
+    REQUEST_TIMED_OUT,
     append_records,
     apply_metadata,
     raise_high_watermark,
     time_out_requests,
 )
 from advisor.protocol.simulation.state import (
-    FENCED,
     LEADER,
     DelayedProduce,
     Partition,
@@ -32,9 +31,7 @@ from advisor.protocol.simulation.state import (
     broker_of,
     position_of,
     replica_of,
-    with_broker,
     with_partition,
-    with_partitions,
     with_replica,
 )
 
@@ -87,81 +84,9 @@ def step(state: State, event: Any, settings: Settings) -> Outcome:
     >>> [broker.running for broker in state.brokers]
     [False, True]
     """
+    if not state.has_quorum and type(event) in _NEEDS_CONTROLLER:
+        return state, (events.Refused(REQUEST_TIMED_OUT),)
     return _HANDLERS[type(event)](state, event, settings)
-
-
-def _log_kept(log: Log, _hw: int) -> Log:
-    return log
-
-
-def _log_destroyed(_log: Log, _hw: int) -> Log:
-    return replica_log.EMPTY
-
-
-def _kill(state: State, event: events.Kill, _settings: Settings) -> Outcome:
-    return broker_lifecycle.end_process(state, event.broker, False, _log_kept)
-
-
-def _power_off(state: State, event: events.PowerOff, _settings: Settings) -> Outcome:
-    return broker_lifecycle.end_process(
-        state, event.broker, False, lambda log, _hw: replica_log.lose_power(log, event.keep)
-    )
-
-
-def _destroy(state: State, event: events.Destroy, _settings: Settings) -> Outcome:
-    return broker_lifecycle.end_process(state, event.broker, False, _log_destroyed)
-
-
-def _stop(state: State, event: events.Stop, settings: Settings) -> Outcome:
-    return broker_lifecycle.stop(state, event.broker, settings)
-
-
-def _start(state: State, event: events.Start, _settings: Settings) -> Outcome:
-    node = broker_of(state, event.broker)
-    partitions = []
-    for partition in state.partitions:
-        replica = replica_of(partition, event.broker)
-        if replica is not None:
-            loaded = replica_log.drop_empty_epoch(replica.log)
-            partition = with_replica(partition, replica._replace(log=loaded))
-        partitions.append(partition)
-    state = with_partitions(state, tuple(partitions))
-    return with_broker(state, node._replace(running=True, registered=False)), ()
-
-
-def _record_fetches_of(state: State, broker: int) -> State:
-    return with_partitions(
-        state, tuple([record_last_fetches(state, p, broker) for p in state.partitions])
-    )
-
-
-def _isolate(state: State, event: events.Isolate, _settings: Settings) -> Outcome:
-    state = _record_fetches_of(state, event.broker)
-    node = broker_of(state, event.broker)
-    silent_since_ms = None if node.session == FENCED else node.silent_since_ms
-    if node.session != FENCED and silent_since_ms is None:
-        silent_since_ms = state.now_ms
-    return with_broker(state, node._replace(connected=False, silent_since_ms=silent_since_ms)), ()
-
-
-def _heal(state: State, event: events.Heal, _settings: Settings) -> Outcome:
-    node = broker_of(state, event.broker)
-    sends_heartbeats = node.running and node.registered
-    silent_since_ms = None if sends_heartbeats else node.silent_since_ms
-    return with_broker(state, node._replace(connected=True, silent_since_ms=silent_since_ms)), ()
-
-
-def _lag(state: State, event: events.Lag, _settings: Settings) -> Outcome:
-    state = _record_fetches_of(state, event.broker)
-    return with_broker(state, broker_of(state, event.broker)._replace(fetching=False)), ()
-
-
-def _catch_up(state: State, event: events.CatchUp, _settings: Settings) -> Outcome:
-    return with_broker(state, broker_of(state, event.broker)._replace(fetching=True)), ()
-
-
-def _kill_controller(state: State, _event: events.KillController, settings: Settings) -> Outcome:
-    return state._replace(controller_from_ms=state.now_ms + settings.failover_ms), ()
 
 
 def _flush(state: State, event: events.Flush, _settings: Settings) -> Outcome:
@@ -284,7 +209,9 @@ def _fetch(state: State, event: events.Fetch, settings: Settings) -> Outcome:
     state = with_partition(state, event.position, partition)
     for effect in effects:
         if isinstance(effect, events.Halted):
-            state, failed = broker_lifecycle.end_process(state, effect.broker, False, _log_kept)
+            state, failed = broker_lifecycle.end_process(
+                state, effect.broker, False, broker_lifecycle.log_kept
+            )
             return state, (*effects, *failed)
     return state, effects
 
@@ -354,17 +281,33 @@ def _recheck(state: State, event: events.Recheck, settings: Settings) -> Outcome
     return with_partition(state, event.position, partition), (*raised, *timed_out)
 
 
+# Requests of operators, which brokers pass on to the controller.
+_NEEDS_CONTROLLER = frozenset(
+    {
+        events.CreateTopic,
+        events.GrowTopic,
+        events.DeleteTopic,
+        events.AlterTopic,
+        events.Elect,
+        events.Reassign,
+    }
+)
 _HANDLERS: dict[type, Callable[[State, Any, Settings], Outcome]] = {
-    events.Kill: _kill,
-    events.PowerOff: _power_off,
-    events.Destroy: _destroy,
-    events.Stop: _stop,
-    events.Start: _start,
-    events.Isolate: _isolate,
-    events.Heal: _heal,
-    events.Lag: _lag,
-    events.CatchUp: _catch_up,
-    events.KillController: _kill_controller,
+    events.Kill: faults.kill,
+    events.PowerOff: faults.power_off,
+    events.Destroy: faults.destroy,
+    events.Wipe: faults.wipe,
+    events.Stop: lambda s, e, k: broker_lifecycle.stop(s, e.broker, k),
+    events.Start: faults.start,
+    events.Isolate: faults.isolate,
+    events.Heal: faults.heal,
+    events.Lag: faults.lag,
+    events.CatchUp: faults.catch_up,
+    events.Limp: faults.limp,
+    events.Recover: faults.recover,
+    events.KillController: faults.kill_controller,
+    events.StopQuorum: faults.stop_quorum,
+    events.StartQuorum: faults.start_quorum,
     events.Flush: _flush,
     events.Advance: _advance,
     events.Produce: _produce,

@@ -49,6 +49,14 @@ HEAD = "cluster brokers=3 kafka=3.9\ntopic t replicas=1,2,3 min_insync_replicas=
         ("topic a/b replicas=1", "line 3: 'a/b' is no topic name"),
         ("topic u partitions=1 replication_factor=9", "line 3: "),
         ("cluster brokers=3", "line 3: expected one 'cluster' command, found a second"),
+        ("limp", "line 3: expected 'limp BROKER', found 'limp'"),
+        ("limp 9", "line 3: unknown broker '9'"),
+        ("wipe 1,1", "line 3: a broker is named twice in '1,1'"),
+        ("wipe 1, 2", "line 3: expected 'wipe BROKER,BROKER'"),
+        ("start-quorum", "line 3: the controller quorum is already running"),
+        ("stop-quorum\nstop-quorum", "line 4: the controller quorum is already stopped"),
+        ("stop-quorum\nkill-controller", "line 4: the controller quorum is stopped; start it"),
+        ("stop-qorum", "line 3: unknown verb 'stop-qorum'; did you mean 'stop-quorum'?"),
         ("fence 1", "line 3: 'fence' needs a cluster with only=controller"),
         ("!", "line 3: expected a command after '!'"),
     ],
@@ -90,6 +98,20 @@ def test_elr_of_3_9_needs_a_controller_only_cluster():
     play("cluster brokers=3 kafka=3.9 only=controller eligible_leader_replicas=true\n")
     with pytest.raises(InputError, match="line 1: eligible_leader_replicas needs KRaft"):
         play("cluster brokers=3 kafka=3.9 eligible_leader_replicas=true\n")
+
+
+@pytest.mark.parametrize("command", ["limp 1", "recover 1", "wipe 1,2", "stop-quorum"])
+def test_new_faults_need_brokers_too(command):
+    """In a controller-only cluster they are errors."""
+    with pytest.raises(InputError, match=rf"line 2: '{command.split()[0]}' needs brokers"):
+        play(f"cluster brokers=3 only=controller\n{command}\n")
+
+
+def test_a_refused_alteration_changes_no_setting():
+    """What the controller did not take is not shown either."""
+    text = HEAD + "stop-quorum\nalter t min_insync_replicas=1\nstart-quorum\ndescribe t\n"
+    assert "> REQUEST_TIMED_OUT" in play(text).transcript
+    assert "min.insync.replicas=1" not in play(text).transcript
 
 
 def test_brokers_are_not_driven_in_a_controller_only_cluster():
@@ -211,7 +233,8 @@ produce t-0 1 acks=1 via=2;produce t-0 1 acks=all via=1;elect preferred t-0;elec
 reassign t-0 2,1,3;reassign t-0 3,2;reassign t-0 1;reassign t-0 cancel;alter t partitions=3
 alter t min_insync_replicas=2;alter t unclean_leader_election_enable=true;delete t
 topic u replicas=1;topic u partitions=2 replication_factor=2;state u-0;registration t-0;kill 9
-reassign t-0 3,1,2 throttle=1;fence 1;unfence 1
+reassign t-0 3,1,2 throttle=1;fence 1;unfence 1;limp 1;limp 2;recover 1;recover 2;wipe 1,2;wipe 2,3
+stop-quorum;stop-quorum;start-quorum;start-quorum
 """.replace("\n", ";").strip(";")
 LINES = st.lists(
     st.tuples(st.sampled_from(["", "!"]), st.sampled_from(COMMANDS.split(";"))).map("".join),
