@@ -301,9 +301,13 @@ class Case:
         """Replica sets by their rack numbers; sets of one pattern share a chain."""
         return self.placement.replica_set_classes(self.exchangeable)
 
+    def with_card(self, model: FailureModel) -> Case:
+        """The same question about another card."""
+        return self._read(self.cluster, self.config, model, self.load, self.placement)
+
     def roughly(self, model: FailureModel) -> Case:
         """The same question about another card, solved to a few digits on the same states."""
-        other = self._read(self.cluster, self.config, model, self.load, self.placement)
+        other = self.with_card(model)
         return replace(other, chain=other.chain.roughly_like(self.chain))
 
 

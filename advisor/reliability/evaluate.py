@@ -143,6 +143,7 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
         reevaluate=lambda other: _answer(case.roughly(other)),
+        evaluate_card=lambda other: _answer(case.with_card(other)),
         evaluate_topic=lambda topic, load, replicas: evaluate(
             cluster, topic, case.model, load, placement=replicas
         ),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from advisor.protocol.rules.config import Config
@@ -12,15 +13,25 @@ from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.results import settings_split
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.fault_tolerance import Tolerance
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
+from advisor.reliability.results.settings_split import (
+    BEYOND_SETTINGS,
+    BY_SETTINGS,
+    PARTS,
+    Split,
+    check_part,
+)
 from advisor.reliability.results.units import FRACTIONS, MEASURES, UNITS, check_measure
 from advisor.reliability.workload import Workload
 
 # Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
 _OF_ALL_SETS = {"loss_probability_per_year": "probability", "mean_years_to_loss": "mean_years"}
+# What `intervals` holds beside the measures, for each part: `years_between`.
+_YEARS = "years_between"
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +63,7 @@ class ExactMeasures:
     cluster: Any
     cost: Cost
     reevaluate: Callable[[FailureModel], ExactMeasures] = field(compare=False)
+    evaluate_card: Callable[[FailureModel], ExactMeasures] = field(compare=False)
     evaluate_topic: Callable[..., ExactMeasures] = field(compare=False)
     empty_leader_share: Callable[[], float | None] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
@@ -77,7 +89,90 @@ class ExactMeasures:
         """Former name of ``reevaluate``, for one release."""
         return self.reevaluate
 
-    def interval(self, measure: str) -> Interval:
+    def by_settings(self, measure: str) -> float:
+        """Return the part of a measure that replication settings decide.
+
+        It is the measure on the same card without the mechanisms that no setting changes, such as
+        the loss of a site's power; `beyond_settings` is what those add. The two add up to the
+        measure. The first call evaluates that card.
+
+        ``mean_years_to_loss`` is divided in proportion to how often either makes the first loss.
+        How long it takes what settings decide alone to lose a record is ``decided``'s
+        ``mean_years_to_loss``.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
+
+        Returns
+        -------
+        float
+            In the measure's unit; the whole measure for a card without other mechanisms.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+
+        See Also
+        --------
+        beyond_settings : The rest.
+        interval : Its ``part`` gives the interval of either.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> failures = {"per_year": 2.0, "minutes": 10.0}
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": failures}, "cluster": {"power": failures}}
+        ... )
+        >>> config = advisor.Config(replication_factor=1, acks=1)
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
+        >>> measure = "write_unavailability"
+        >>> parts = result.by_settings(measure), result.beyond_settings(measure)
+        >>> print(f"{parts[0]:.2g} + {parts[1]:.2g} = {result.write_unavailability:.2g}")
+        3.8e-05 + 3.8e-05 = 7.6e-05
+        """
+        check_measure(measure)
+        return self._split.part(measure, BY_SETTINGS)
+
+    def beyond_settings(self, measure: str) -> float:
+        """Return the part of a measure that no replication setting changes.
+
+        Parameters
+        ----------
+        measure : str
+            Name of a measure, such as "write_unavailability".
+
+        Returns
+        -------
+        float
+            In the measure's unit; 0 for a card without such mechanisms.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+
+        See Also
+        --------
+        by_settings : What is meant, and the other part.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> card = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+        ... )
+        >>> result = advisor.evaluate(advisor.Cluster.uniform(3), advisor.Config(), card)
+        >>> result.beyond_settings("write_unavailability")
+        0.0
+        """
+        check_measure(measure)
+        return self._split.part(measure, BEYOND_SETTINGS)
+
+    def interval(self, measure: str, part: str | None = None) -> Interval:
         """Return the 95 % interval of a measure from the card's low and high values.
 
         All uncertain numbers of the card are drawn together, 32 times by a quasi-random sequence
@@ -89,6 +184,8 @@ class ExactMeasures:
         ----------
         measure : str
             Name of a measure, such as "write_unavailability".
+        part : {"by_settings", "beyond_settings"}, optional
+            That part of the measure. Default: the whole.
 
         Returns
         -------
@@ -98,7 +195,7 @@ class ExactMeasures:
         Raises
         ------
         InputError
-            For a name that is no measure.
+            For a name that is no measure, or no part.
 
         See Also
         --------
@@ -116,36 +213,101 @@ class ExactMeasures:
         True
         """
         check_measure(measure)
+        if part is not None:
+            check_part(part)
+        return self._interval(measure, part)
+
+    def _interval(self, measure: str, part: str | None) -> Interval:
         if not self.intervals:
             self.intervals.update(self._intervals())
-        return self.intervals[measure]
+        return self.intervals[_key(measure, part)]
+
+    def years_between(self, part: str) -> tuple[float, Interval]:
+        """Mean years until one part of the losses alone makes one, with the 95 % interval."""
+        check_part(part)
+        return self._split.years(part), self._interval(_YEARS, part)
+
+    @cached_property
+    def decided(self) -> ExactMeasures:
+        """The same question on the card without the mechanisms that no setting changes."""
+        if not settings_split.beyond(self.model):
+            return self
+        return self.evaluate_card(settings_split.without_beyond(self.model))
+
+    @property
+    def _split(self) -> Split:
+        return Split(self, self.decided)
 
     def _intervals(self) -> dict[str, Interval]:
-        if not self.model.uncertain:
-            return {name: (getattr(self, name),) * 2 for name in MEASURES}
+        uncertain = self.model.uncertain
         drawn = [
-            self.reevaluate(model) for model in uncertainty.parameter_draws(self.model, self.states)
+            self.reevaluate(model)
+            for model in (uncertainty.parameter_draws(self.model, self.states) if uncertain else ())
         ]
-        found = {}
-        for name in MEASURES:
-            value, sample = getattr(self, name), [getattr(result, name) for result in drawn]
-            low, high = uncertainty.lognormal_interval(sample)
-            if name in _OF_ALL_SETS:
-                ends = uncertainty.lognormal_interval(
-                    [getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn]
-                )
-                low, high = min(low, ends[0]), max(high, ends[1])
-            most = 1.0 if name in FRACTIONS else math.inf
-            # Where failures outrun repairs no bound can be given, and the draws count as they are.
-            # Rounding adds nothing, not even a rough solution's: two digits do not show it.
-            worst = [result.at_worst(name) for result in drawn]
-            if self.truncated_entries_per_year and all(
-                math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
-            ):
-                ends = uncertainty.lognormal_interval(worst)
-                low, high = min(low, ends[0]), max(high, ends[1])
-            found[name] = (min(low, value), min(max(high, value), most))
+        found = {name: self._interval_of(name, drawn) for name in MEASURES}
+        if self.decided is self:
+            nothing = {_key(name, BEYOND_SETTINGS): (0.0, 0.0) for name in MEASURES}
+            by = {_key(name, BY_SETTINGS): ends for name, ends in found.items()}
+            years = {BY_SETTINGS: found["mean_years_to_loss"], BEYOND_SETTINGS: (math.inf,) * 2}
+            return found | by | nothing | {_key(_YEARS, part): years[part] for part in PARTS}
+        others = [
+            self.decided.reevaluate(settings_split.without_beyond(result.model)) for result in drawn
+        ]
+        return found | self._intervals_of_parts(drawn, others)
+
+    def _intervals_of_parts(
+        self, drawn: Sequence[ExactMeasures], decided: Sequence[ExactMeasures]
+    ) -> dict[str, Interval]:
+        """Intervals of what settings decide and of the rest, from the same draws of both."""
+        splits = [Split(*pair) for pair in zip(drawn, decided, strict=True)]
+        found = {
+            _key(name, BY_SETTINGS): self.decided._interval_of(name, decided) for name in MEASURES
+        }
+        found[_key(_YEARS, BY_SETTINGS)] = found[_key("mean_years_to_loss", BY_SETTINGS)]
+        readings: dict[str, list[Callable[[Split], float]]] = {
+            _key(name, BEYOND_SETTINGS): [
+                partial(Split.part, measure=name, part=BEYOND_SETTINGS),
+                partial(Split.beyond_at_worst, measure=name),
+            ]
+            for name in MEASURES
+        }
+        for part in PARTS:
+            readings[_key("mean_years_to_loss", part)] = [
+                partial(Split.part, measure="mean_years_to_loss", part=part)
+            ]
+        readings[_key(_YEARS, BEYOND_SETTINGS)] = [partial(Split.years, part=BEYOND_SETTINGS)]
+        for key, reading in readings.items():
+            value = reading[0](self._split)
+            ends = [(value, value)]
+            if splits:
+                samples = ([read(split) for split in splits] for read in reading)
+                ends += map(uncertainty.lognormal_interval, samples)
+            most = 1.0 if key.removeprefix(f"{BEYOND_SETTINGS} ") in FRACTIONS else math.inf
+            found[key] = (min(low for low, _ in ends), min(max(high for _, high in ends), most))
         return found
+
+    def _interval_of(self, name: str, drawn: Sequence[ExactMeasures]) -> Interval:
+        """Interval of a measure from the results of draws of the card."""
+        value: float = getattr(self, name)
+        if not drawn:
+            return (value, value)
+        sample = [getattr(result, name) for result in drawn]
+        low, high = uncertainty.lognormal_interval(sample)
+        if name in _OF_ALL_SETS:
+            ends = uncertainty.lognormal_interval(
+                [getattr(r.first_loss_upper, _OF_ALL_SETS[name]) for r in drawn]
+            )
+            low, high = min(low, ends[0]), max(high, ends[1])
+        most = 1.0 if name in FRACTIONS else math.inf
+        # Where failures outrun repairs no bound can be given, and the draws count as they are.
+        # Rounding adds nothing, not even a rough solution's: two digits do not show it.
+        worst = [result.at_worst(name) for result in drawn]
+        if self.truncated_entries_per_year and all(
+            math.isfinite(result.error_bounds["loss_events_per_year"]) for result in drawn
+        ):
+            ends = uncertainty.lognormal_interval(worst)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return (min(low, value), min(max(high, value), most))
 
     def at_worst(self, name: str) -> float:
         """Return a measure with its error, which adds to it or shortens the time to a loss."""
@@ -219,3 +381,8 @@ class ExactMeasures:
     def dependents(self) -> Dependents:
         """Return how long consumer groups and transactions stop, internal topics included."""
         return dependents(self)
+
+
+def _key(measure: str, part: str | None) -> str:
+    """Name of an interval among the cached ones."""
+    return f"{part} {measure}" if part else measure

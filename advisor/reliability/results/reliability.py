@@ -71,6 +71,8 @@ class Reliability(ExactMeasures, MeasureTable):
         Bytes stored and sent, and a rough wait for acknowledgements.
     reevaluate : callable
         Evaluates another card on the same states, to a few digits.
+    evaluate_card : callable
+        Evaluates another card in full.
     evaluate_topic : callable
         Evaluates another topic on the same cluster and card: config, load, placement.
     empty_leader_share : callable

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Never
 
 from advisor import formatting, plotting
-from advisor.errors import InputError, NotComputedError
+from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
-from advisor.reliability.results.units import MEASURES, UNITS
+from advisor.reliability.results.units import MEASURES, UNITS, check_measure
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
@@ -90,6 +90,8 @@ class Sampled(MeasureTable):
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
         Events by mechanism; the parts add up to what was seen.
+    parts : mapping of measure to (Estimate, Estimate)
+        What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
     versions : mapping of str to str
@@ -123,6 +125,7 @@ class Sampled(MeasureTable):
     records_dropped_per_year: Estimate
     tolerates: Tolerance
     causes: Mapping[str, Mapping[str, float]]
+    parts: Mapping[str, tuple[Estimate, Estimate]]
     years: int
     seed: int
     blocks: int
@@ -143,10 +146,34 @@ class Sampled(MeasureTable):
         InputError
             For a name that is no measure.
         """
-        if measure not in MEASURES:
-            raise InputError(f"{measure!r} is no measure; there are: {', '.join(MEASURES)}")
+        check_measure(measure)
         found: Estimate = getattr(self, measure)
         return found
+
+    def by_settings(self, measure: str) -> Estimate:
+        """Return the part of a measure that replication settings decide.
+
+        The table of mechanisms says which do; see `Reliability.by_settings`. The values of both
+        parts add up to the measure's, where events of both were seen.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        check_measure(measure)
+        return self.parts[measure][0]
+
+    def beyond_settings(self, measure: str) -> Estimate:
+        """Return the part of a measure that no replication setting changes.
+
+        Raises
+        ------
+        InputError
+            For a name that is no measure.
+        """
+        check_measure(measure)
+        return self.parts[measure][1]
 
     def interval(self, measure: str) -> Interval:
         """95 % interval of a measure, for the chance of the sample alone."""

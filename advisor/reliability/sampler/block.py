@@ -69,7 +69,9 @@ class Row(NamedTuple):
         Steps.
     causes : tuple of float
         Loss events, records lost, unwritable and unreadable hours, records refused and stalled
-        hours, summed over partitions: for each of them the columns of `KernelState.totals`.
+        hours, summed over partitions, and first losses: for each of them the columns of
+        `KernelState.totals`. All of this twice: what replication settings decide, and what they
+        do not.
     """
 
     block: int
@@ -106,7 +108,7 @@ def run_block(plan: Plan, block: Block) -> Row:
         first_losses=int(control["first_losses"]),
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
-        causes=tuple(sim.totals.ravel().tolist()),
+        causes=(*sim.totals.ravel().tolist(), *sim.aside.ravel().tolist()),
     )
 
 
@@ -173,6 +175,7 @@ def _new_state(plan: Plan) -> KernelState:
         attribution=np.zeros((sets, columns)),
         touched=np.zeros(sets, dtype=np.int64),
         totals=np.zeros((ENTRIES, columns)),
+        aside=np.zeros((ENTRIES, columns)),
     )
     sim.brokers["rack"] = plan.racks
     sim.sets["weight"] = plan.partitions
@@ -235,6 +238,7 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
         row["scope"] = SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
+        row["beyond"] = entry.beyond_settings
         row["condition"], row["exclusive"] = known.condition_of(entry), entry.exclusive
         row["chance"], row["share"] = entry.share is not None, found.share
         row["turned"] = WELL

@@ -15,30 +15,28 @@ year could hold at most then bounds the other measures.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import CONFIGURATION
+from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.memory_layout import (
     ENTRIES,
-    EXTRA_COLUMNS,
+    FIRST_LOSSES,
     LOSS_EVENTS,
-    NO_DISK,
     RECORDS_LOST,
     REFUSED,
     STALLED,
@@ -117,6 +115,72 @@ def waiting_time(losses: Sequence[int], hours: Sequence[float], n: int) -> Estim
     return Estimate(1.0 / found.value, 1.0 / found.high, 1.0 / found.low, n, found.method)
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """What a measure is the rate of.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Of `KernelState.totals`, to be added up.
+    exposures : sequence of float, one for each block
+    most : float
+        As in `Ratio`.
+    unseen : float
+        The most that one event could add unseen; 0 if no single event outweighs the others.
+    """
+
+    rows: tuple[int, ...]
+    exposures: Sequence[float]
+    most: float
+    unseen: float = 0.0
+
+
+class _Books:
+    """What all blocks counted, by cause.
+
+    Attributes
+    ----------
+    totals : array, shape (blocks, 2, ENTRIES, columns)
+        First what replication settings decide, then what they do not.
+    years : int
+    at_risk, span : lists of float
+        Years of each block: until a first loss, and in all.
+    """
+
+    def __init__(self, ordered: Sequence[Row], plan: Plan, model: FailureModel) -> None:
+        shape = (len(ordered), 2, ENTRIES, -1)
+        self.totals = np.array([row.causes for row in ordered]).reshape(shape)
+        self.years = sum(row.years for row in ordered)
+        self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
+        self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
+        self._names = (*plan.table.names, CONFIGURATION)
+        self._destroyed = transition_rates.shares_of_destruction(model)
+
+    @property
+    def first_losses(self) -> _Entry:
+        """Losses that ended a stretch without any, while at risk."""
+        return _Entry((FIRST_LOSSES,), self.at_risk, 1.0)
+
+    def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
+        """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
+        amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
+        found = rate(Ratio(amounts, entry.exposures, entry.most), self.years)
+        return _with_the_unseen(found, entry.unseen) if entry.unseen else found
+
+    def by_cause(self, entry: _Entry) -> dict[str, float]:
+        """Split a rate by mechanism."""
+        exposure = math.fsum(entry.exposures)
+        *column, no_disk = (
+            math.fsum(self.totals[:, :, entry.rows, cause].ravel()) / exposure
+            for cause in range(len(self._names) + 1)
+        )
+        parts = dict(zip(self._names, column, strict=True))
+        for mechanism, portion in self._destroyed.items():
+            parts[mechanism] += portion * no_disk
+        return {cause: part for cause, part in parts.items() if part > 0}
+
+
 def merge(
     rows: Sequence[Row],
     blocks: Sequence[Block],
@@ -142,34 +206,21 @@ def merge(
         If a row is missing, duplicated or from another run.
     """
     ordered = _in_order(rows, blocks, plan)
-    years = sum(row.years for row in ordered)
-    span = [row.hours / HOURS_PER_YEAR for row in ordered]
-    each = [hours * sum(plan.partitions) for hours in (row.hours for row in ordered)]
-    written = plan.records_per_hour * HOURS_PER_YEAR * sum(plan.partitions)
-    books = np.array([row.causes for row in ordered]).reshape(len(ordered), ENTRIES, -1)
-    amounts = [[math.fsum(block[entry]) for block in books] for entry in range(ENTRIES)]
-    held = plan.retained_records * sum(plan.partitions)
-    whole_set = plan.retained_records * max(plan.partitions)
-    lost = _with_the_unseen(rate(Ratio(amounts[RECORDS_LOST], span, held), years), whole_set)
-    gone = [sum(both) for both in zip(amounts[RECORDS_LOST], amounts[REFUSED], strict=True)]
-    dropped = _with_the_unseen(rate(Ratio(gone, span, held + written), years), whole_set)
-    unacknowledged = plan.setup.acks == 0
+    books = _Books(ordered, plan, model)
+    years, rates = books.years, _rates(plan, books)
+    whole = {
+        name: _never(years) if entry is None else books.estimate(entry)
+        for name, entry in rates.items()
+    }
     found = Sampled(
         loss_probability_per_year=share(sum(row.lost_years for row in ordered), years),
-        loss_events_per_year=rate(Ratio(amounts[LOSS_EVENTS], span, sum(plan.partitions)), years),
         mean_years_to_loss=waiting_time(
             [row.first_losses for row in ordered], [row.at_risk_hours for row in ordered], years
         ),
-        acked_records_lost_per_year=_never(years) if unacknowledged else lost,
-        write_unavailability=rate(Ratio(amounts[UNWRITABLE], each, 1.0), years),
-        read_unavailability=rate(Ratio(amounts[UNREADABLE], each, 1.0), years),
-        write_stalled=rate(Ratio(amounts[STALLED], each, 1.0), years)
-        if any(plan.stall_hours)
-        else _never(years),
-        records_refused_per_year=rate(Ratio(amounts[REFUSED], span, written), years),
-        records_dropped_per_year=dropped if unacknowledged else _never(years),
+        **whole,
         tolerates=tolerance(config),
-        causes=_causes(books, plan, math.fsum(span), math.fsum(each), model, unacknowledged),
+        causes=MappingProxyType({}),
+        parts=MappingProxyType({}),
         years=years,
         seed=blocks[0].seed,
         blocks=len(blocks),
@@ -179,7 +230,30 @@ def merge(
         load=load,
         cluster=cluster,
     )
-    return found if plan.strikes_per_year > 0 else _where_nothing_happens(found)
+    if plan.strikes_per_year <= 0:
+        found = _where_nothing_happens(found)
+    return replace(found, causes=_causes(found, books, rates), parts=_parts(found, books, rates))
+
+
+def _rates(plan: Plan, books: _Books) -> dict[str, _Entry | None]:
+    """What the measures are the rates of; None for what these acks rule out."""
+    partitions = sum(plan.partitions)
+    hours = [years * HOURS_PER_YEAR * partitions for years in books.span]
+    written = plan.records_per_hour * HOURS_PER_YEAR * partitions
+    held = plan.retained_records * partitions
+    whole_set = plan.retained_records * max(plan.partitions)
+    lost = _Entry((RECORDS_LOST,), books.span, held, whole_set)
+    dropped = _Entry((RECORDS_LOST, REFUSED), books.span, held + written, whole_set)
+    unacknowledged = plan.setup.acks == 0
+    return {
+        "loss_events_per_year": _Entry((LOSS_EVENTS,), books.span, partitions),
+        "acked_records_lost_per_year": None if unacknowledged else lost,
+        "write_unavailability": _Entry((UNWRITABLE,), hours, 1.0),
+        "read_unavailability": _Entry((UNREADABLE,), hours, 1.0),
+        "write_stalled": _Entry((STALLED,), hours, 1.0) if any(plan.stall_hours) else None,
+        "records_refused_per_year": _Entry((REFUSED,), books.span, written),
+        "records_dropped_per_year": dropped if unacknowledged else None,
+    }
 
 
 def _never(years: int, why: str = "cannot happen with these acks") -> Estimate:
@@ -218,35 +292,72 @@ def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[
 
 
 def _causes(
-    books: NDArray[np.float64],
-    plan: Plan,
-    years: float,
-    partition_hours: float,
-    model: FailureModel,
-    unacknowledged: bool,
+    found: Sampled, books: _Books, rates: Mapping[str, _Entry | None]
 ) -> Mapping[str, Mapping[str, float]]:
     """Split each measure by mechanism; destroyed replicas by the rates of what destroys them."""
-    names = plan.table.names
-    destroyed = transition_rates.shares_of_destruction(model)
-    lost, dropped = [RECORDS_LOST], [RECORDS_LOST, REFUSED]
-    exposure = {
-        "loss_events_per_year": ([LOSS_EVENTS], years),
-        "acked_records_lost_per_year": ([] if unacknowledged else lost, years),
-        "write_unavailability": ([UNWRITABLE], partition_hours),
-        "read_unavailability": ([UNREADABLE], partition_hours),
-        "write_stalled": ([STALLED], partition_hours),
-        "records_refused_per_year": ([REFUSED], years),
-        "records_dropped_per_year": (dropped if unacknowledged else [], years),
+    causes = {name: {} if entry is None else books.by_cause(entry) for name, entry in rates.items()}
+    lost = found.loss_probability_per_year
+    firsts = books.by_cause(books.first_losses)
+    scale = lost.value / math.fsum(firsts.values()) if lost.seen and firsts else 0.0
+    causes["loss_probability_per_year"] = {
+        name: part * scale for name, part in firsts.items() if scale
     }
-    causes = {}
-    for name, (entries, whole) in exposure.items():
-        columns = range(len(names) + EXTRA_COLUMNS)
-        column = [math.fsum(books[:, entries, cause].ravel()) / whole for cause in columns]
-        parts = dict(zip((*names, CONFIGURATION), column, strict=False))
-        for mechanism, portion in destroyed.items():
-            parts[mechanism] += portion * column[NO_DISK]
-        causes[name] = MappingProxyType({cause: part for cause, part in parts.items() if part > 0})
-    return MappingProxyType(causes)
+    return MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()})
+
+
+def _parts(
+    found: Sampled, books: _Books, rates: Mapping[str, _Entry | None]
+) -> Mapping[str, tuple[Estimate, Estimate]]:
+    """Split each measure into what replication settings decide and what they do not.
+
+    Beyond settings is what happens from the strike of a mechanism that is, until all is healthy.
+    """
+    if all(map(decided_by_settings, found.model.mechanisms)):
+        nothing = _never(found.years, "cannot happen: settings decide all that this card holds")
+        return MappingProxyType({name: (found.estimate(name), nothing) for name in MEASURES})
+    never = _never(found.years)
+    parts = {
+        name: (never, never)
+        if entry is None
+        else (books.estimate(entry, (0,)), books.estimate(entry, (1,)))
+        for name, entry in rates.items()
+    }
+    whole = books.estimate(books.first_losses)
+    halves = [books.estimate(books.first_losses, (half,)) for half in (0, 1)]
+    by, beyond = (_share_of(part, whole) for part in halves)
+    lost, waited = found.loss_probability_per_year, found.mean_years_to_loss
+    if lost.seen:
+        logarithm = math.log1p(-lost.value) if lost.value < 1.0 else -math.inf
+        decided = _scaled(by, lost, lambda share: -math.expm1(logarithm * share))
+        left = 1.0 - decided.value
+        rest = _scaled(beyond, lost, lambda share: -math.expm1(logarithm * share) * left)
+        parts["loss_probability_per_year"] = decided, rest
+    else:
+        parts["loss_probability_per_year"] = lost, lost
+    unknown = replace(waited, value=0.0, low=0.0)
+    parts["mean_years_to_loss"] = (
+        (
+            _scaled(by, waited, lambda share: waited.value * share),
+            _scaled(beyond, waited, lambda share: waited.value * share),
+        )
+        if waited.seen
+        else (unknown, unknown)
+    )
+    return MappingProxyType(parts)
+
+
+def _share_of(part: Estimate, whole: Estimate) -> Estimate:
+    """Share of a part in the first losses; 0 to 1 if there were none."""
+    if not whole.seen:
+        return Estimate(1.0, 0.0, 1.0, part.n, part.method)
+    value, low, high = (each / whole.value for each in (part.value, part.low, part.high))
+    return Estimate(value, low, high, part.n, f"by its share of the first losses: {part.method}")
+
+
+def _scaled(share: Estimate, measure: Estimate, scale: Callable[[float], float]) -> Estimate:
+    """A part of a measure, from its share in the first losses."""
+    value, low, high = map(scale, (share.value, share.low, share.high))
+    return Estimate(value, low, high, measure.n, share.method)
 
 
 def _few(amounts: Sequence[float]) -> tuple[float, float]:

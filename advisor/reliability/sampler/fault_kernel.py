@@ -79,6 +79,7 @@ def _strike(rng: Generator, sim: KernelState) -> None:
     )
     control.cause = cause
     control.event = struck.event
+    control.struck_beyond = struck.beyond
     if struck.scope == _CLUSTER:
         _strike_cluster(rng, sim, cause)
     elif struck.scope == _RACK:

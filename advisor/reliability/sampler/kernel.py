@@ -26,6 +26,7 @@ from advisor.reliability.sampler.fault_kernel import next_event
 from advisor.reliability.sampler.jit import called, entry, inlined
 from advisor.reliability.sampler.memory_layout import (
     FINISHED,
+    FIRST_LOSSES,
     MISSING,
     NEVER_RECOVERED,
     RECOVERED,
@@ -48,6 +49,10 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
             if not next_event(rng, table, sim, until):
                 return FINISHED
             control.pending = 1
+            if control.struck_beyond == 1 and control.beyond == 0:
+                control.beyond = 1
+                _turn_the_page(table, sim)
+            control.struck_beyond = 0
         if not all_known(table, sim):
             return MISSING
         control.pending = 0
@@ -61,12 +66,31 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         if control.waiting == 1 and _is_well(sim):
             control.waiting = 0
             control.risk_since = control.now
+        if control.beyond == 1 and _is_well(sim):
+            control.beyond = 0
+            _turn_the_page(table, sim)
     return RECOVERED
 
 
 @inlined
 def _is_well(sim: KernelState) -> bool:
     return bool(sim.control[0].unwell == 0 and sim.control[0].broken == 0)
+
+
+@called
+def _turn_the_page(table: Table, sim: KernelState) -> None:
+    """Count on in the other totals: what settings decide, or what they do not.
+
+    What a mechanism beyond settings starts is beyond them until every broker and replica is healthy
+    again: without it, nothing of that would have happened.
+    """
+    for s in range(len(sim.sets)):
+        account(table, sim, s)
+    for row in range(sim.totals.shape[0]):
+        for column in range(sim.totals.shape[1]):
+            kept = sim.totals[row, column]
+            sim.totals[row, column] = sim.aside[row, column]
+            sim.aside[row, column] = kept
 
 
 @called
@@ -78,6 +102,7 @@ def _count_moment(sim: KernelState) -> None:
     if control.waiting == 0:
         control.at_risk += control.now - control.risk_since
         control.first_losses += 1
+        sim.totals[FIRST_LOSSES, control.cause] += 1.0
         control.waiting = 1
 
 

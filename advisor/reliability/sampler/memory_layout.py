@@ -20,8 +20,8 @@ SCOPES = (Scope.BROKER, Scope.RACK, Scope.CLUSTER)
 FINISHED, MISSING, RECOVERED, NEVER_RECOVERED = range(4)
 
 # Rows of `KernelState.totals`; its columns are the mechanisms, NO_CAUSE and NO_DISK.
-LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED = range(6)
-ENTRIES = 6
+LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED, FIRST_LOSSES = range(7)
+ENTRIES = 7
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
 EXTRA_COLUMNS = 2
@@ -34,8 +34,8 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 CONTROL = _fields(
     "pending event afterwards cause touched running copied unwell broken copying waiting "
-    "new_losses lost_this_year phase years_left miss_state miss_event miss_mask "
-    "events loss_moments lost_years first_losses",
+    "new_losses lost_this_year struck_beyond beyond phase years_left "
+    "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
     "now next_strike risk_since year_end at_risk strikes copies_per_hour "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
@@ -43,7 +43,7 @@ CONTROL = _fields(
 """One record: the current event, the totals, and the constants of the plan."""
 
 STRIKE = _fields(
-    "targets scope event reach condition exclusive chance turned turned_reach turned_event",
+    "targets scope event reach condition exclusive chance turned turned_reach turned_event beyond",
     "per_hour failover_hours share",
 )
 OUTAGE = _fields("cause severity end first_clock stride brokers", "hours shape")
@@ -102,6 +102,9 @@ class KernelState(NamedTuple):
     touched : array of int, shape (sets,)
         The sets that the event strikes, ``control.touched`` of them.
     totals : array of float, shape (ENTRIES, columns)
+        What settings decide; while ``beyond`` is set, what they do not.
+    aside : array of float, shape (ENTRIES, columns)
+        The other of the two.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
         NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
     """
@@ -124,3 +127,4 @@ class KernelState(NamedTuple):
     attribution: NDArray[np.float64]
     touched: NDArray[np.int64]
     totals: NDArray[np.float64]
+    aside: NDArray[np.float64]
