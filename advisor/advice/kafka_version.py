@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from advisor.cluster import Cluster
+from advisor.cluster.observed import Observed
 from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 
 _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
@@ -52,7 +53,7 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
 
 
 def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
-    """Return the controller mode and ELR of a live cluster as `Config` options; {} if unknown.
+    """Return mode, ELR and session timeout of a live cluster as `Config` options; {} if unknown.
 
     An upgraded cluster may lack what a new one of its version has, such as KIP-966. Nothing is
     known about a version that the cluster does not run.
@@ -63,5 +64,22 @@ def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     options = {
         "mode": observed.mode,
         "eligible_leader_replicas": observed.eligible_leader_replicas,
+        **_session_timeout(cluster, observed),
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:
+    """Return the longest session timeout that applies to brokers; {} if not reported.
+
+    Under ZooKeeper each broker's own applies, under KRaft the controllers': brokers that are no
+    controllers report a value that is not used.
+    """
+    zookeeper = observed.mode == "zookeeper"
+    key = "zookeeper.session.timeout.ms" if zookeeper else "broker.session.timeout.ms"
+    values = [
+        int(value)
+        for broker, value in observed.broker_values(key).items()
+        if value.isdigit() and (zookeeper or broker in (cluster.controllers or {}))
+    ]
+    return {key.replace(".", "_"): max(values)} if values else {}

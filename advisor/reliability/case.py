@@ -172,7 +172,7 @@ class ChainParameters:
             name: transition_rates.rate_per_hour(name, config, model, load, brokers)
             for name in names
         }
-        failovers = transition_rates.failovers(model, load, brokers, brokers_per_rack)
+        failovers = transition_rates.failovers(config, model, load, brokers, brokers_per_rack)
         per_second = load.records_per_hour_per_partition / 3600.0
         flush_hours = model.get("flush.seconds", 0.0) / 3600.0
         return ChainParameters(

@@ -16,7 +16,7 @@ FULL = {
     },
     "cluster": {"power": {"per_year": 1, "minutes": 6, "not_returning": 0.5}},
     "flush": {"seconds": 30},
-    "detection": {"seconds": 9},
+    "detection": {"seconds": 9, "kraft_sessions": 0.9, "zookeeper_sessions": 0.8},
     "election": {"ms_per_leader": 5},
     "copy": {"bytes_per_second": 5e7},
 }

@@ -216,7 +216,11 @@ def test_an_assumption_is_wide(id_):
         ("rack-network-metal-minutes", (math.sqrt(60 * 360), 60, 360)),
         ("power-not-returning", ((0.005 + 0.01) / 2, 0.005, 0.01)),
         ("flush-linux", (30 + 5, 5, 60)),
-        ("detection-kafka", (ROWS["detection-measured-kraft"].value, 9 - 2, 18)),
+        ("detection-kraft", (ROWS["detection-measured-kraft"].value / 9, (9 - 2) / 9, 10.075 / 9)),
+        (
+            "detection-zookeeper",
+            (ROWS["detection-measured-zookeeper"].value / 18, (18 - 18 / 3) / 18, (18 + 3) / 18),
+        ),
         (
             "election-kafka",
             (

@@ -13,6 +13,7 @@ from advisor.cluster import Cluster, Topic
 from advisor.formatting import as_given, percent, significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
+from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.results.reliability import Reliability
@@ -125,7 +126,7 @@ def check_producer(
     if config.delivery_timeout_ms is None:
         return
     budget = config.delivery_timeout_ms / 1000.0
-    detection = model.get("detection.seconds", 0.0)
+    detection = detection_seconds(config, model)
     if budget <= detection:
         yield finding(
             "KRA401",

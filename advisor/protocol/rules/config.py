@@ -68,6 +68,12 @@ class Config:
     replica_lag_time_max_ms : int, optional
         Milliseconds after which a follower that is not caught up leaves the ISR. Default: 30000
         from 2.5 on, 10000 before.
+    broker_session_timeout_ms : int, optional
+        Milliseconds without a heartbeat after which the KRaft controller fences a broker. Default:
+        9000; under ZooKeeper the option is not used.
+    zookeeper_session_timeout_ms : int, optional
+        Milliseconds after which a silent broker's ZooKeeper session ends. Default: 18000 from 2.5
+        on, 6000 before; under KRaft the option is not used.
 
     Attributes
     ----------
@@ -111,6 +117,8 @@ class Config:
     enable_idempotence: bool | None = None
     unclean_leader_election_enable: bool | None = None
     replica_lag_time_max_ms: int | None = None
+    broker_session_timeout_ms: int | None = None
+    zookeeper_session_timeout_ms: int | None = None
     explicit: frozenset[str] = field(init=False, default=frozenset(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -125,6 +133,7 @@ class Config:
         rules = rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
         self._set("mode", rules.mode)
         self._set("eligible_leader_replicas", rules.eligible_leader_replicas)
+        self._set_session_timeouts()
         for name in ("unclean_leader_election_enable", "enable_idempotence"):
             self._set(name, _boolean(name, self._given_or_default(name)))
         if rules.unclean_only and not self.unclean_leader_election_enable:
@@ -146,6 +155,13 @@ class Config:
         assert self.min_insync_replicas is not None
         assert self.replication_factor is not None
         return effective_min_isr(self.min_insync_replicas, self.replication_factor, self.rules)
+
+    @property
+    def session_timeout_ms(self) -> int | None:
+        """Milliseconds of silence after which a broker is dead to its controller."""
+        if self.mode == "kraft":
+            return self.broker_session_timeout_ms
+        return self.zookeeper_session_timeout_ms
 
     def changed(self, **changes: Any) -> Config:
         """Return the settings with some options changed.
@@ -240,6 +256,15 @@ class Config:
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
+    def _set_session_timeouts(self) -> None:
+        """Set the timeout of this mode; the other mode's is not used."""
+        for mode, name in _SESSION_TIMEOUTS.items():
+            if mode == self.mode:
+                self._set(name, _integer(name, self._given_or_default(name), 1, MAX_INT))
+            elif getattr(self, name) is not None:
+                used = _SESSION_TIMEOUTS[str(self.mode)]
+                raise ConfigError(f"{name} is not used in {self.mode} mode; give {used}")
+
     def _delivery_timeout_ms(self) -> int | None:
         """Apply Kafka's minimum of linger plus request timeout (KIP-91, ``KafkaProducer``)."""
         if self.delivery_timeout_ms is None:
@@ -306,6 +331,12 @@ _INTEGERS: tuple[tuple[str, int, int], ...] = (
     ("max_in_flight_requests_per_connection", 1, MAX_INT),
     ("replica_lag_time_max_ms", 1, 2**63 - 1),
 )
+
+
+_SESSION_TIMEOUTS = {
+    "kraft": "broker_session_timeout_ms",
+    "zookeeper": "zookeeper_session_timeout_ms",
+}
 
 
 # A producer option, and the version that brought it.

@@ -209,11 +209,10 @@ class Settings:
         only_controller: bool = False,
         preview_elr: bool = False,
     ) -> Settings:
-        """Return settings with Kafka's session timeout for the version and controller."""
+        """Return settings, with the session timeout of the configuration unless given."""
         if session_timeout_ms is None:
-            kraft = config.mode == "kraft"
-            option = "broker_session_timeout_ms" if kraft else "zookeeper_session_timeout_ms"
-            session_timeout_ms = int(str(default(option, config.kafka_version)))
+            assert config.session_timeout_ms is not None
+            session_timeout_ms = config.session_timeout_ms
         return cls(config, session_timeout_ms, only_controller, preview_elr)
 
     @cached_property

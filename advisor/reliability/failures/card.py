@@ -6,7 +6,6 @@ refused, with the nearest key that exists: a misspelt mechanism would silently n
 
 import difflib
 import math
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +15,13 @@ from pathlib import Path
 from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given
+from advisor.reliability.failures.card_origin import Origin, nearest
 from advisor.reliability.failures.event_counts import range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
 
 _OTHERS = {
     "flush": ("seconds",),
-    "detection": ("seconds",),
+    "detection": ("seconds", "kraft_sessions", "zookeeper_sessions"),
     "election": ("ms_per_leader",),
     "copy": ("bytes_per_second",),
 }
@@ -105,22 +105,6 @@ class Card:
     quantities: Mapping[str, Quantity]
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where a card comes from, to say in errors: a name, and the text if it was a file."""
-
-    name: str
-    text: str | None = None
-
-    def error(self, path: str, problem: str) -> ModelError:
-        """Return (not raise) the error for the key `path`, naming file, line and key."""
-        line = _line_of(path, self.text) if self.text is not None else None
-        where = self.name if line is None else f"{self.name}:{line}"
-        # A stranger's key may hold a line break; an error stays one line.
-        subject = f"{repr(path)[1:-1]} " if path else ""
-        return ModelError(f"{where}: {subject}{problem}")
-
-
 def read_card(path: Path) -> Card:
     """Read a card file, in which every number must name its evidence.
 
@@ -162,7 +146,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         for key, raw in content.items():
             path = f"{section}.{key}"
             if key not in allowed[section]:
-                raise origin.error(path, f"is no key of a card; {_nearest(key, allowed[section])}")
+                raise origin.error(path, f"is no key of a card; {nearest(key, allowed[section])}")
             found[path] = _quantity(raw, path, origin)
     _check_partners(found, set(given), origin)
     ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
@@ -253,7 +237,7 @@ def _sections(
             continue
         if name not in groups and name not in allowed:
             raise origin.error(
-                name, f"is no section of a card; {_nearest(name, [*groups, *allowed, *_TEXTS])}"
+                name, f"is no section of a card; {nearest(name, [*groups, *allowed, *_TEXTS])}"
             )
         nested = _table(content, name, origin)
         if name in allowed:
@@ -263,7 +247,7 @@ def _sections(
             section = f"{name}.{child}"
             if section not in allowed:
                 near = [key for key in allowed if key.startswith(f"{name}.")]
-                raise origin.error(section, f"is no section of a card; {_nearest(section, near)}")
+                raise origin.error(section, f"is no section of a card; {nearest(section, near)}")
             yield section, _table(inner, section, origin)
 
 
@@ -282,7 +266,7 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
         return Quantity(value, value, value)
     for key in raw:
         if key not in _QUANTITY_KEYS:
-            near = _nearest(str(key), _QUANTITY_KEYS)
+            near = nearest(str(key), _QUANTITY_KEYS)
             raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}")
     if any(key in raw for key in _COUNT_KEYS):
         return _counted(raw, path, origin)
@@ -351,8 +335,14 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
         for key in keys:
             path = f"{section}.{key}"
             optional = path in excused or (path in numbers and not numbers[path].required)
+            optional = optional or section == "detection"
             if section in given and path not in found and not optional:
                 raise origin.error(section, f"has no {key}{_WHY.get(key, '')}.")
+    detection = [key for key in _OTHERS["detection"] if f"detection.{key}" in found]
+    if "detection" in given and "seconds" not in detection and len(detection) < 2:
+        raise origin.error(
+            "detection", "has no seconds, and not both kraft_sessions and zookeeper_sessions."
+        )
     for entry in entries:
         chance = found.get(entry.share_path)
         if entry.turns_into and (chance is None or not chance.high > 0):
@@ -373,28 +363,3 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
 def _borrowed(entry: Mechanism) -> tuple[str, ...]:
     """Mechanisms whose duration counts for the outages that this one causes."""
     return tuple(name for name in (entry.ends_as, entry.turns_into) if name)
-
-
-def _nearest(word: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    return f"known are {', '.join(sorted(known))}."
-
-
-def _line_of(path: str, text: str) -> int | None:
-    """Return the line on which a card file sets `path`, or else what encloses it, from 1."""
-    while path:
-        section = ""
-        for number, line in enumerate(text.splitlines(), start=1):
-            header = re.match(r"\s*\[\s*([\w.\-]+)\s*\]", line)
-            key = re.match(r"\s*([\w.\-]+)\s*=", line)
-            if header:
-                section = header[1]
-            elif not key:
-                continue
-            name = ".".join(filter(None, (section, key[1] if key else "")))
-            if f"{name}.".startswith(f"{path}."):
-                return number
-        path = path.rpartition(".")[0]
-    return None

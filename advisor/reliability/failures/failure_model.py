@@ -16,13 +16,13 @@ from advisor.errors import ModelError
 from advisor.formatting import as_given, significant
 from advisor.reliability.failures.card import (
     Card,
-    Origin,
     Quantity,
     check_card,
     check_number,
     is_probability,
     read_card,
 )
+from advisor.reliability.failures.card_origin import Origin
 from advisor.reliability.failures.low_discrepancy import normal_deviates
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 

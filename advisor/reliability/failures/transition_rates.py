@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import (
     COPY,
@@ -200,7 +201,7 @@ class Failovers(NamedTuple):
 
 
 def failovers(
-    model: FailureModel, load: Workload, brokers: int, brokers_per_rack: float
+    config: Config, model: FailureModel, load: Workload, brokers: int, brokers_per_rack: float
 ) -> Failovers:
     """How long a partition waits for a leader.
 
@@ -212,7 +213,7 @@ def failovers(
         leaders = max(load.partitions / brokers * at_once, 1.0)
         return model.get("election.ms_per_leader", 0.0) * (leaders + 1.0) / 2.0 / 3_600_000.0
 
-    detected = model.get("detection.seconds", 0.0) / 3600.0
+    detected = detection_seconds(config, model) / 3600.0
     one, rack = 2.0 * election(1.0), 2.0 * election(brokers_per_rack)
     return Failovers(detected + one, detected + rack, one)
 
@@ -229,7 +230,7 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
         return 0.0, 0.0
     assert config.replica_lag_time_max_ms is not None
     hung = MEAN_LAG_TIMES * config.replica_lag_time_max_ms / 3_600_000.0
-    return model.get("detection.seconds", 0.0) / 3600.0, hung
+    return detection_seconds(config, model) / 3600.0, hung
 
 
 __all__ = [

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from advisor.reliability.failures import detection
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.transition_rates import stall_hours
 from advisor.reliability.results.reliability import Reliability
@@ -14,7 +15,7 @@ from advisor.reliability.results.units import MEASURES
 
 # With fewer events than this the sample's error is neither normal nor well known.
 _FEWEST_EVENTS = 100.0
-_CHANGE_OF_LEADER = ("detection.seconds", "election.ms_per_leader")
+_CHANGE_OF_LEADER = (*detection.PATHS, "election.ms_per_leader")
 
 
 @dataclass(frozen=True)

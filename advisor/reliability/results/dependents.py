@@ -217,6 +217,8 @@ def _evaluated(
         kafka_version=result.config.kafka_version,
         mode=result.config.mode,
         eligible_leader_replicas=result.config.eligible_leader_replicas,
+        broker_session_timeout_ms=result.config.broker_session_timeout_ms,
+        zookeeper_session_timeout_ms=result.config.zookeeper_session_timeout_ms,
         replication_factor=replicas,
         min_insync_replicas=least,
         acks="all",

@@ -185,7 +185,9 @@ def plan_for(
         retained_records=load.retained_records_per_partition,
         unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
         tail_hours=load.replication_delay_ms / 3_600_000.0,
-        failovers=transition_rates.failovers(model, load, where.brokers, where.brokers_per_rack),
+        failovers=transition_rates.failovers(
+            config, model, load, where.brokers, where.brokers_per_rack
+        ),
         budget_hours=patience.outage_hours,
         waiting_budget_hours=patience.waiting_hours,
         delivery_hours=patience.delivery_hours,

@@ -4,6 +4,7 @@ import json
 import shlex
 import time
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -187,6 +188,35 @@ def test_the_mode_of_the_live_cluster_is_used() -> None:
     assert controller_of(read, "4.1") == {"mode": "kraft", "eligible_leader_replicas": False}
     assert controller_of(read, "4.2") == {}
     assert controller_of(Cluster(brokers={1: None}), "4.1") == {}
+
+
+@pytest.mark.parametrize(
+    ("mode", "voters", "expected"),
+    [
+        ("kraft", (1, 2, 9), {"broker_session_timeout_ms": 12_000}),
+        ("kraft", (7, 8, 9), {}),
+        ("zookeeper", (), {"zookeeper_session_timeout_ms": 30_000}),
+    ],
+)
+def test_the_session_timeout_of_the_live_cluster_is_used(
+    mode: str, voters: tuple[int, ...], expected: dict[str, int]
+) -> None:
+    """The longest of the nodes where it applies: the controllers, or every ZooKeeper client."""
+    reported = {
+        (BROKER, str(broker)): {
+            "broker.session.timeout.ms": Setting(str(value), "STATIC_BROKER_CONFIG"),
+            "zookeeper.session.timeout.ms": Setting(str(10_000 * broker), "STATIC_BROKER_CONFIG"),
+        }
+        for broker, value in ((1, 6_000), (2, 12_000), (3, 45_000))
+    }
+    quorum = Quorum(voters[0], 4, voters, ()) if voters else None
+    told = answers(kraft=mode == "kraft", quorum=quorum, settings=reported)
+    read = cluster_from_answers(replace(told, versions=dict.fromkeys((1, 2, 3), "3.9")), "k:1")
+    options = controller_of(read, "3.9")
+    assert options == {"mode": mode, "eligible_leader_replicas": False, **expected}
+    assert Config(kafka_version="3.9", **options).session_timeout_ms == next(
+        iter(expected.values()), 9_000
+    )
 
 
 def test_observed_survives_json() -> None:

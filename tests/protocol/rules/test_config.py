@@ -73,8 +73,46 @@ def test_broker_timeouts_by_version() -> None:
 
 
 def test_every_option_of_a_config_has_an_era() -> None:
-    """No default is missing from the table above."""
-    assert set(Config().to_dict()) == set(ERAS) | {"kafka_version"}
+    """No default is missing from the tables above."""
+    timeouts = {"broker_session_timeout_ms", "zookeeper_session_timeout_ms"}
+    assert timeouts < set(BROKER_ERAS)
+    assert set(Config().to_dict()) == set(ERAS) | timeouts | {"kafka_version"}
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "broker", "zookeeper"),
+    [
+        ("0.8.0", None, None, 6_000),
+        ("2.4", None, None, 6_000),
+        ("2.5", None, None, 18_000),
+        ("2.8", None, None, 18_000),
+        ("2.8", "kraft", 9_000, None),
+        ("3.2", None, None, 18_000),
+        ("3.3", None, 9_000, None),
+        ("3.9", "zookeeper", None, 18_000),
+        ("3.9", None, 9_000, None),
+        ("4.4", None, 9_000, None),
+    ],
+)
+def test_the_session_timeout_is_that_of_the_mode(
+    version: str, mode: str | None, broker: int | None, zookeeper: int | None
+) -> None:
+    """The other mode's option is not used and stays None."""
+    config = Config(kafka_version=version, mode=mode)
+    found = (config.broker_session_timeout_ms, config.zookeeper_session_timeout_ms)
+    assert found == (broker, zookeeper)
+    assert config.session_timeout_ms == (broker or zookeeper)
+    assert Config(**config.to_dict()) == config
+
+
+def test_a_given_session_timeout_counts() -> None:
+    """Given for its mode, it replaces the default; another mode's is an error."""
+    assert Config(broker_session_timeout_ms=30_000).session_timeout_ms == 30_000
+    old = Config(kafka_version="3.9", mode="zookeeper", zookeeper_session_timeout_ms=6_000)
+    assert old.session_timeout_ms == 6_000
+    assert old.changed(acks=1).session_timeout_ms == 6_000
+    with pytest.raises(ConfigError, match="not used in kraft mode; give broker_session_timeout_ms"):
+        old.changed(mode="kraft")
 
 
 def test_defaults_are_not_explicit() -> None:
@@ -127,6 +165,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"retry_backoff_max_ms": -1}, "retry_backoff_max_ms=-1"),
     ({"max_in_flight_requests_per_connection": 0}, "max_in_flight_requests_per_connection=0"),
     ({"replica_lag_time_max_ms": math.nan}, "must be a whole number"),
+    ({"broker_session_timeout_ms": 0}, "broker_session_timeout_ms=0"),
+    ({"broker_session_timeout_ms": MAX_INT + 1}, "broker_session_timeout_ms=2147483648"),
+    ({"broker_session_timeout_ms": 1.5}, "must be a whole number"),
+    ({"zookeeper_session_timeout_ms": 6_000}, "is not used in kraft mode"),
+    (
+        {"kafka_version": "2.8", "broker_session_timeout_ms": 9_000},
+        "broker_session_timeout_ms is not used in zookeeper mode; give zookeeper_session",
+    ),
     ({"enable_idempotence": 1}, "must be True or False"),
     ({"unclean_leader_election_enable": "no"}, "must be True or False"),
     ({"kafka_version": "new"}, "is no Kafka version"),

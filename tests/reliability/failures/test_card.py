@@ -38,6 +38,12 @@ def write(path, text):
         ({"broker": {"destroyed": {"per_year": 1}}}, r"broker\.destroyed has no hours"),
         ({"broker": {"destroyed": {"hours": 1}}}, r"broker\.destroyed has no per_year"),
         ({**DESTROYED, "flush": {}}, "flush has no seconds"),
+        ({**DESTROYED, "detection": {}}, "detection has no seconds, and not both kraft_sessions"),
+        (
+            {**DESTROYED, "detection": {"kraft_sessions": 1}},
+            "detection has no seconds, and not both kraft_sessions and zookeeper_sessions",
+        ),
+        ({**DESTROYED, "detection": {"second": 1}}, r"detection\.second is no key .* 'seconds'"),
         (
             {"rack": {"destroyed": {"per_year": 1}}},
             r"rack\.destroyed needs broker\.destroyed\.hours",
