@@ -18,6 +18,7 @@ from advisor.advice.findings.checks import (
     check_replacement,
     check_topic,
 )
+from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import every, first_of, listed, sentence
@@ -272,6 +273,8 @@ def audit(
             audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
     audits.sort(key=lambda topic: _worst_first(topic, goals))
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
+    producing = Config(kafka_version=version, **settings)
+    stated = bool(kafka_version or cluster.kafka_version)
     return Audit(
         cluster=cluster,
         model=model,
@@ -279,8 +282,9 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_cluster(cluster),
+            *(check_version(version, str(producing.mode)) if stated else ()),
             *_replacement(audits),
-            *check_producer(Config(kafka_version=version, **settings), model),
+            *check_producer(producing, model),
         ),
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)

@@ -11,6 +11,7 @@ from advisor import plotting
 from advisor.advice.choice import Choice
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
+from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
 from advisor.advice.phrases import count
@@ -42,6 +43,8 @@ class Recommendation(RowTable):
         Names of the topics that the commands change.
     notes : tuple of str
         Assumptions and omissions, one sentence each.
+    stated_version : str
+        The Kafka version that the user or the cluster states; "" if it was assumed.
 
     See Also
     --------
@@ -68,6 +71,7 @@ class Recommendation(RowTable):
     current: Choice | None = None
     topics: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    stated_version: str = ""
 
     _INTERVALS = True
 
@@ -140,10 +144,12 @@ class Recommendation(RowTable):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings about the cluster, replaced brokers and the present or recommended producer."""
+        """Findings about cluster, version, replaced brokers and the present or best producer."""
         producer = self.current or self.best
+        stated, mode = self.stated_version, str(self.best.config.mode)
         return (
             *check_cluster(self.cluster),
+            *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability),
             *check_producer(producer.config, self.model, self._refused_by_timeout),
         )

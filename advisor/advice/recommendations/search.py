@@ -141,6 +141,7 @@ def search(
         current=today,
         topics=tuple(topic.name for topic in chosen),
         notes=(*notes, *map(sentence, assumed), *cluster.notes),
+        stated_version=kafka_version or cluster.kafka_version or "",
     )
 
 

@@ -1,0 +1,132 @@
+"""Known bugs of Kafka that lose acknowledged records, and the versions that have them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+
+from advisor import catalog
+from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.phrases import listed
+from advisor.errors import ModelError
+from advisor.protocol.rules.versions import Version, parse_version
+
+_FILE = "known_bugs.csv"
+
+
+@dataclass(frozen=True)
+class KnownBug:
+    """One row of `data/known_bugs.csv`, which explains the columns in `data/README.md`.
+
+    Attributes
+    ----------
+    id : str
+        Ticket or KIP, such as "KAFKA-16541".
+    title, url : str
+        What goes wrong, and where it is described.
+    first_affected : str
+        First version that has it.
+    fixed : tuple of str
+        First fixed version of each branch that was fixed, ascending.
+    mode : {"", "kraft", "zookeeper"}
+        The controller that it needs; "" for either.
+    lost : {"yes", "may"}
+        Whether acknowledged records are lost, or may be.
+    acks_all : {"yes", "with a crash"}
+        Whether acks=all is hit by itself, or only if a broker or host also crashes.
+    condition : str
+        What sets it off.
+    inferred, retrieved, verified : str
+        How the versions were determined, when, and from what.
+    """
+
+    id: str
+    title: str
+    url: str
+    first_affected: str
+    fixed: tuple[str, ...]
+    mode: str
+    lost: str
+    acks_all: str
+    condition: str
+    inferred: str
+    retrieved: str
+    verified: str
+
+    def affects(self, version: Version, mode: str) -> bool:
+        """Whether a cluster of a version and a controller mode has the bug.
+
+        Parameters
+        ----------
+        version : tuple of int
+            As `parse_version` returns it.
+        mode : {"kraft", "zookeeper"}
+        """
+        if version < parse_version(self.first_affected) or self.mode not in ("", mode):
+            return False
+        fixes = [parse_version(fix) for fix in self.fixed]
+        same_branch = [fix for fix in fixes if _branch(fix) == _branch(version)]
+        return version < (same_branch[0] if same_branch else fixes[-1])
+
+    def fix_for(self, version: Version) -> str:
+        """The lowest version above the given one that has the fix."""
+        return next(fix for fix in self.fixed if parse_version(fix) > version)
+
+
+def _branch(version: Version) -> Version:
+    """The part of a version that its patch releases share."""
+    return version[:3] if version[0] == 0 else version[:2]
+
+
+@cache
+def known_bugs() -> tuple[KnownBug, ...]:
+    """Return the shipped table of bugs, in its order.
+
+    Raises
+    ------
+    ModelError
+        If a column is missing.
+    """
+    columns = [field.name for field in fields(KnownBug)]
+    path = catalog.data_path(_FILE)
+    with path.open(encoding="utf-8", newline="") as lines:
+        table = csv.DictReader(lines, strict=True)
+        if table.fieldnames != columns:
+            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
+        return tuple(KnownBug(**{**row, "fixed": tuple(row["fixed"].split())}) for row in table)
+
+
+def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
+    """Yield a finding if a Kafka version has known bugs that lose acknowledged records.
+
+    Parameters
+    ----------
+    kafka_version : str
+        Of the brokers. Without a patch level ("3.7") the first release is meant (3.7.0).
+    mode : {"kraft", "zookeeper"}
+    """
+    version = parse_version(kafka_version)
+    found = [bug for bug in known_bugs() if bug.affects(version, mode)]
+    if not found:
+        return
+    each = [_in_short(bug, bug.fix_for(version)) for bug in found]
+    clean = f"Kafka {_clean_after(version, mode)} is the first release after it without any known."
+    yield finding("KRA501", f"Kafka {kafka_version} has {listed(each)}. {clean}")
+
+
+def _clean_after(version: Version, mode: str) -> str:
+    """The lowest fixed version above the given one that no bug of the table affects."""
+    later = {fix for bug in known_bugs() for fix in bug.fixed if parse_version(fix) > version}
+    return next(
+        fix
+        for fix in sorted(later, key=parse_version)
+        if not any(bug.affects(parse_version(fix), mode) for bug in known_bugs())
+    )
+
+
+def _in_short(bug: KnownBug, fix: str) -> str:
+    """The bug, its condition and its fix, for a list in a sentence."""
+    doubt = ", may lose" if bug.lost == "may" else ""
+    return f"{bug.id} ({bug.condition}{doubt}; fixed in {fix})"

@@ -1,0 +1,29 @@
+"""What a rule of the catalogue of findings consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BROKEN, RISK, NOTE = "broken", "risk", "note"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of the catalogue.
+
+    Attributes
+    ----------
+    code : str
+        Stable code, such as "KRA101".
+    weight : {"broken", "risk", "note"}
+        Broken: does not work at present. Risk: records may be lost or writes refused. Note:
+        information.
+    title, why, remedy : str
+        The rule in few words, why it matters, what to do.
+    """
+
+    code: str
+    weight: str
+    title: str
+    why: str
+    remedy: str
