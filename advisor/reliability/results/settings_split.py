@@ -1,10 +1,10 @@
 """What replication settings decide of a measure, and what they do not.
 
 Settings decide what the card gives without the mechanisms that no setting changes (the table of
-mechanisms says which). Those mechanisms add the rest, also together with other failures: a host that
-dies while half of the brokers are gone anyway. So the two add up. Sums over causes would not do: a
-loss is attributed to what triggers it, and where a site loses power now and then that is often the
-next failure of one broker, which alone would have lost nothing.
+mechanisms says which). Those mechanisms add the rest, also together with other failures: a host
+that dies while half of the brokers are gone anyway. So the two add up. Sums over causes would not
+do: a loss is attributed to what triggers it, and where a site loses power now and then that is
+often the next failure of one broker, which alone would have lost nothing.
 """
 
 from __future__ import annotations
