@@ -7,7 +7,8 @@ commands) or an `Audit` of the topics that exist, both with findings. Open `goal
 
 from advisor.advice.audits.audit import Audit, audit
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.findings.catalogue import RULES, Finding, Rule
+from advisor.advice.findings.catalogue import RULES, Finding
+from advisor.advice.findings.rule import Rule
 from advisor.advice.goals import Goals
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.recommendations.search import recommend

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.advice.choice import BRIEF_GOALS, Choice, goals_for
-from advisor.advice.findings.catalogue import BROKEN, Finding
+from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.rule import BROKEN
 from advisor.advice.phrases import every, listed
 from advisor.cluster import Topic
 from advisor.formatting import time_per_year

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 
@@ -95,7 +95,12 @@ def known_bugs() -> tuple[KnownBug, ...]:
         table = csv.DictReader(lines, strict=True)
         if table.fieldnames != columns:
             raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
-        return tuple(KnownBug(**{**row, "fixed": tuple(row["fixed"].split())}) for row in table)
+        return tuple(_bug(row) for row in table)
+
+
+def _bug(row: Mapping[str, str]) -> KnownBug:
+    text = {column: cell for column, cell in row.items() if column != "fixed"}
+    return KnownBug(fixed=tuple(row["fixed"].split()), **text)
 
 
 def check_version(kafka_version: str, mode: str) -> Iterator[Finding]:
