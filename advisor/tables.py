@@ -217,8 +217,9 @@ class MeasureTable(ABC):
         Returns
         -------
         pandas.DataFrame
-            Columns "measure", "value", "low", "high", "unit"; of a sampled result also "years"
-            (simulated) and "method".
+            Columns "measure", "value", "low", "high", "unit", "by_settings" and
+            "beyond_settings" (what settings decide of the value, and what they do not); of a
+            sampled result also "years" (simulated) and "method".
 
         Raises
         ------
@@ -239,7 +240,7 @@ class MeasureTable(ABC):
         >>> config = advisor.Config(replication_factor=1)
         >>> frame = advisor.evaluate(cluster, config, model).to_frame()
         >>> list(frame.columns)
-        ['measure', 'value', 'low', 'high', 'unit']
+        ['measure', 'value', 'low', 'high', 'unit', 'by_settings', 'beyond_settings']
         """
         return data_frame(self._frame_rows(), self._FRAME_COLUMNS)
 

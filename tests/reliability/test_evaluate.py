@@ -11,6 +11,7 @@ from advisor.pipeline.simulate import simulate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import ROUGH
@@ -351,7 +352,8 @@ def test_unknown_racks_are_said():
     card = load_model("three_az_cloud")
     found = evaluate(Cluster(brokers={1: None, 2: "a"}), Config(replication_factor=2), card, ONE)
     assert "broker 1 is not known" in found.assumptions[0]
-    assert not evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE).assumptions
+    known = evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE)
+    assert known.assumptions == (OUTSIDE_EVERY_CARD,)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from advisor import formatting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import never_writes
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability.results.settings_split import (
+    BEYOND_SETTINGS,
+    BY_SETTINGS,
+    PARTS,
+    Said,
+    beyond_in_words,
+    in_words,
+)
+from advisor.reliability.results.units import MEASURES, UNITS
 
 # Rarer than this, what the card leaves out matters more than what it holds.
 _BEYOND_BELIEF_YEARS = 1e6
+_PARTS_HEADING = "What settings decide + what no setting changes:"
 # Smaller shares of the losses are not mentioned.
 _SMALLEST_SHARE = 0.01
 # A smaller relative numerical error is not mentioned.
@@ -17,13 +28,17 @@ _SMALLEST_ERROR = 1e-6
 
 
 def verdict(result: ExactMeasures) -> str:
-    """One sentence: what is lost, what is refused, what it is mostly due to."""
+    """What is lost, what is refused, what it is mostly due to; what of it settings decide."""
     settings = (
         f"RF {result.config.replication_factor}, min.insync.replicas "
         f"{result.config.min_insync_replicas}, acks={result.config.acks}"
     )
     never = never_writes(result.config)
-    return f"{settings}: {never or f'{_loss_words(result)}; {_refusal_words(result)}'}."
+    if never:
+        return f"{settings}: {never}."
+    parts = _parts_in_words(result)
+    whole = f"{settings}: {_loss_words(result)}; {_refusal_words(result)}."
+    return f"{whole} {parts}" if parts else whole
 
 
 def _loss_words(result: ExactMeasures) -> str:
@@ -65,6 +80,53 @@ def _refusal_words(result: ExactMeasures) -> str:
     within = formatting.interval(formatting.time_per_year(low), formatting.time_per_year(high))
     most = f"{formatting.percent(share)} of it from {mechanisms.words(first)}"
     return f"writes stop {about}{within}, {most}"
+
+
+def _parts_in_words(result: ExactMeasures) -> str:
+    """What settings decide and what they do not; "" where the card holds nothing beyond them."""
+    if result.decided is result:
+        return ""
+    stops, losses = "write_unavailability", "loss_events_per_year"
+    refused = _time_said(result, BY_SETTINGS), _time_said(result, BEYOND_SETTINGS)
+    loses = Said(), Said()
+    if result.config.acks != 0:
+        loses = _once_said(result, BY_SETTINGS), _once_said(result, BEYOND_SETTINGS)
+    why = (beyond_in_words(result.causes, (name,), result.model) for name in (stops, losses))
+    return in_words(refused, loses, *why)
+
+
+def _time_said(result: ExactMeasures, part: str) -> Said:
+    """Time a year without writes of one part."""
+    measure = "write_unavailability"
+    value = result.by_settings(measure) if part == BY_SETTINGS else result.beyond_settings(measure)
+    if not value:
+        return Said()
+    low, high = map(formatting.time_per_year, result.interval(measure, part))
+    return Said(formatting.time_per_year(value), formatting.interval(low, high))
+
+
+def _once_said(result: ExactMeasures, part: str) -> Said:
+    """How often one part loses a record."""
+    years, (low, high) = result.years_between(part)
+    if math.isinf(years):
+        return Said()
+    often = f"once in {formatting.years(years)}"
+    if low >= _BEYOND_BELIEF_YEARS:
+        often = "less than once in a million years"
+    return Said(often, formatting.interval(formatting.years(low), formatting.years(high)))
+
+
+def parts_table(result: ExactMeasures) -> list[str]:
+    """Return a line for each measure of which some is beyond settings, under a heading."""
+    say = formatting.significant
+    lines = []
+    for name in MEASURES:
+        parts = result.by_settings(name), result.beyond_settings(name)
+        if parts[1] and name != "mean_years_to_loss":
+            ends = (formatting.interval(*map(say, result.interval(name, part))) for part in PARTS)
+            by, rest = (f"{say(v)}{within}" for v, within in zip(parts, ends, strict=True))
+            lines.append(f"  {name}: {by} + {rest} {UNITS[name]}")
+    return [_PARTS_HEADING, *lines] if lines else []
 
 
 def numerical_error(result: ExactMeasures) -> str:
@@ -121,6 +183,7 @@ def explain(result: ExactMeasures) -> str:
     if result.write_stalled:
         waits = formatting.time_per_year(result.write_stalled)
         lines.append(f"acks=all waits {waits} more for followers that have to leave the ISR.")
+    lines += parts_table(result)
     lines += ["", f"Card: {result.model.name}. Method: {result.method}."]
     lines.append(numerical_error(result))
     lines.append(f"Cost: {result.cost}")

@@ -8,6 +8,7 @@ from typing import Any
 from advisor import formatting, plotting
 from advisor.reliability.results import explanation
 from advisor.reliability.results.exact_measures import ExactMeasures
+from advisor.reliability.results.settings_split import PARTS
 from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.tables import MeasureTable
 
@@ -95,12 +96,12 @@ class Reliability(ExactMeasures, MeasureTable):
     3.81e-05
     """
 
-    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit")
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", *PARTS)
     _HTML_COLUMNS = ("measure", "value", "95 % interval", "unit")
 
     @property
     def verdict(self) -> str:
-        """One sentence: what is lost, what is refused, what it is mostly due to."""
+        """What is lost, what is refused, what it is mostly due to; what of it settings decide."""
         return explanation.verdict(self)
 
     def explain(self) -> str:
@@ -153,6 +154,10 @@ class Reliability(ExactMeasures, MeasureTable):
         return {
             "measures": {name: getattr(self, name) for name in MEASURES},
             "intervals": {name: list(self.interval(name)) for name in MEASURES},
+            **{part: {name: getattr(self, part)(name) for name in MEASURES} for part in PARTS},
+            "part_intervals": {
+                part: {name: list(self.interval(name, part)) for name in MEASURES} for part in PARTS
+            },
             "tolerates": vars(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "loss_probability_bounds": list(self.bounds),
@@ -167,7 +172,16 @@ class Reliability(ExactMeasures, MeasureTable):
         }
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
-        return [(name, getattr(self, name), *self.interval(name), UNITS[name]) for name in MEASURES]
+        return [
+            (
+                name,
+                getattr(self, name),
+                *self.interval(name),
+                UNITS[name],
+                *(getattr(self, part)(name) for part in PARTS),
+            )
+            for name in MEASURES
+        ]
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant

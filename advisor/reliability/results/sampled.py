@@ -15,6 +15,13 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
+from advisor.reliability.results.settings_split import (
+    PARTS,
+    Said,
+    beyond,
+    beyond_in_words,
+    in_words,
+)
 from advisor.reliability.results.units import MEASURES, UNITS, check_measure
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
@@ -135,7 +142,7 @@ class Sampled(MeasureTable):
     load: Workload
     cluster: Any
 
-    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method")
+    _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
 
     def estimate(self, measure: str) -> Estimate:
@@ -187,13 +194,17 @@ class Sampled(MeasureTable):
 
     @property
     def verdict(self) -> str:
-        """One sentence: what was lost, and what was refused."""
+        """What was lost, what was refused, and what of it settings decide."""
         settings = (
             f"RF {self.config.replication_factor}, min.insync.replicas "
             f"{self.config.min_insync_replicas}, acks={self.config.acks}"
         )
         never = never_writes(self.config)
-        return f"{settings}: {never or f'{self._loss_words()}; {self._refusal_words()}'}."
+        if never:
+            return f"{settings}: {never}."
+        parts = self._parts_words()
+        whole = f"{settings}: {self._loss_words()}; {self._refusal_words()}."
+        return f"{whole} {parts}" if parts else whole
 
     def dependents(self) -> Never:
         """`Reliability.dependents` only.
@@ -238,12 +249,38 @@ class Sampled(MeasureTable):
         within = formatting.interval(*map(formatting.time_per_year, (stops.low, stops.high)))
         return f"writes stop {formatting.time_per_year(stops.value)}{within}"
 
+    def _parts_words(self) -> str:
+        """What settings decide and what they do not; "" where nothing is beyond them."""
+        if not beyond(self.model):
+            return ""
+        stops, losses = "write_unavailability", "loss_events_per_year"
+        by, rest = (_time_said(part) for part in self.parts[stops])
+        loses = (self._once(0), self._once(1)) if self.config.acks != 0 else (Said(), Said())
+        why = (beyond_in_words(self.causes, (name,), self.model) for name in (stops, losses))
+        return in_words((by, rest), loses, *why)
+
+    def _once(self, half: int) -> Said:
+        """How often what settings decide (0), or do not (1), loses a record."""
+        waited, part = self.mean_years_to_loss, self.parts["mean_years_to_loss"][half]
+        if not waited.seen or part.high == 0.0:
+            return Said()
+        if not part.seen:
+            least = formatting.years(waited.value**2 / part.high)
+            return Said(f"less than once in {least} (95 %)")
+        value, low, high = (
+            formatting.years(waited.value**2 / each) for each in (part.value, part.high, part.low)
+        )
+        return Said(f"once in {value}", formatting.interval(low, high))
+
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled."""
         lines = [self.verdict, f"{formatting.capital(str(self.tolerates))}.", ""]
         for name in MEASURES:
             found = self.estimate(name)
             lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
+            by, rest = self.parts[name]
+            if rest.high > 0.0:
+                lines.append(f"  by settings {by}, beyond settings {rest}")
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
             lines += [
@@ -264,6 +301,10 @@ class Sampled(MeasureTable):
         """Measures, causes and inputs as plain data; the same for the same seed and inputs."""
         return {
             "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
+            **{
+                part: {name: asdict(self.parts[name][half]) for name in MEASURES}
+                for half, part in enumerate(PARTS)
+            },
             "tolerates": asdict(self.tolerates),
             "causes": {name: dict(parts) for name, parts in self.causes.items()},
             "years": self.years,
@@ -278,7 +319,13 @@ class Sampled(MeasureTable):
 
     def _frame_rows(self) -> list[tuple[object, ...]]:
         found = [(name, self.estimate(name)) for name in MEASURES]
-        return [(name, e.value, e.low, e.high, UNITS[name], e.n, e.method) for name, e in found]
+        return [
+            (
+                *(name, e.value, e.low, e.high, UNITS[name], e.n, e.method),
+                *(part.value for part in self.parts[name]),
+            )
+            for name, e in found
+        ]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals on matplotlib axes; returns the axes."""
@@ -293,3 +340,13 @@ class Sampled(MeasureTable):
     def _html_rows(self) -> list[tuple[str, ...]]:
         found = [(name, self.estimate(name)) for name in MEASURES]
         return [(name, str(estimate), UNITS[name], estimate.method) for name, estimate in found]
+
+
+def _time_said(part: Estimate) -> Said:
+    """Time a year of one part."""
+    if part.high == 0.0:
+        return Said()
+    low, high = map(formatting.time_per_year, (part.low, part.high))
+    if not part.seen:
+        return Said(f"less than {high}")
+    return Said(formatting.time_per_year(part.value), formatting.interval(low, high))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from advisor.errors import InputError
 from advisor.reliability.common_cause.first_loss import AnyLoss
@@ -24,6 +24,20 @@ BY_SETTINGS, BEYOND_SETTINGS = "by_settings", "beyond_settings"
 PARTS = (BY_SETTINGS, BEYOND_SETTINGS)
 _MEAN_YEARS = "mean_years_to_loss"
 _MOST_CAUSES = 3
+
+
+class Said(NamedTuple):
+    """Words for one part of a measure, and for its interval; both "" for nothing."""
+
+    value: str = ""
+    interval: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value}{self.interval}"
+
+
+Pair = tuple[Said, Said]
+"""By settings and beyond settings."""
 
 
 class Measured(Protocol):
@@ -124,3 +138,33 @@ def beyond_in_words(
     )
     named = [mechanisms.words(name) for name in largest[:_MOST_CAUSES]]
     return ", ".join([*named, *(["others"] if len(largest) > _MOST_CAUSES else [])])
+
+
+def in_words(refused: Pair, loses: Pair, why_refused: str, why_loses: str) -> str:
+    """Return what settings decide and what they do not, in one or two sentences; "" for all.
+
+    Parameters
+    ----------
+    refused : pair of Said
+        Time without writes of each part.
+    loses : pair of Said
+        How often each part loses a record.
+    why_refused, why_loses : str
+        Causes beyond settings, such as "the whole site losing power".
+    """
+    sentences = []
+    by, rest = refused
+    if rest.value and by.value:
+        sentences.append(
+            f"Settings decide {by.value} of refused writes{by.interval}; another {rest} no setting "
+            f"changes ({why_refused})."
+        )
+    elif rest.value:
+        sentences.append(f"No setting changes how long writes are refused ({why_refused}).")
+    by, rest = loses
+    if rest.value and by.value:
+        why = f" ({why_loses})" if why_loses != why_refused or not sentences else ""
+        sentences.append(f"What settings decide loses a record {by}; the rest{why} does {rest}.")
+    elif rest.value:
+        sentences.append(f"No setting changes how often a record is lost ({why_loses}).")
+    return " ".join(sentences)

@@ -9,7 +9,7 @@ from advisor.pipeline.simulate import simulate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.assumptions import assumptions
+from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD, assumptions
 
 CRASH = {"per_year": 1.0, "minutes": 5.0}
 NETWORK = {"per_year": 0.5, "minutes": 60.0}
@@ -30,8 +30,9 @@ def test_restarts_that_do_not_fit_into_a_year_are_said():
         evaluate(Cluster.uniform(brokers=brokers, racks=None), CONFIG, weekly)
         for brokers in (100, 400)
     )
-    assert fits.assumptions == ()
-    (said,) = too_many.assumptions
+    assert fits.assumptions == (OUTSIDE_EVERY_CARD,)
+    said, outside = too_many.assumptions
+    assert outside == OUTSIDE_EVERY_CARD
     assert "400 brokers, one at a time, would take 21,000 hours of a year of 8,760" in said
     assert "38 % of them" in said
     told = re.search(r"divide that part by ([\d.]+)$", said)
@@ -47,13 +48,14 @@ def test_restarts_are_said_from_the_first_one_left_out(left):
     brokers, minutes = 10, 60.0
     per_year = 0.9 * 8760 / brokers / left
     at = Cluster.uniform(brokers=brokers, racks=None)
-    assert bool(assumptions(at, CONFIG, restarts(per_year, minutes))) is (left < 1.0)
+    said = assumptions(at, CONFIG, restarts(per_year, minutes))
+    assert len(said) == (2 if left < 1.0 else 1)
 
 
 def test_restarts_that_never_happen_are_not_spoken_of():
     """A rate of 0, or none."""
     for card in (restarts(0, 60), FailureModel.from_dict({"broker": {"crash": CRASH}})):
-        assert assumptions(AT, CONFIG, card) == ()
+        assert assumptions(AT, CONFIG, card) == (OUTSIDE_EVERY_CARD,)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,8 @@ def test_samples_take_the_same_for_granted(cluster, config, card):
     """The sampler reads the same cluster and card by the same rules: it says what is computed."""
     model = FailureModel.from_dict(card)
     sampled = simulate(cluster, config, model, years=10, engine="local")
-    assert sampled.assumptions == evaluate(cluster, config, model).assumptions != ()
+    assert sampled.assumptions == evaluate(cluster, config, model).assumptions
+    assert len(sampled.assumptions) > 1
     assert sampled.to_dict()["assumptions"] == list(sampled.assumptions)
     for text in sampled.assumptions:
         assert f"Assumed: {text}." in sampled.explain()
@@ -90,7 +93,7 @@ def test_the_sampler_restarts_no_more_than_fits_either():
     """Of weekly days for 100 brokers, as small a share comes off in a sample as is told."""
     at = Cluster.uniform(brokers=100, racks=10)
     told = simulate(at, CONFIG, restarts(52, 24 * 60), years=20, engine="local")
-    (said,) = told.assumptions
+    said, _ = told.assumptions
     kept = re.search(r"divide that part by ([\d.]+)$", said)
     assert kept is not None
     whole = 3 * 52 * 24 / 8760
@@ -106,7 +109,7 @@ def test_the_sampler_restarts_no_more_than_fits_either():
 def test_leaders_that_are_cut_off_and_go_on_are_said(acks, what):
     """A rack's network goes: with acks=1 and 0 what clients on that side send is not counted."""
     card = FailureModel.from_dict({"rack": {"network": NETWORK}})
-    (said,) = evaluate(AT, Config(replication_factor=3, acks=acks), card).assumptions
+    said, _ = evaluate(AT, Config(replication_factor=3, acks=acks), card).assumptions
     assert f"no records with acks={acks} once its rack is cut off" in said
     assert "after 60 minutes on average" in said
     assert what in said
@@ -130,7 +133,8 @@ def test_leaders_that_are_cut_off_and_go_on_are_said(acks, what):
 )
 def test_where_nobody_takes_over_from_a_leader_that_goes_on_nothing_is_said(config, cluster, card):
     """All is waited for, the leader is down itself, or there is no successor meanwhile."""
-    assert assumptions(cluster, config, FailureModel.from_dict(card)) == ()
+    said = assumptions(cluster, config, FailureModel.from_dict(card))
+    assert said == (OUTSIDE_EVERY_CARD,)
 
 
 def test_the_brokers_without_a_rack_are_named():
@@ -169,7 +173,7 @@ def site(per_year: float = 1.0, not_returning: float = 0.05, shape: float = 1.0)
 
 def test_new_brokers_before_the_old_ones_are_back_are_said():
     """Power of the site: an exponential day is often over within two hours; a stage of four not."""
-    (said,) = evaluate(AT, CONFIG, site()).assumptions
+    said, _ = evaluate(AT, CONFIG, site()).assumptions
     assert "takes an exponential time, 24 hours on average" in said
     assert "120 minutes on average" in said
     assert "fewer records are lost than shown; give broker.destroyed.shape" in said
@@ -187,4 +191,13 @@ def test_new_brokers_before_the_old_ones_are_back_are_said():
 )
 def test_where_no_new_broker_can_come_first_nothing_is_said(card, replicas):
     """Without such a cut, with times of another shape, or with nobody to be sooner than."""
-    assert assumptions(AT, Config(replication_factor=replicas), card) == ()
+    assert assumptions(AT, Config(replication_factor=replicas), card) == (OUTSIDE_EVERY_CARD,)
+
+
+def test_what_is_in_no_card_is_said_once_with_its_evidence():
+    """Bugs, regions and deleted topics, at the end of every result's assumptions."""
+    result = evaluate(AT, CONFIG, site())
+    assert result.assumptions[-1] == OUTSIDE_EVERY_CARD
+    assert result.explain().count("software bugs") == 1
+    for words in ("region", "deleted topics", "one bug a year", "2014 to 2024", "commit log"):
+        assert words in OUTSIDE_EVERY_CARD

@@ -1,12 +1,15 @@
 """What replication settings decide of each measure, and what they do not."""
 
+import json
 import math
+import re
 from typing import Any
 
 import pytest
 
 import advisor
 from advisor.errors import InputError
+from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.results.settings_split import beyond_in_words
@@ -159,3 +162,36 @@ def test_a_sample_of_a_card_of_one_kind_has_one_part() -> None:
     for name in MEASURES:
         assert sampled.by_settings(name) == sampled.estimate(name)
         assert sampled.beyond_settings(name).high == 0.0
+
+
+def test_both_parts_are_said_with_their_intervals() -> None:
+    """Verdict, explanation, data and table name both; a card of settings' alone names neither."""
+    exact = advisor.evaluate(SIX, CONFIGS[0], BOTH, LOAD)
+    sampled, _ = sample(SIX, CONFIGS[1], BOTH, LOAD, years=2000)
+    for found in (exact, sampled):
+        first = repr(found).splitlines()[0]
+        assert first == found.verdict
+        said = re.search(
+            r"Settings decide (.+) a year of refused writes \(95 %: .+\); another (.+) a year "
+            r"\(95 %: .+\) no setting changes \(the whole site losing power\)\. What settings "
+            r"decide loses a record .*once in .+ \(95 %.*\); the rest does once in .+ \(95 %: ",
+            first,
+        )
+        assert said is not None
+        data = found.to_dict()
+        for part in ("by_settings", "beyond_settings"):
+            assert set(data[part]) == set(MEASURES)
+        json.dumps(data)
+        frame = found.to_frame().set_index("measure")
+        both = frame["by_settings"] + frame["beyond_settings"]
+        assert both["write_unavailability"] == pytest.approx(frame.value["write_unavailability"])
+    shown = significant(exact.beyond_settings("write_unavailability"))
+    assert f"{shown} (95 %: " in exact.explain().partition("what no setting changes:")[2]
+    assert "beyond settings" in sampled.explain()
+    plain = advisor.evaluate(SIX, CONFIGS[0], ALONE, LOAD)
+    assert "ettings decide" not in plain.explain() + repr(plain)
+    unacknowledged = advisor.evaluate(SIX, CONFIGS[3], BOTH, LOAD)
+    assert "loses a record" not in unacknowledged.verdict
+    only = advisor.evaluate(SIX, CONFIGS[1], FailureModel.from_dict({"cluster": SITE, **SPARE}))
+    assert "No setting changes how long writes are refused (the whole site" in only.verdict
+    assert "No setting changes how often a record is lost (the whole site" in only.verdict
