@@ -29,6 +29,7 @@ _STDIN = "/dev/stdin"
 _CLUSTER = (
     click.argument("cluster"),
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
+    click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option("--model", required=True, help="Failure-model card: a name or a path."),
     click.option("--kafka-version", help='Such as "4.1"; goes before what the cluster says.'),
     click.option("--command-config", help="For host:port: a Java client's properties file."),
@@ -271,6 +272,7 @@ def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, 
         kafka_version=options["kafka_version"],
         client_properties=options["command_config"],
         timeout_ms=None if timeout is None else round(timeout * 1000),
+        controllers=options["controllers"],
     )
     return described, load_model(options["model"])
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from advisor.cluster.formats.describe import looks_like_describe, parse_describe
 from advisor.cluster.formats.describe_format import version_numbers
@@ -38,6 +39,7 @@ def load_cluster(
     kafka_version: str | None = None,
     client_properties: str | os.PathLike[str] | None = None,
     timeout_ms: int | None = None,
+    controllers: Racks | None = None,
 ) -> Cluster:
     """Read a cluster from a file, a text or a running cluster.
 
@@ -58,6 +60,9 @@ def load_cluster(
         A Java client's properties file, for a running cluster that requires TLS or SASL.
     timeout_ms : int, optional
         Time limit in milliseconds for reading a running cluster. Default: 30 000.
+    controllers : mapping, str or path, optional
+        Rack of each voter of the controller quorum, in the forms of `racks` (a TOML file has a
+        table `[controllers]`), instead of what the source says of them.
 
     Returns
     -------
@@ -85,23 +90,32 @@ def load_cluster(
     >>> text = "Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
     >>> advisor.load_cluster(text, racks="1=a,2=b")
     Cluster(2 brokers in 2 racks (a, b); 1 topic, 1 partition)
+    >>> advisor.load_cluster(text, controllers="1=a,2=b,9=c").voters_by_rack
+    {'a': 1, 'b': 1, 'c': 1}
     """
     if kafka_version is not None:
         version_numbers(kafka_version)
     rack_of = None if racks is None else read_racks(racks)
+    given: dict[str, Any] = {}
+    if kafka_version is not None:
+        given["kafka_version"] = kafka_version
+    if controllers is not None:
+        given["controllers"] = read_racks(controllers, "controllers", "controller")
     if _is_address(source):
         cluster = read_live(str(source), client_properties, timeout_ms).with_racks(rack_of or {})
-        return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
-    if client_properties is not None:
+    elif client_properties is not None:
         raise InputError("client properties are for the address of a running cluster, host:9092")
-    text, name, suffix = _read(source)
+    else:
+        cluster = _from_text(*_read(source), rack_of)
+    return replace(cluster, **given)
+
+
+def _from_text(text: str, name: str, suffix: str, rack_of: dict[int, str | None] | None) -> Cluster:
     kind = _FORMAT_BY_SUFFIX.get(suffix) or _detect_format(text)
     if kind in _PARSERS_WITH_RACKS:
-        cluster = _PARSERS_WITH_RACKS[kind](text, name, rack_of)  # placement depends on racks
-    else:
-        parse = parse_json if kind == "json" else _from_describe
-        cluster = _with_racks(parse(text, name), rack_of or {})
-    return cluster if kafka_version is None else replace(cluster, kafka_version=kafka_version)
+        return _PARSERS_WITH_RACKS[kind](text, name, rack_of)  # placement depends on racks
+    parse = parse_json if kind == "json" else _from_describe
+    return _with_racks(parse(text, name), rack_of or {})
 
 
 def _with_racks(cluster: Cluster, racks: dict[int, str | None]) -> Cluster:

@@ -81,10 +81,18 @@ def moved(
     return {**brokers, **hosts}, None if controllers is None else {**controllers, **follow}
 
 
-def read_racks(racks: Racks) -> dict[int, str | None]:
-    """Return broker id to rack from any form of `Racks`.
+def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[int, str | None]:
+    """Return id to rack from any form of `Racks`.
 
-    A TOML file has lines `a = [1, 2]` or `1 = "a"`, in a table `[racks]` or at the top level.
+    A TOML file has lines `a = [1, 2]` or `1 = "a"`, in a table of that name or at the top level.
+
+    Parameters
+    ----------
+    racks : mapping, str or path
+    name : {"racks", "controllers"}
+        What is read: the table of a file, and the name for error messages.
+    noun : {"broker", "controller"}
+        What the ids are, for error messages.
 
     Raises
     ------
@@ -92,22 +100,22 @@ def read_racks(racks: Racks) -> dict[int, str | None]:
         If it cannot be read or parsed; the message names the file.
     """
     if isinstance(racks, Mapping):
-        return rack_mapping(racks)
+        return rack_mapping(racks, name, noun)
     if not isinstance(racks, str | os.PathLike):
-        raise InputError(f"racks: {racks!r} is neither a mapping, nor a file, nor 1=a,2=b")
+        raise InputError(f"{name}: {racks!r} is neither a mapping, nor a file, nor 1=a,2=b")
     text = os.fspath(racks)
     if "\n" in text:
-        return _from_toml(text, "racks")
+        return _from_toml(text, name, name, noun)
     if "=" in text and not _exists(text):
-        return _from_pairs(text)
+        return _from_pairs(text, name, noun)
     try:
         content = Path(text).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8"
         raise InputError(
-            f"racks: cannot read {text!r} ({reason}); give a TOML file with [racks], or 1=a,2=b"
+            f"{name}: cannot read {text!r} ({reason}); give a TOML file with [{name}], or 1=a,2=b"
         ) from None
-    return _from_toml(content, text)
+    return _from_toml(content, text, name, noun)
 
 
 def _rack_name(rack: object, who: str) -> str | None:
@@ -125,29 +133,29 @@ def _exists(text: str) -> bool:
         return False
 
 
-def _from_pairs(text: str) -> dict[int, str | None]:
+def _from_pairs(text: str, where: str, noun: str) -> dict[int, str | None]:
     result: dict[object, object] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, rack = pair.partition("=")
+        key, equals, rack = pair.partition("=")
         if not equals:
-            raise InputError(f"racks: {pair!r} is not of the form 1=a")
-        broker = broker_id(name.strip(), "racks")
+            raise InputError(f"{where}: {pair!r} is not of the form 1=a")
+        node = broker_id(key.strip(), where, noun)
         rack = rack.strip()
-        if result.setdefault(broker, rack) != rack:
-            raise InputError(f"racks: broker {broker} is put into two racks; name one")
+        if result.setdefault(node, rack) != rack:
+            raise InputError(f"{where}: {noun} {node} is put into two racks; name one")
     if not result:
-        raise InputError(f"racks: {text!r} names no broker; write 1=a,2=a,3=b")
-    return rack_mapping(result)
+        raise InputError(f"{where}: {text!r} names no {noun}; write 1=a,2=a,3=b")
+    return rack_mapping(result, where, noun)
 
 
-def _from_toml(text: str, where: str) -> dict[int, str | None]:
+def _from_toml(text: str, where: str, name: str, noun: str) -> dict[int, str | None]:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: this is not TOML: {error}") from None
-    table = document.get("racks", document)
+    table = document.get(name, document)
     if not isinstance(table, dict) or not table:
         raise InputError(
-            f"{where}: no racks here; write a table [racks] with lines like a = [1, 2]"
+            f"{where}: no {name} here; write a table [{name}] with lines like a = [1, 2]"
         )
-    return rack_mapping(table, where)
+    return rack_mapping(table, where, noun)

@@ -311,6 +311,11 @@ def test_odd_but_real_input_is_a_finding(
     out = capsys.readouterr().out
     for code in ("KRA103", "KRA104", "KRA201", "KRA309"):
         assert code in out
+    assert "KRA315" not in out
+    assert main([*line, "--controllers", "7=a,8=a,9=b"]) == 1
+    assert "losing a stops elections" in capsys.readouterr().out
+    assert main([*line, "--controllers", "7"]) == 2
+    one_sentence(capsys)
 
 
 @pytest.mark.parametrize("existing", ["notes.txt", "folder"])

@@ -232,6 +232,51 @@ def test_racks_are_read_in_every_form(racks, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "controllers",
+    [
+        {1: "a", 2: "b", 9: "c"},
+        {"a": [1], "b": [2], "c": [9]},
+        "1=a,2=b,9=c",
+        "[racks]\nx = [1, 2]\n[controllers]\na = [1]\nb = [2]\nc = [9]\n",
+    ],
+)
+def test_controllers_are_read_in_every_form(controllers, tmp_path):
+    """In the forms of racks, instead of the source's; no broker is added."""
+    expected = {1: "a", 2: "b", 9: "c"}
+    cluster = load_cluster(LINE, controllers=controllers)
+    assert (cluster.controllers, cluster.brokers) == (expected, {1: None, 2: None})
+    toml = "brokers = 2\n[controllers]\n7 = 'z'\n"
+    assert load_cluster(toml, controllers=controllers).controllers == expected
+    assert load_cluster(toml).controllers == {7: "z"}
+    if isinstance(controllers, str) and "\n" in controllers:
+        path = tmp_path / "racks.toml"
+        path.write_text(controllers)
+        both = load_cluster(LINE, racks=path, controllers=path)
+        assert (both.brokers, both.controllers) == ({1: "x", 2: "x"}, expected)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "said"),
+    [
+        ("nowhere.toml", r"cannot read 'nowhere.toml' .*; give a TOML file with \[controllers\]"),
+        ("1=a,x=b", r"'x' is not a controller id"),
+        ("1=a,2", r"'2' is not of the form 1=a"),
+        ("1=a,1=b", r"controller 1 is put into two racks"),
+        (",=", r"'' is not a controller id"),
+        ({"a": [1], "b": [1]}, r"controller 1 is put into the racks a and b"),
+        ({1: 2.5}, r"controller 1 has the rack 2.5"),
+        ("[controllers]\n\n", r"no controllers here; write a table \[controllers\]"),
+        ({}, r"={}: give the rack of each voter"),
+        (7, r"neither a mapping"),
+    ],
+)
+def test_invalid_controllers_are_rejected(controllers, said):
+    """The error says that it is about controllers."""
+    with pytest.raises(InputError, match=rf"^controllers.*{said}"):
+        load_cluster(LINE, controllers=controllers)
+
+
+@pytest.mark.parametrize(
     ("racks", "said"),
     [
         ("nowhere.toml", r"cannot read 'nowhere.toml' \(No such file"),
