@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import math
 import re
+import statistics
 
 import pytest
 from scipy.stats import chi2
@@ -33,6 +34,8 @@ GOOD = {
 CARDS = {name: load_model(name) for name in catalog.model_names()}
 CITED = {q.evidence for model in CARDS.values() for q in model.quantities.values()}
 ROWS = catalog.evidence()
+# The nine durations that the note of zone-outage-minutes lists.
+ZONE_OUTAGES = (188, 113, 354, 600, 195, 180, 696, 360, 1486)
 
 
 def write(path, *rows, columns=COLUMNS):
@@ -192,9 +195,47 @@ def test_an_assumption_is_wide(id_):
         ("google-2008-power-unit", (750 / 1800, 500 / 1800, 1000 / 1800)),
         ("linkedin-2017-broker-deaths", (365 / 1800, 365 / 10000, 365 / 1800)),
         ("tiered-2015-node-loss", (12 * 0.01, 1 / 10, 12 * 0.01)),
-        ("aws-us-east-1-power", poisson(4, 80)),
-        ("zone-power", poisson(4, 80)),
+        ("aws-us-east-1-power", poisson(5, 88)),
+        ("aws-zone-power", poisson(11, 1000)),
+        ("aws-zone-network", poisson(2, 1000)),
+        ("zones-together", poisson(2, 35)),
         ("honeycomb-kafka-incidents", poisson(3, 8.1)),
+        ("zone-outage-minutes", (statistics.fmean(ZONE_OUTAGES), 113, 1486)),
+        (
+            "zone-power",
+            (
+                math.sqrt(poisson(11, 1000)[0] * poisson(5, 88)[0]),
+                poisson(11, 1000)[1],
+                poisson(5, 88)[2],
+            ),
+        ),
+        (
+            "zone-power-minutes",
+            (
+                statistics.fmean(ZONE_OUTAGES),
+                min(ZONE_OUTAGES),
+                statistics.fmean([*ZONE_OUTAGES, ROWS["google-2023-paris"].value]),
+            ),
+        ),
+        ("zone-network", (math.sqrt(0.002 * 0.5), 0.002, 0.5)),
+        (
+            "two-zones-power",
+            (
+                math.sqrt(ROWS["zone-power"].value * ROWS["uptime-2022-site-power"].value),
+                ROWS["zone-power"].low,
+                ROWS["uptime-2022-site-power"].high,
+            ),
+        ),
+        (
+            "zone-not-returning",
+            (
+                math.sqrt(
+                    ROWS["aws-2011-volumes-lost"].value * ROWS["power-not-returning"].value
+                ),
+                0.0003,
+                ROWS["power-not-returning"].high,
+            ),
+        ),
         ("aiven-2019-availability", ((1 - 0.99997) * 525_600,) * 3),
         (
             "sla-write-budget",
