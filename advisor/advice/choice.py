@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.advice.goals import (
@@ -20,6 +20,7 @@ from advisor.errors import InputError, NotComputedError
 from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import PARTS
 
 # Margin in decades of a measure that is 0 or has no limit; larger than any other.
 _LARGEST_MARGIN = 20.0
@@ -36,7 +37,8 @@ class Choice:
     config : Config
     reliability : Reliability
     meets : mapping of str to bool
-        Goal (a measure, "survive_without_loss" or "survive_writable") to whether it is met.
+        Goal (a measure, "survive_without_loss" or "survive_writable") to whether what settings
+        decide meets it.
     survival : Survival or None
         Effect of losing one rack; None if a broker's rack is unknown.
     """
@@ -75,6 +77,7 @@ class Choice:
         }
         for measure, value in measures_of(self.reliability).items():
             line[measure] = value
+            line[f"{measure}_beyond_settings"] = self.reliability.beyond_settings(measure)
             if intervals:
                 low, high = self.reliability.interval(measure)
                 line[f"{measure}_low"], line[f"{measure}_high"] = low, high
@@ -94,12 +97,18 @@ class Choice:
             "goals": "met" if self.meets_all else f"{len(self.unmet)} missed",
         }
 
+    def _part(self, measure: str, part: str) -> dict[str, float]:
+        low, high = self.reliability.interval(measure, part)
+        value: float = getattr(self.reliability, part)(measure)
+        return {"value": value, "low": low, "high": high}
+
     def to_dict(self) -> dict[str, object]:
-        """Return setting, measures with 95 % intervals, and goals as plain JSON data."""
+        """Return setting, measures and their parts with 95 % intervals, and goals as JSON data."""
         measures = {}
         for name, value in measures_of(self.reliability).items():
             low, high = self.reliability.interval(name)
-            measures[name] = {"value": value, "low": low, "high": high}
+            parts = {part: self._part(name, part) for part in PARTS}
+            measures[name] = {"value": value, "low": low, "high": high, **parts}
         return {
             "name": self.name,
             "config": self.config.to_dict(),
@@ -111,10 +120,19 @@ class Choice:
 
 def measures_of(reliability: Reliability) -> dict[str, float]:
     """Return the measures that goals can limit, without those that could not be computed."""
+    return _computed(lambda name: float(getattr(reliability, name)))
+
+
+def decided_measures(reliability: Reliability) -> dict[str, float]:
+    """Return what settings decide of the measures that goals can limit."""
+    return _computed(reliability.by_settings)
+
+
+def _computed(value: Callable[[str], float]) -> dict[str, float]:
     measures = {}
     for name in MEASURES:
         try:
-            measures[name] = float(getattr(reliability, name))
+            measures[name] = value(name)
         except NotComputedError:
             continue
     return measures
@@ -147,7 +165,7 @@ def choose(
                 'for survive="broker".'
             )
         required = losing_rack
-    meets = judge(goals, measures_of(reliability), required)
+    meets = judge(goals, decided_measures(reliability), required)
     return Choice(config, reliability, meets, losing_rack)
 
 
@@ -170,7 +188,7 @@ def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
 
 
 def _rank(choice: Choice, goals: Goals, tie: float) -> tuple[object, ...]:
-    config, margin = choice.config, _margin(goals, measures_of(choice.reliability))
+    config, margin = choice.config, _margin(goals, decided_measures(choice.reliability))
     timeout = config.delivery_timeout_ms or 0 if "delivery_timeout_ms" in config.explicit else 0
     settings = (config.replication_factor, timeout)
     rest = (-margin, config.acks != "all")
@@ -188,8 +206,8 @@ def _missed_goals(choice: Choice) -> tuple[int, bool]:
 
 def _durable(choice: Choice) -> bool:
     """Whether every goal about losses is met."""
-    survives = choice.meets.get(SURVIVE_WITHOUT_LOSS, True)
-    return survives and choice.meets.get("loss_probability_per_year", True)
+    losses = (SURVIVE_WITHOUT_LOSS, "loss_probability_per_year", "acked_records_lost_per_year")
+    return all(choice.meets.get(goal, True) for goal in losses)
 
 
 def _tolerated_failures(choice: Choice) -> int:
@@ -199,7 +217,7 @@ def _tolerated_failures(choice: Choice) -> int:
 
 
 def _decades_short(choice: Choice, goals: Goals) -> float:
-    return decades_short(goals, measures_of(choice.reliability))
+    return decades_short(goals, decided_measures(choice.reliability))
 
 
 def _margin(goals: Goals, measures: Mapping[str, float]) -> float:
@@ -216,6 +234,7 @@ GOAL_WORDS = {
     "write_unavailability": "time without writes",
     "read_unavailability": "time without reads",
     "records_refused_per_year": "refused records",
+    "acked_records_lost_per_year": "the number of lost records",
     SURVIVE_WITHOUT_LOSS: "losses in one failure",
     SURVIVE_WRITABLE: "writes after one failure",
 }

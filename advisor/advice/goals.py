@@ -16,7 +16,9 @@ MEASURES = (
     "write_unavailability",
     "read_unavailability",
     "records_refused_per_year",
+    "acked_records_lost_per_year",
 )
+_COUNTS = ("records_refused_per_year", "acked_records_lost_per_year")
 SURVIVE_WITHOUT_LOSS = "survive_without_loss"
 SURVIVE_WRITABLE = "survive_writable"
 
@@ -24,6 +26,9 @@ SURVIVE_WRITABLE = "survive_writable"
 @dataclass(frozen=True, kw_only=True)
 class Goals:
     """Limits that a replication setting should keep.
+
+    They are held against what settings decide of each measure (`Reliability.by_settings`). What no
+    setting changes is said beside it.
 
     Parameters
     ----------
@@ -37,6 +42,8 @@ class Goals:
         Highest acceptable fraction of time in which no leader serves reads, 0 to 1.
     records_refused_per_year : float or None, default None
         Highest acceptable number of records per year that producers give up.
+    acked_records_lost_per_year : float or None, default None
+        Highest acceptable mean number of acknowledged records lost per year.
     survive : {"rack", "broker"} or None, default None
         The permanent loss of one rack or broker, at any time, must lose no acknowledged record and
         must not stop writes.
@@ -65,6 +72,7 @@ class Goals:
     write_unavailability: float | None = 1e-4
     read_unavailability: float | None = None
     records_refused_per_year: float | None = None
+    acked_records_lost_per_year: float | None = None
     survive: str | None = None
 
     def __post_init__(self) -> None:
@@ -76,7 +84,7 @@ class Goals:
                 raise InputError(f"the goal {name}={limit!r} must be a number, or None for no goal")
             if not math.isfinite(limit) or limit < 0:
                 raise InputError(f"the goal {name}={limit!r} must be finite and not negative")
-            if limit > 1 and name != "records_refused_per_year":
+            if limit > 1 and name not in _COUNTS:
                 raise InputError(f"the goal {name}={limit!r} is a fraction and cannot be above 1")
         if self.survive not in (None, "rack", "broker"):
             raise InputError(f"survive={self.survive!r} is no goal; write 'rack', 'broker' or None")
@@ -93,6 +101,9 @@ class Goals:
         if self.loss_probability_per_year is not None:
             often = how_often(self.loss_probability_per_year)
             parts.append(f"an acknowledged record is lost at most {often}")
+        if self.acked_records_lost_per_year is not None:
+            limit = significant(self.acked_records_lost_per_year)
+            parts.append(f"at most {limit} acknowledged records a year are lost")
         for name, what in (("write", "writes are refused"), ("read", "reads fail")):
             share = getattr(self, f"{name}_unavailability")
             if share is not None:
@@ -118,7 +129,7 @@ def judge(
     ----------
     goals : Goals
     measures : mapping of str to float
-        Value of (at least) every measure that has a limit.
+        What settings decide of (at least) every measure that has a limit.
     survival : Survival or None
         Effect of losing what `goals.survive` names; None without such a goal.
     """

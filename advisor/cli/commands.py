@@ -56,6 +56,7 @@ _GOALS = (
     click.option("--write-unavailability", type=float, help="Goal, a fraction; 1e-4 unless given."),
     click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
     click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
+    click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
     click.option("--survive", help="Goal: rack or broker."),
 )
 _JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)

@@ -38,10 +38,12 @@ def _records_given_up(result: Reliability) -> str:
 
 def recommendation(result: Recommendation) -> str:
     """Format a recommendation: verdict, reasons, findings, commands and rollback."""
+    from advisor.advice.beyond_settings import goals_sentence
+
     blocks = [
         [result.verdict, result.tolerances],
         [] if result.rack_rule in result.verdict else [result.rack_rule],
-        [result.goals.sentence],
+        [goals_sentence(result.goals, result.best.reliability)],
         ["Why:", *(f"  {reason}" for reason in result.why)],
         findings(result.findings),
         ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
@@ -61,13 +63,20 @@ def recommendation(result: Recommendation) -> str:
 def audit(result: Audit) -> str:
     """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
+    from advisor.advice.beyond_settings import has_beyond
     from advisor.advice.phrases import every
     from advisor.formatting import time_per_year
 
-    header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused", "goals")
-    rows = [header]
+    split = any(has_beyond(topic.choice.reliability) for topic in result.topics)
+    header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused")
+    by_settings = ("lost by settings", "refused by settings") if split else ()
+    rows = [(*header, *by_settings, "goals")]
     for topic in result.topics:
         config, r = topic.choice.config, topic.choice.reliability
+        decided = (
+            every(r.years_between("by_settings")),
+            time_per_year(r.by_settings("write_unavailability")),
+        )
         rows.append(
             (
                 topic.topic.name,
@@ -76,11 +85,12 @@ def audit(result: Audit) -> str:
                 str(config.min_insync_replicas),
                 every(r.mean_years_to_loss),
                 time_per_year(r.write_unavailability),
+                *(decided if split else ()),
                 "met" if topic.ok else f"missed: {topic.missed}",
             )
         )
     notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
-    goals = [WITHOUT_INTERVALS, result.goals.sentence]
+    goals = [WITHOUT_INTERVALS, result.goals_sentence]
     blocks = [
         [result.verdict],
         table(rows),

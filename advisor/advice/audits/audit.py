@@ -10,7 +10,8 @@ from typing import Any
 
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.choice import Choice, choose, measures_of
+from advisor.advice.beyond_settings import goals_sentence, has_beyond, rest_of_topics
+from advisor.advice.choice import Choice, choose, decided_measures
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
@@ -31,6 +32,7 @@ from advisor.reliability.common_cause.copysets import Copysets, copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import BY_SETTINGS
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
@@ -109,12 +111,21 @@ class Audit(RowTable):
 
     @property
     def verdict(self) -> str:
-        """The result in one or two sentences: what is broken, then which topics miss goals."""
+        """What is broken, which topics miss goals, and what no setting changes."""
         broken = [f"{t.topic.name} ({listed(t.broken)})" for t in self.topics if t.broken]
         broken = list(dict.fromkeys(broken))
-        if not broken:
-            return self._outlook
-        return f"Not working when this was described: {first_of(broken)}. {self._outlook}"
+        sentences = [self._outlook]
+        if broken:
+            sentences.insert(0, f"Not working when this was described: {first_of(broken)}.")
+        rest = rest_of_topics([topic.choice.reliability for topic in self.topics])
+        return " ".join([*sentences, *([rest] if rest else [])])
+
+    @property
+    def goals_sentence(self) -> str:
+        """The goals, and what they are held against."""
+        if not self.topics:
+            return self.goals.sentence
+        return goals_sentence(self.goals, self.topics[0].choice.reliability)
 
     @property
     def _outlook(self) -> str:
@@ -163,7 +174,7 @@ class Audit(RowTable):
         """Return the audit as text: verdict, a sentence per topic, findings, goals, notes."""
         lines = [self.verdict, *(topic.sentence for topic in self.topics)]
         lines += [str(finding) for finding in self.findings]
-        return "\n".join([*lines, self.spread, self.goals.sentence, *self.notes])
+        return "\n".join([*lines, self.spread, self.goals_sentence, *self.notes])
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {topic.sentence}" for topic in self.topics)])
@@ -176,6 +187,7 @@ class Audit(RowTable):
                 "setting": t.choice.name,
                 "a record is lost": every(t.choice.reliability.mean_years_to_loss),
                 "refused a year": time_per_year(t.choice.reliability.write_unavailability),
+                **_decided_columns(t.choice.reliability),
                 "goals": "met" if t.ok else f"missed: {t.missed}",
                 "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
             }
@@ -302,6 +314,16 @@ def _replacement(audits: Sequence[TopicAudit]) -> Iterator[Finding]:
             return
 
 
+def _decided_columns(result: Reliability) -> dict[str, str]:
+    """Columns for what settings decide; none where that is all."""
+    if not has_beyond(result):
+        return {}
+    return {
+        "lost by settings": every(result.years_between(BY_SETTINGS)),
+        "refused by settings": time_per_year(result.by_settings("write_unavailability")),
+    }
+
+
 def _by_factor(topic: Topic) -> dict[int, list[Partition]]:
     parts: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
@@ -332,7 +354,7 @@ def _evaluated_topic(
 
 def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:
     choice, r = audited.choice, audited.choice.reliability
-    measures = measures_of(r)
+    measures = decided_measures(r)
     return (
         not audited.broken,
         choice.meets_all,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.advice.beyond_settings import decided_words
 from advisor.advice.choice import BRIEF_GOALS, Choice, goals_for
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.rule import BROKEN
@@ -55,7 +56,7 @@ class TopicAudit:
         text = (
             f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
             f"{every(r.mean_years_to_loss)}, writes are refused "
-            f"{time_per_year(r.write_unavailability)}"
+            f"{time_per_year(r.write_unavailability)}{decided_words(r)}"
         )
         if self.broken:
             text += f"; now {listed(self.broken)}"

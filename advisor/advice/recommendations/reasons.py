@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from advisor.advice.beyond_settings import has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.phrases import count, dominant, every, how_often, listed
 from advisor.advice.tolerance import largest_share
 from advisor.formatting import significant, time_per_year
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import BY_SETTINGS
 
 _RARE_YEARS = 1e6
 _IN_WORDS: Mapping[str, Callable[[float], str]] = {
@@ -18,6 +20,7 @@ _IN_WORDS: Mapping[str, Callable[[float], str]] = {
     "write_unavailability": time_per_year,
     "read_unavailability": time_per_year,
     "records_refused_per_year": lambda records: f"{significant(records)} a year",
+    "acked_records_lost_per_year": lambda records: f"{significant(records)} a year",
 }
 
 
@@ -63,13 +66,14 @@ def _how_far(choice: Choice, goals: Goals, goal: str) -> str:
     """Return a measure and its limit in brackets; "" for a goal without a limit."""
     if goal not in goals.limits:
         return ""
-    value, limit = float(getattr(choice.reliability, goal)), goals.limits[goal]
+    value, limit = choice.reliability.by_settings(goal), goals.limits[goal]
+    decided = " by what settings decide" if choice.reliability.beyond_settings(goal) else ""
     # Where both read the same in words, show digits.
     for say in (_IN_WORDS[goal], significant):
         actual, target = say(value), say(limit) if limit else "none"
         if actual != target:
-            return f" ({actual}; the goal is {target})"
-    return f" ({actual}, just beyond the goal)"
+            return f" ({actual}{decided}; the goal is {target})"
+    return f" ({actual}{decided}, just beyond the goal)"
 
 
 def reasons(
@@ -86,8 +90,11 @@ def reasons(
         Broker id to rack.
     """
     sentences = []
-    most = dominant(best.reliability.causes["loss_events_per_year"])
-    if most:
+    most = dominant(best.reliability.decided.causes["loss_events_per_year"])
+    if has_beyond(best.reliability):
+        of_it = f": of the losses {most}" if most else ""
+        sentences.append(f"What follows is what settings decide{of_it}.")
+    elif most:
         sentences.append(f"Of its losses {most}.")
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
@@ -95,9 +102,14 @@ def reasons(
     sentences += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
-        often = every(leader_only.reliability.mean_years_to_loss)
+        often = every(_years(leader_only.reliability))
         sentences.append(f"With acks=1 an acknowledged record would be lost {often}.")
     return tuple(sentences)
+
+
+def _years(result: Reliability) -> float:
+    """Mean years to a loss by what settings decide, in which they differ."""
+    return result.years_between(BY_SETTINGS)
 
 
 def _same(best: Choice, choices: Sequence[Choice], **changes: object) -> Choice | None:
@@ -141,7 +153,7 @@ def _against_factor(
 def _no_better(other: Choice, best: Choice) -> str:
     """Return how another replication factor misses the same goals."""
     c, t, ours = other.config, other.reliability.tolerates, best.reliability.tolerates
-    theirs, own = (every(choice.reliability.mean_years_to_loss) for choice in (other, best))
+    theirs, own = (every(_years(choice.reliability)) for choice in (other, best))
     how = "as often" if theirs == own else f"{theirs} instead of {own}"
     text = (
         f"RF {c.replication_factor} with min.insync.replicas {c.min_insync_replicas} misses the "
@@ -155,10 +167,10 @@ def _no_better(other: Choice, best: Choice) -> str:
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
-    theirs, own = every(r.mean_years_to_loss), every(ours.mean_years_to_loss)
+    theirs, own = every(_years(r)), every(_years(ours))
     least = other.config.min_insync_replicas
     # Beyond a million years the number means little: what the card leaves out dominates.
-    if min(r.mean_years_to_loss, ours.mean_years_to_loss) > _RARE_YEARS:
+    if min(_years(r), _years(ours)) > _RARE_YEARS:
         lost = f"With min.insync.replicas {least} losses would {_both_rare(r, ours)}"
     elif theirs == own:
         lost = f"With min.insync.replicas {least} losses are as frequent"
@@ -167,13 +179,13 @@ def _against_min_isr(other: Choice, best: Choice) -> str:
             f"With min.insync.replicas {least} an acknowledged record would be lost {theirs} "
             f"instead of {own}"
         )
-    refused, now = time_per_year(r.write_unavailability), time_per_year(ours.write_unavailability)
+    refused, now = (time_per_year(each.by_settings("write_unavailability")) for each in (r, ours))
     return f"{lost}, and writes would be refused {refused} instead of {now}."
 
 
 def _both_rare(theirs: Reliability, ours: Reliability) -> str:
     """Return how two loss rates compare that are both below one in a million years."""
-    times = ours.mean_years_to_loss / theirs.mean_years_to_loss
+    times = _years(ours) / _years(theirs)
     if not math.isfinite(times) or 0.5 < times < 2.0:
         return "stay rarer than once in a million years"
     more = f"{significant(times)} times as often" if times > 1 else "more seldom"

@@ -103,7 +103,7 @@ class Recommendation(RowTable):
 
     @property
     def verdict(self) -> str:
-        """The result in one or two sentences."""
+        """What is lost and refused, what of it settings decide, and which goals are missed."""
         missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
         text = reasons.verdict(self.best, self.where)
         return f"{text} {missing}" if missing else text

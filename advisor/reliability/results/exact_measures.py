@@ -222,10 +222,15 @@ class ExactMeasures:
             self.intervals.update(self._intervals())
         return self.intervals[_key(measure, part)]
 
-    def years_between(self, part: str) -> tuple[float, Interval]:
-        """Mean years until one part of the losses alone makes one, with the 95 % interval."""
+    def years_between(self, part: str) -> float:
+        """Mean years until one part of the losses alone makes one; infinite if it makes none."""
         check_part(part)
-        return self._split.years(part), self._interval(_YEARS, part)
+        return self._split.years(part)
+
+    def years_between_interval(self, part: str) -> Interval:
+        """95 % interval of `years_between`."""
+        check_part(part)
+        return self._interval(_YEARS, part)
 
     @cached_property
     def decided(self) -> ExactMeasures:

@@ -107,9 +107,10 @@ def _time_said(result: ExactMeasures, part: str) -> Said:
 
 def _once_said(result: ExactMeasures, part: str) -> Said:
     """How often one part loses a record."""
-    years, (low, high) = result.years_between(part)
+    years = result.years_between(part)
     if math.isinf(years):
         return Said()
+    low, high = result.years_between_interval(part)
     often = f"once in {formatting.years(years)}"
     if low >= _BEYOND_BELIEF_YEARS:
         often = "less than once in a million years"

@@ -48,7 +48,7 @@ def test_settings_decide_what_the_card_without_the_rest_gives(config: advisor.Co
         assert by + rest == pytest.approx(getattr(whole, name), rel=1e-12)
         if name != "mean_years_to_loss":
             assert by == pytest.approx(min(getattr(alone, name), getattr(whole, name)), rel=1e-9)
-    assert whole.years_between("by_settings")[0] == pytest.approx(alone.mean_years_to_loss)
+    assert whole.years_between("by_settings") == pytest.approx(alone.mean_years_to_loss)
     assert whole.beyond_settings("write_unavailability") > whole.by_settings("write_unavailability")
 
 
@@ -69,8 +69,8 @@ def test_one_copy_has_closed_forms() -> None:
     assert found.beyond_settings(measure) == pytest.approx(rest, rel=1e-6)
     assert found.by_settings("mean_years_to_loss") == pytest.approx(a / (a + b) ** 2, rel=1e-6)
     assert found.beyond_settings("mean_years_to_loss") == pytest.approx(b / (a + b) ** 2, rel=1e-6)
-    assert found.years_between("by_settings")[0] == pytest.approx(1 / a, rel=1e-6)
-    assert found.years_between("beyond_settings")[0] == pytest.approx(1 / b, rel=1e-6)
+    assert found.years_between("by_settings") == pytest.approx(1 / a, rel=1e-6)
+    assert found.years_between("beyond_settings") == pytest.approx(1 / b, rel=1e-6)
 
 
 def test_the_trigger_of_a_loss_does_not_tell_who_decides_it() -> None:
@@ -95,12 +95,13 @@ def test_intervals_of_the_parts(tables: dict[str, Any]) -> None:
     low, high = found.interval(measure, "by_settings")
     assert low < found.by_settings(measure) < high
     assert (low, high) == pytest.approx(alone.interval(measure), rel=0.01)
-    years, (soon, late) = found.years_between("by_settings")
-    assert soon < years < late
+    soon, late = found.years_between_interval("by_settings")
+    assert soon < found.years_between("by_settings") < late
     if not tables:
         assert found.interval(measure) == (low, high)
         assert found.interval(measure, "beyond_settings") == (0.0, 0.0)
-        assert found.years_between("beyond_settings") == (math.inf, (math.inf, math.inf))
+        assert found.years_between("beyond_settings") == math.inf
+        assert found.years_between_interval("beyond_settings") == (math.inf, math.inf)
 
 
 def test_a_card_of_one_kind_has_one_part() -> None:
@@ -166,8 +167,10 @@ def test_a_sample_of_a_card_of_one_kind_has_one_part() -> None:
 
 def test_both_parts_are_said_with_their_intervals() -> None:
     """Verdict, explanation, data and table name both; a card of settings' alone names neither."""
-    exact = advisor.evaluate(SIX, CONFIGS[0], BOTH, LOAD)
-    sampled, _ = sample(SIX, CONFIGS[1], BOTH, LOAD, years=2000)
+    often = {**SITE["power"], "per_year": {"value": 0.5, "low": 0.1, "high": 2.0}}
+    card = FailureModel.from_dict({**OWN, "cluster": {"power": often}})
+    exact = advisor.evaluate(SIX, CONFIGS[0], card, LOAD)
+    sampled, _ = sample(SIX, CONFIGS[1], card, LOAD, years=2000)
     for found in (exact, sampled):
         first = repr(found).splitlines()[0]
         assert first == found.verdict
