@@ -135,7 +135,8 @@ def whole_grid(questions: list[tuple[Config, FailureModel]]) -> str:
 def _loss_flow() -> generator.Generator:
     """The chain of three replicas in three racks, up to its first loss."""
     model, config = load_model("three_az_cloud"), Config(replication_factor=3)
-    return replica_set.solve((0, 1, 2), ChainParameters.read(config, model, LOAD, 3)).until_loss
+    solved = replica_set.solve((0, 1, 2), ChainParameters.read(config, model, LOAD, 3))
+    return solved.until_loss(solved.chances.probability)
 
 
 def _replaced_yearly() -> generator.Generator:

@@ -23,7 +23,7 @@ from advisor.reliability.common_cause.placement import (
 )
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver.generator import EXACT, ROUGH
@@ -304,6 +304,19 @@ class Case:
     def with_card(self, model: FailureModel) -> Case:
         """The same question about another card."""
         return self._read(self.cluster, self.config, model, self.load, self.placement)
+
+    def partitions_together(self, sets: ReplicaSetClass) -> float:
+        """Mean number of partitions on each of some replica sets that lose as one.
+
+        Those on the same replicas lose at the same moments, but for three cases. A tail belongs to
+        its partition, no broker lags for what it leads, and the order of assignment may decide
+        elections.
+        """
+        if self.chain.constants.acks != "all":
+            return 1.0
+        lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
+        by_leader = self.exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
+        return sets.partitions / (sets.lists if by_leader else sets.sets)
 
     def roughly(self, model: FailureModel) -> Case:
         """The same question about another card, solved to a few digits on the same states."""

@@ -93,8 +93,10 @@ def evaluate(
 
 def _answer(case: Case) -> Reliability:
     sets = {
-        pattern: measure(pattern, case.chain, case.timeouts, case.stalls)
-        for pattern in case.patterns
+        pattern: measure(
+            pattern, case.chain, case.timeouts, case.stalls, case.partitions_together(found)
+        )
+        for pattern, found in case.patterns.items()
     }
     return _combine(sets, case)
 
@@ -105,16 +107,18 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
     counts = {pattern: found.partitions for pattern, found in where.items()}
     first, upper = _first_losses(case, sets)
     causes = _causes(sets, counts)
-    causes["loss_probability_per_year"] = {
-        mechanism: first.probability * share for mechanism, share in first.shares
-    }
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
+    gone = "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
+    probability = min(first.probability, whole[gone])
+    causes["loss_probability_per_year"] = {
+        mechanism: probability * share for mechanism, share in first.shares
+    }
     # Shares of all time, but for the rounding of their sum.
     whole |= {name: min(whole[name], 1.0) for name in _AVERAGED}
     lists = sum(found.lists for found in where.values())
     config, cluster = case.config, case.cluster
     return Reliability(
-        loss_probability_per_year=first.probability,
+        loss_probability_per_year=probability,
         loss_events_per_year=whole["loss_events_per_year"],
         acked_records_lost_per_year=whole["acked_records_lost_per_year"],
         write_unavailability=whole["write_unavailability"],
@@ -125,9 +129,11 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
         mean_years_to_loss=first.mean_years,
         tolerates=tolerance(config),
         causes=MappingProxyType({name: MappingProxyType(parts) for name, parts in causes.items()}),
-        bounds=first.bounds,
+        bounds=(min(first.bounds[0], whole[gone]), min(first.bounds[1], whole[gone])),
         first_loss_upper=upper,
-        error_bounds=MappingProxyType(_error_bounds(sets, counts, lists, first, upper)),
+        error_bounds=MappingProxyType(
+            _error_bounds(sets, counts, lists, first, upper, probability)
+        ),
         flush_window_losses_per_year=sum(
             sets[pattern].flush_window_losses_per_year * n for pattern, n in counts.items()
         ),
@@ -214,8 +220,14 @@ def _error_bounds(
     lists: int,
     first: AnyLoss,
     upper: AnyLoss,
+    probability: float,
 ) -> dict[str, float]:
-    """How far each measure may be off."""
+    """How far each measure may be off.
+
+    A year that starts healthy may hold more losses than an average one, in which a partition that
+    is already down loses nothing. The stated ``probability`` is never above the mean number of
+    records lost in an average year, and the difference is part of its error.
+    """
     partitions = sum(counts.values())
     bounds = {
         name: math.fsum(
@@ -227,7 +239,8 @@ def _error_bounds(
     # For several sets the rate of any loss is a product of three sums of the sets' losses.
     events = bounds["loss_events_per_year"] * (1 if lists == 1 else 3)
     later = first.probability - upper.probability
-    bounds["loss_probability_per_year"] = min(events + later, 1.0)
+    sooner_healthy = first.probability - probability
+    bounds["loss_probability_per_year"] = min(events + later + sooner_healthy, 1.0)
     # What is truncated adds to the rate, whose inverse the mean is.
     share = first.mean_years * events if events else 0.0
     sooner = first.mean_years / (1.0 + 1.0 / share) if share else 0.0

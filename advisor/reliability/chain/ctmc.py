@@ -32,9 +32,9 @@ from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, s
 from advisor.reliability.statespace.state_index import met_in_order
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Structure:
-    """A chain without its numbers.
+    """A chain without its numbers; equal only to itself.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ def losses_by_start(pattern: tuple[int, ...], parameters: ChainParameters) -> Lo
     """
     solved = replica_set.solve(pattern, parameters)
     structure = solved.chain
-    per_year = solved.flux * solved.loss_events * HOURS_PER_YEAR
+    per_year = solved.flux * solved.chances.events * HOURS_PER_YEAR
     kinds = [transition(name) for name in structure.rate_names]
     ends = np.array([kind.ends and not kind.copies for kind in kinds], dtype=np.bool_)
     empty = structure.attribution.get(table().replacement.name, np.zeros(structure.states)) > 0

@@ -147,6 +147,20 @@ def whole_log_hours(losses_per_hour: float, written: float, retention_hours: flo
     return -math.expm1(-rate * retention_hours) / rate
 
 
+def whole_log_chance(
+    records_per_hour: float, losses_per_hour: float, written: float, retention_hours: float
+) -> float:
+    """Probability that a log holds a record when all of it is lost.
+
+    ``1 - E[exp(-records_per_hour * H)]`` for the hours H whose mean is :func:`whole_log_hours`.
+    """
+    rate = losses_per_hour / written if written else 0.0
+    if records_per_hour == 0.0:
+        return 0.0
+    arrivals = records_per_hour + rate
+    return records_per_hour / arrivals * -math.expm1(-arrivals * retention_hours)
+
+
 def hours_within(
     into: sparse.csr_array,
     out: Vector,

@@ -16,6 +16,7 @@ def measure(
     parameters: ChainParameters,
     timeouts: ProducerTimeouts,
     stalls: IsrStalls,
+    partitions: float = 1.0,
 ) -> SetMeasures:
     """Measure one replica set.
 
@@ -23,8 +24,10 @@ def measure(
     ----------
     pattern : tuple of int
         Rack number of each replica.
+    partitions : float
+        How many on the set count as one when records are lost.
     """
-    return solve(pattern, parameters).measures(timeouts, stalls)
+    return solve(pattern, parameters).measures(timeouts, stalls, partitions)
 
 
 @lru_cache(maxsize=64)

@@ -23,8 +23,8 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
+from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
@@ -78,8 +78,8 @@ class SolvedChain:
         Per hour, given the source state and unconditionally.
     pi : array, shape (states,)
         Stationary distribution.
-    loss_events, loss_probability : arrays, shape (transitions,)
-        Mean number of loss events at each transition, and probability of any.
+    chances : LossChances
+        Loss events of one partition at each transition.
     """
 
     def __init__(self, structure: Structure, parameters: ChainParameters) -> None:
@@ -97,28 +97,47 @@ class SolvedChain:
             parameters.unflushed_hours, parameters.hung_follower_hours
         )
         out = self.generator.out[structure.target]
-        self.window_loss, self.window_hours = flush_window_loss(cuts, out, self.flush_hours)
-        # A failed leader leads again later, and each of the two changes drops a tail.
-        any_tail = -math.expm1(-parameters.tail_records)
-        certain, tail = structure.with_effect(Effect.LOSS), structure.with_effect(Effect.TAIL)
-        self.tails: Vector = np.where(tail, 2.0 * any_tail, 0.0)
-        self.loss_events: Vector = certain + self.tails + self.window_loss
-        at_once = certain - math.expm1(-2.0 * parameters.tail_records) * tail
-        self.loss_probability: Vector = at_once + (1.0 - at_once) * self.window_loss
+        _, self.window_hours = flush_window_loss(cuts, out, self.flush_hours)
         self.pi = regenerative.stationary(self.generator, self.precision)
         self.flux: Vector = self.pi[structure.source] * self.rate
         unflushed = self.flux * parameters.unflushed_hours * structure.with_effect(Effect.UNFLUSHED)
         gaps = records_lost.LogGaps.of(structure, self.rate, unflushed)
         self.rough = self.precision > generator.EXACT
         self.gap_hours = gaps.mean_hours(self.pi, parameters.retention_hours, self.rough)
+        self.tail_records = min(parameters.tail_records, parameters.retained_records)
+        self.totals_per_hour = float(self.flux[structure.with_effect(Effect.TOTAL)].sum())
+        self.written = float(self.pi @ structure.writable)
+        self._at_risk = RecordsAtRisk(
+            chain=structure,
+            gaps=gaps,
+            pi=self.pi,
+            gap_hours=self.gap_hours,
+            cuts_per_hour=cuts,
+            out=out,
+            window_hours=self.flush_hours,
+            unflushed_hours=parameters.unflushed_hours,
+            retention_hours=parameters.retention_hours,
+            totals_per_hour=self.totals_per_hour,
+            written=self.written,
+            rough=self.rough,
+        )
+        self.chances = self._at_risk.chances(parameters.records_per_hour, self.tail_records)
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
         source, target = self.chain.source[moves], self.chain.target[moves]
         return generator.Generator.of(source, target, rate[moves], absorbed)
 
-    def measures(self, timeouts: ProducerTimeouts, stalls: IsrStalls) -> SetMeasures:
-        """Compute every measure."""
+    def measures(
+        self, timeouts: ProducerTimeouts, stalls: IsrStalls, partitions: float = 1.0
+    ) -> SetMeasures:
+        """Compute every measure.
+
+        Parameters
+        ----------
+        partitions : float
+            How many on the replica set count as one when records are lost.
+        """
         causes = {
             **self._causes,
             "records_refused_per_year": self._refused(stalls, timeouts),
@@ -129,9 +148,9 @@ class SolvedChain:
         errors["records_dropped_per_year"] = 0.0
         if self.parameters.constants.acks == 0:
             _count_as_dropped(causes, errors)
-        window_losses = float((self.flux * self.window_loss).sum())
+        window_losses = float((self.flux * self.chances.window).sum())
         return SetMeasures(
-            losses=self._losses,
+            losses=self._losses(partitions),
             causes=causes,
             flush_window_losses_per_year=window_losses * HOURS_PER_YEAR,
             truncated_entries_per_year=sum(self._truncated_flux) * HOURS_PER_YEAR,
@@ -143,7 +162,9 @@ class SolvedChain:
     def _causes(self) -> dict[str, Causes]:
         """Of the measures that do not depend on producer timeouts."""
         return {
-            "loss_events_per_year": self._by_trigger(self.flux * self.loss_events * HOURS_PER_YEAR),
+            "loss_events_per_year": self._by_trigger(
+                self.flux * self.chances.events * HOURS_PER_YEAR
+            ),
             "acked_records_lost_per_year": self._by_trigger(self._records_lost() * HOURS_PER_YEAR),
             "write_unavailability": self._unavailability(self.chain.writable),
             "read_unavailability": self._unavailability(self.chain.readable),
@@ -165,6 +186,11 @@ class SolvedChain:
         before = writable[self.chain.source]
         from_writable, others = (self.flux[truncated & each].sum() for each in (before, ~before))
         return float(from_writable), float(others)
+
+    @property
+    def _gap_losses_per_year(self) -> float:
+        """Transitions that lose gaps, with records in them or not."""
+        return float(self.flux[self._at_risk.lost.move].sum()) * HOURS_PER_YEAR
 
     @cached_property
     def _max_gap_hours(self) -> float:
@@ -204,6 +230,8 @@ class SolvedChain:
         relative = hours + lumping + (_ROUGH_SUMS * self.precision if self.rough else _ROUNDING)
         inversion = _ROUGH_INVERSION if self.rough else records_lost.ACCURACY
         inverted = {"acked_records_lost_per_year": inversion * bool(self.gap_hours.any())}
+        # As a share of what would be lost without a retention: at most of every loss in a gap.
+        bounds["loss_events_per_year"] += inversion * self._gap_losses_per_year
         values = {name: math.fsum(causes[name].values()) for name in bounds}
         return {
             # A relative error of 0 is 0, even if it has no bound.
@@ -211,32 +239,39 @@ class SolvedChain:
             for name, bound in bounds.items()
         }
 
-    @cached_property
-    def _losses(self) -> tuple[SetLosses, SetLosses]:
-        first = first_passage.first_loss(self.until_loss, HOURS_PER_YEAR, self.precision)
-        events = self._causes["loss_events_per_year"]
-        tails = self._by_trigger(self.flux * self.tails * HOURS_PER_YEAR)
+    def _losses(self, partitions: float) -> tuple[SetLosses, SetLosses]:
+        """Losses of so many partitions on the same replicas, which count as one."""
+        chances = self.chances
+        if partitions != 1.0:
+            # Poisson processes add up: one lost stretch holds records of any of them.
+            records_per_hour = self.parameters.records_per_hour * partitions
+            chances = self._at_risk.chances(records_per_hour, self.tail_records * partitions)
+        until_loss = self.until_loss(chances.probability)
+        first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
+        events = self._by_trigger(self.flux * chances.events * HOURS_PER_YEAR)
+        tails = self._by_trigger(self.flux * chances.tails * HOURS_PER_YEAR)
         independent, joint = self.chain.outage_classes
-        losses = SetLosses(first, events, self._shared_losses(independent), tails)
+        losses = SetLosses(first, events, self._shared_losses(independent, chances), tails)
         if not self.parameters.joint_outages:
             return losses, losses
-        return losses, replace(losses, shared=self._shared_losses(joint))
+        return losses, replace(losses, shared=self._shared_losses(joint, chances))
 
-    def _shared_losses(self, classes: OutageClasses) -> Losses:
+    def _shared_losses(self, classes: OutageClasses, chances: LossChances) -> Losses:
         """Loss events a year in common with other replica sets, by outage class."""
-        certain, early = (
-            self.flux * self.chain.with_effect(Effect.LOSS),
-            self.flux * self.window_loss,
-        )
-        per_year = certain * HOURS_PER_YEAR, early * HOURS_PER_YEAR
+        at_once, early = self.flux * chances.at_once, self.flux * chances.window
+        per_year = at_once * HOURS_PER_YEAR, early * HOURS_PER_YEAR
         return shared_loss_rates(self.chain, classes, self.destruction, self.name_rates, *per_year)
 
-    @property
-    def until_loss(self) -> generator.Generator:
-        """The chain with the first loss as absorption."""
+    def until_loss(self, loss_probability: Vector) -> generator.Generator:
+        """The chain with the first loss as absorption.
+
+        Parameters
+        ----------
+        loss_probability : array, shape (transitions,)
+        """
         source, states = self.chain.source, self.chain.states
-        absorbed = np.bincount(source, self.rate * self.loss_probability, states)
-        surviving = self.rate * (1.0 - self.loss_probability)
+        absorbed = np.bincount(source, self.rate * loss_probability, states)
+        surviving = self.rate * (1.0 - loss_probability)
         return self._generator(surviving, absorbed.astype(np.float64))
 
     def _by_trigger(self, amounts: Vector) -> Causes:
@@ -335,22 +370,17 @@ class SolvedChain:
         """
         per_hour, retention = self.parameters.records_per_hour, self.parameters.retention_hours
         source, total = self.chain.source, self.chain.with_effect(Effect.TOTAL)
-        hours = np.zeros(len(source))
-        in_gaps = np.zeros(len(source), dtype=bool)
-        for gap in range(self.chain.gap_map.shape[1]):
-            gap_lost = (self.chain.gap_map[:, gap] == GAP_LOST) & ~total
-            in_gaps |= gap_lost
-            hours += np.where(gap_lost, self.gap_hours[source, gap] * self.rate, 0.0)
-        writable = float(self.pi @ self.chain.writable)
-        whole = records_lost.whole_log_hours(float(self.flux[total].sum()), writable, retention)
+        lost, hours = self._at_risk.lost, np.zeros(len(source))
+        gap_hours = (self.gap_hours[source[lost.move]] * lost.gaps).sum(axis=1)
+        hours[lost.move] = gap_hours * self.rate[lost.move]
+        whole = records_lost.whole_log_hours(self.totals_per_hour, self.written, retention)
         hours += np.where(total, self.flux * whole, 0.0)
-        cached = self.chain.with_effect(Effect.LOSS) & ~total & ~in_gaps
+        cached = self.chain.with_effect(Effect.LOSS) & ~total
+        cached[lost.move] = False
         hours += np.where(cached, self.flux * self.parameters.unflushed_hours, 0.0)
         hours += self.flux * self.window_hours
-        tails = min(2.0 * self.parameters.tail_records, retention * per_hour)
-        return hours * per_hour + np.where(
-            self.chain.with_effect(Effect.TAIL), self.flux * tails, 0.0
-        )
+        tails = np.where(self.chain.with_effect(Effect.TAIL), 2.0 * self.tail_records, 0.0)
+        return hours * per_hour + self.flux * tails
 
 
 def _count_as_dropped(causes: dict[str, Causes], errors: dict[str, float]) -> None:

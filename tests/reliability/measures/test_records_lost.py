@@ -189,8 +189,9 @@ def test_a_gap_begins_with_what_was_not_flushed(flush_hours: float) -> None:
         eligible_leader_replicas=False,
     )
     model = card(broker_crash=outage, broker_power=outage, flush=flush)
-    load = Workload(records_per_second=1 / 3600, replication_delay_ms=0.0, retention_hours=100.0)
+    # So many that no loss is without a record.
+    load = Workload(records_per_second=1e6, replication_delay_ms=0.0, retention_hours=100.0)
     found = evaluate(Cluster.uniform(2, 2), config, model, load)
-    per_event = found.acked_records_lost_per_year / found.loss_events_per_year
+    per_event = found.acked_records_lost_per_year / found.loss_events_per_year / 3.6e9
     expected = (2.0 * flush_hours + 2.0 * (gap_hours + flush_hours / 2.0)) / 4.0
     assert per_event == pytest.approx(expected, rel=5.0 * 2.0 * per_year / 8760.0 * gap_hours)

@@ -1,0 +1,232 @@
+"""Probability that a loss loses a record: a loss event counts only if a record was at risk.
+
+Records of a partition arrive as a Poisson process while it is writable. A transition that loses H
+hours of writes loses at least one record with probability ``1 - E[exp(-rate * H)]``:
+
+* *log gaps*: the newest retained record of the lost gaps is followed through the CTMC, as
+  :mod:`advisor.reliability.measures.records_lost` follows every record;
+* *page caches*: H is the flush time, or what is left of it when power fails after the last write;
+* *a whole log*: H is the time since the last total loss, at most the retention;
+* *tails*: the records that only a failed leader has, twice: leadership moves away and back.
+
+Given the path of the chain, different losses lose different records, so that they are independent.
+Each transition gets the mean of its probability over all paths into its source state. Neglected is
+that the paths to successive losses depend on each other: after a first loss, for example, the next
+gap is younger than on average. The mean number of loss events is not affected.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.chain.ctmc import Structure
+from advisor.reliability.measures import records_lost
+from advisor.reliability.measures.newest_record import GapSets, gap_sets, some_record
+from advisor.reliability.measures.records_lost import LogGaps
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.solver.generator import IntArray, Vector
+
+# With smaller arguments the series has more digits than the quotient.
+_FEW, _TERMS = 0.5, 14
+
+
+class LossChances(NamedTuple):
+    """Probabilities that a record is lost, each of shape (transitions,).
+
+    Attributes
+    ----------
+    at_once : array
+        By the transition itself, tails excepted.
+    tails : array
+        Mean number of tails with a record that are dropped.
+    any_tail : array
+        Probability that one of them has a record.
+    window : array
+        By a power failure within the flush window that begins with the transition.
+    """
+
+    at_once: Vector
+    tails: Vector
+    any_tail: Vector
+    window: Vector
+
+    @property
+    def events(self) -> Vector:
+        """Mean number of loss events."""
+        return self.at_once + self.tails + self.window
+
+    @property
+    def probability(self) -> Vector:
+        """Probability of any loss event."""
+        later = self.any_tail + (1.0 - self.any_tail) * self.window
+        return self.at_once + (1.0 - self.at_once) * later
+
+
+class LostGaps(NamedTuple):
+    """The transitions that lose gaps; none of them loses the whole log.
+
+    Attributes
+    ----------
+    move : array of int, shape (lossy transitions,)
+    gaps : array of bool, shape (lossy transitions, max gaps)
+        Which gaps.
+    sets : GapSets
+    number : array of int, shape (lossy transitions,)
+        The number of the state and set among ``sets``.
+    """
+
+    move: IntArray
+    gaps: NDArray[np.bool_]
+    sets: GapSets
+    number: IntArray
+
+
+@lru_cache(maxsize=256)
+def _lost_gaps(chain: Structure) -> LostGaps:
+    hit = chain.gap_map == GAP_LOST
+    hit[chain.with_effect(Effect.TOTAL)] = False
+    lost = hit @ (1 << np.arange(hit.shape[1]))
+    sets = gap_sets(chain.source, chain.target, chain.gap_map, chain.gaps, lost)
+    move = np.flatnonzero(lost)
+    return LostGaps(move, hit[move], sets, sets.number[chain.source[move], lost[move]])
+
+
+@dataclass(frozen=True, eq=False)
+class RecordsAtRisk:
+    """What the losses of a solved chain would lose, in hours of writes.
+
+    Attributes
+    ----------
+    chain : Structure
+    gaps : LogGaps
+        With the rates of the chain.
+    pi : array, shape (states,)
+        Stationary distribution.
+    gap_hours : array, shape (states, max gaps)
+        See :meth:`LogGaps.mean_hours`.
+    cuts_per_hour, out : arrays, shape (transitions,)
+        Power failures that would lose the last writes, and changes of any kind, in the state that
+        the transition leads to.
+    window_hours : array, shape (transitions,)
+        Hours after the transition during which the last writes are not on disk.
+    unflushed_hours, retention_hours : float
+        Age at which a record is on disk, and at which it is deleted.
+    totals_per_hour, written : float
+        Total losses, and the fraction of time in which the partition is writable.
+    rough : bool
+        See :func:`records_lost.hours_within`.
+    """
+
+    chain: Structure
+    gaps: LogGaps
+    pi: Vector
+    gap_hours: Vector
+    cuts_per_hour: Vector
+    out: Vector
+    window_hours: Vector
+    unflushed_hours: float
+    retention_hours: float
+    totals_per_hour: float
+    written: float
+    rough: bool
+
+    def chances(self, records_per_hour: float, tail_records: float) -> LossChances:
+        """Probability of a loss event at each transition.
+
+        Parameters
+        ----------
+        records_per_hour : float
+            Arrivals while the partition is writable.
+        tail_records : float
+            Mean number of records that only the leader has.
+        """
+        lost, total = self.chain.with_effect(Effect.LOSS), self.chain.with_effect(Effect.TOTAL)
+        cached = -math.expm1(-records_per_hour * self.unflushed_hours)
+        at_once: Vector = np.where(lost, cached, 0.0)
+        if len(self.lost.move) and records_per_hour > 0.0:
+            at_once[self.lost.move] = self._in_gaps(records_per_hour)
+        at_once[lost & total] = records_lost.whole_log_chance(
+            records_per_hour, self.totals_per_hour, self.written, self.retention_hours
+        )
+        tail = self.chain.with_effect(Effect.TAIL)
+        return LossChances(
+            at_once,
+            np.where(tail, -2.0 * math.expm1(-tail_records), 0.0),
+            np.where(tail, -math.expm1(-2.0 * tail_records), 0.0),
+            self._in_window(records_per_hour),
+        )
+
+    @property
+    def lost(self) -> LostGaps:
+        """The gaps that transitions lose."""
+        return _lost_gaps(self.chain)
+
+    def _in_gaps(self, records_per_hour: float) -> Vector:
+        """Probability that the lost gaps hold a retained record, by lossy transition."""
+        lost, source = self.lost, self.chain.source[self.lost.move]
+        found = some_record(
+            self.gaps,
+            lost.sets,
+            self.pi,
+            records_per_hour,
+            self.unflushed_hours,
+            self.retention_hours,
+            self.rough,
+        )
+        there = self.pi[source]
+        hours = (self.gap_hours[source] * lost.gaps).sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance, mean = found[lost.number] / there, records_per_hour * hours / there
+        # Jensen: no mixture of Poisson variables with this mean is positive more often. So the
+        # error of an inversion never makes more losses than records.
+        return np.where(there > 0.0, np.minimum(chance, -np.expm1(-mean)), 0.0)
+
+    def _in_window(self, records_per_hour: float) -> Vector:
+        """Probability that power fails within the flush window, and a record is lost with it.
+
+        With cuts at rate c, other changes at rate o and T hours until all is on disk:
+        ``integral of c exp(-o t) (1 - exp(-rate (T - t)))`` from 0 to T.
+        """
+        hours = self.window_hours
+        chance = np.zeros(len(hours))
+        some = np.flatnonzero((hours > 0.0) & (self.cuts_per_hour > 0.0))
+        if len(some) == 0:
+            return chance
+        hours, arriving = hours[some], records_per_hour * hours[some]
+        share = arriving * second_difference(self.out[some] * hours, arriving)
+        chance[some] = self.cuts_per_hour[some] * hours * share
+        return chance
+
+
+def second_difference(one: Vector, other: Vector) -> Vector:
+    """Second divided difference of exp at 0, ``-one`` and ``-other``.
+
+    The integral of ``exp(-one * x - other * y)`` over all positive x and y with ``x + y < 1``.
+    """
+    least, most = np.minimum(one, other), np.maximum(one, other)
+    found = np.zeros(len(most))
+    few = most < _FEW
+    small, large = -least[few], -most[few]
+    # Taylor's series: complete homogeneous polynomials of the two, over (degree + 2)!.
+    polynomial = power = np.ones(len(small))
+    for degree in range(_TERMS):
+        found[few] += polynomial / math.factorial(degree + 2)
+        power = power * small
+        polynomial = polynomial * large + power
+    least, most = least[~few], most[~few]
+    found[~few] = (_mean_decay(least) - np.exp(-least) * _mean_decay(most - least)) / most
+    return found
+
+
+def _mean_decay(exponent: Vector) -> Vector:
+    """Mean of ``exp(-exponent * x)`` for x from 0 to 1."""
+    safe = np.where(exponent > 0.0, exponent, 1.0)
+    found: Vector = np.where(exponent > 0.0, -np.expm1(-safe) / safe, 1.0)
+    return found

@@ -1,0 +1,138 @@
+"""Probability that the log gaps which a transition loses hold a retained record.
+
+Of each set of gaps that is lost, or becomes part of one, the newest record is followed through the
+CTMC: a newer one replaces it where gap 0 is in the set and grows, and it counts until its age
+reaches the retention. The same series or inversion as in
+:mod:`advisor.reliability.measures.records_lost` gives the probability of each state with such a
+record, as a sum of products of non-negative numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from advisor.reliability.measures.records_lost import LogGaps, hours_within
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+
+
+class GapSets(NamedTuple):
+    """Sets of gaps, as bits, from which a lost set comes; they do not depend on any rate.
+
+    Attributes
+    ----------
+    number : array of int, shape (states, sets)
+        Number of a state and set; -1 if it need not be followed.
+    state, members : arrays of int, shape (numbers,)
+    move, after, row : arrays of int, shape (steps,)
+        A transition into a state, the set there, and their number; ascending.
+    column : array of int, shape (steps,)
+        Number of the state and set from which it comes; -1 if all of its gaps are new.
+    """
+
+    number: IntArray
+    state: IntArray
+    members: IntArray
+    move: IntArray
+    after: IntArray
+    row: IntArray
+    column: IntArray
+
+
+def gap_sets(
+    source: IntArray, target: IntArray, gap_map: IntArray, count: IntArray, lost: IntArray
+) -> GapSets:
+    """Follow the lost sets of gaps back to where they begin.
+
+    Parameters
+    ----------
+    source, target, gap_map, count
+        See :class:`LogGaps`.
+    lost : array of int, shape (transitions,)
+        The gaps that each transition loses, as bits.
+    """
+    moves = np.flatnonzero(count[target] > 0)
+    source_of, target_of = source[moves], target[moves]
+    # By set in the target: the set in the source that becomes it.
+    before = np.zeros((1 << gap_map.shape[1], len(moves)), dtype=np.int64)
+    for gap in range(gap_map.shape[1]):
+        onto = gap_map[moves, gap]
+        onto = np.where(gap < count[source_of], onto, -1)
+        for members in range(1, len(before)):
+            before[members] |= ((onto >= 0) & (members >> np.maximum(onto, 0) & 1 > 0)) << gap
+    needed = np.zeros((len(before), len(count)), dtype=np.bool_)
+    needed[lost, source] = True
+    needed[0] = False
+    waiting = set(range(1, len(before)))
+    while waiting:
+        members = waiting.pop()
+        some = np.flatnonzero(needed[members][target_of])
+        sets, states = before[members, some], source_of[some]
+        new = ~needed[sets, states] & (sets > 0)
+        needed[sets[new], states[new]] = True
+        waiting.update(np.unique(sets[new]).tolist())
+    members_of, state = np.nonzero(needed)
+    number = np.full(needed.shape, -1)
+    number[needed] = np.arange(len(state))
+    steps = [
+        (moves[some], np.full(len(some), members), before[members, some])
+        for members in range(1, len(before))
+        for some in (np.flatnonzero(needed[members][target_of]),)
+    ]
+    move, after, came_from = map(np.concatenate, zip(*steps, strict=True))
+    row = number[after, target[move]]
+    order = np.argsort(row, kind="stable")
+    column = number[came_from, source[move]]
+    return GapSets(
+        number.T, state, members_of, move[order], after[order], row[order], column[order]
+    )
+
+
+def some_record(
+    gaps: LogGaps,
+    sets: GapSets,
+    pi: Vector,
+    records_per_hour: float,
+    unflushed_hours: float,
+    retention_hours: float,
+    rough: bool = False,
+) -> Vector:
+    """Probability of a state and of a retained record in a set of its gaps.
+
+    Parameters
+    ----------
+    sets : GapSets
+        Of the same gaps.
+    pi : array, shape (states,)
+        Stationary distribution.
+    records_per_hour : float
+        Arrivals while gap 0 grows.
+    unflushed_hours : float
+        Hours of writes with which a gap begins after a power failure.
+    rough : bool
+        See :func:`hours_within`.
+
+    Returns
+    -------
+    array, shape (numbers of ``sets``,)
+    """
+    new_gap = gaps.new_gap[sets.move]
+    opens = (gaps.new_gap_hours[sets.move] > 0.0) & (new_gap >= 0)
+    opens &= sets.after >> np.maximum(new_gap, 0) & 1 > 0
+    # Probability of a record in a new gap; per hour of writes with which it begins.
+    written = -math.expm1(-records_per_hour * unflushed_hours)
+    begun = gaps.new_gap_hours[sets.move[opens]] * (written / max(unflushed_hours, 1e-300))
+    source = sums(sets.row[opens], begun, len(sets.state))
+    grows = gaps.growing[sets.state] & (sets.members & 1 > 0)
+    source[grows] += records_per_hour * pi[sets.state[grows]]
+    # A record in the new gap is newer than those that were there.
+    rate = gaps.rate[sets.move] * np.where(opens, 1.0 - written, 1.0)
+    kept = sets.column >= 0
+    begin = np.searchsorted(sets.row[kept], np.arange(len(source) + 1))
+    into = sparse.csr_array((rate[kept], sets.column[kept], begin), shape=(len(source),) * 2)
+    out = sums(gaps.source, gaps.rate, len(pi))[sets.state] + records_per_hour * grows
+    ages = gaps.growing[sets.state]
+    return hours_within(into, out, ages, source, retention_hours, rough)
