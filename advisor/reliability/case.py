@@ -305,8 +305,9 @@ class Case:
         """The same question about another card."""
         return self._read(self.cluster, self.config, model, self.load, self.placement)
 
-    def partitions_together(self, sets: ReplicaSetClass) -> float:
-        """Mean number of partitions on each of some replica sets that lose as one.
+    @property
+    def partitions_together(self) -> float:
+        """Mean number of partitions that lose as one.
 
         Those on the same replicas lose at the same moments, but for three cases. A tail belongs to
         its partition, no broker lags for what it leads, and the order of assignment may decide
@@ -316,7 +317,9 @@ class Case:
             return 1.0
         lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
         by_leader = self.exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
-        return sets.partitions / (sets.lists if by_leader else sets.sets)
+        found = self.patterns.values()
+        apart = sum(each.lists if by_leader else each.sets for each in found)
+        return sum(each.partitions for each in found) / apart
 
     def roughly(self, model: FailureModel) -> Case:
         """The same question about another card, solved to a few digits on the same states."""

@@ -92,11 +92,10 @@ def evaluate(
 
 
 def _answer(case: Case) -> Reliability:
+    together = case.partitions_together
     sets = {
-        pattern: measure(
-            pattern, case.chain, case.timeouts, case.stalls, case.partitions_together(found)
-        )
-        for pattern, found in case.patterns.items()
+        pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
+        for pattern in case.patterns
     }
     return _combine(sets, case)
 

@@ -70,8 +70,9 @@ class Row(NamedTuple):
     causes : tuple of float
         Loss events, records lost, unwritable and unreadable hours, records refused and stalled
         hours, summed over partitions, and first losses: for each of them the columns of
-        `KernelState.totals`. All of this twice: what replication settings decide, and what they
-        do not.
+        `KernelState.totals`. Loss events and records lost are means given the failures, for
+        records at random moments. All of this twice: what replication settings decide, and what
+        they do not.
     """
 
     block: int
@@ -203,7 +204,7 @@ def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
 def _set_control(plan: Plan, sim: KernelState) -> None:
     """Store the plan's constants."""
     control = sim.control[0]
-    tail = plan.tail_hours * plan.records_per_hour
+    tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
     constants = {
         "copied": plan.table.names.index(plan.table.replacement.name),
         "next_strike": -1.0,

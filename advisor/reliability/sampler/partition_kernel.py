@@ -6,6 +6,8 @@ partitions on one replica set share one state; records and losses are counted fo
 
 from __future__ import annotations
 
+import math
+
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL
@@ -29,6 +31,8 @@ from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 _WELL, _REPLACED = WELL, red.REPLACED
 _LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
+# Of so many expected records there is one, to all digits.
+_CERTAIN = 40.0
 
 
 @inlined
@@ -248,19 +252,27 @@ def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spare
 
 @called
 def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: float) -> None:
-    """Count the loss events of a set's partitions, and the records lost."""
+    """Count the loss events of a set's partitions, and the records lost.
+
+    A loss counts only if a record is lost. Records arrive as a Poisson process, and ``lost`` is
+    their mean number given the path. What is counted is the mean number of partitions that lose
+    any, and whether any of them does is drawn, for the first loss.
+    """
     control, weight = sim.control[0], sim.sets[s].weight
-    events, records = weight, lost
     if losses & ~_TAIL == 0:
         # Leadership moves away and back. Each change drops the records that only the old leader
         # had acknowledged, if there are any.
-        records += 2.0 * control.tail
-        events = 0.0
+        records, events = 2.0 * control.tail, 0.0
         for _ in range(2 * int(weight)):
             events += 1.0 if rng.random() < control.tail_chance else 0.0
-    control.new_losses += int(events)
+        control.new_losses += int(events)
+    else:
+        records = min(lost, control.retained)
+        events = -weight * math.expm1(-records)
+        if weight * records > _CERTAIN or rng.random() < -math.expm1(-weight * records):
+            control.new_losses += 1
     sim.totals[LOSS_EVENTS, control.cause] += events
-    sim.totals[RECORDS_LOST, control.cause] += weight * min(records, control.retained)
+    sim.totals[RECORDS_LOST, control.cause] += weight * records
 
 
 @called
