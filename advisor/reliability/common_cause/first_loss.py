@@ -127,10 +127,11 @@ def any_loss(
     counts = _independent_counts(losses, sets, tails is not None, exchangeable)
     firsts = {pattern: losses[pattern].first for pattern in sets}
     if sum(counts.values()) == 1:
-        only = max(firsts.values(), key=lambda first: first.probability)
+        # Partitions of one set may have several patterns.
+        pattern, only = max(firsts.items(), key=lambda each: each[1].probability)
         mean_years = only.mean_hours / HOURS_PER_YEAR
-        (events,) = (losses[pattern].per_year for pattern in sets)
-        return AnyLoss(only.probability, mean_years, (only.probability,) * 2, _shares(events))
+        shares = _shares(losses[pattern].per_year)
+        return AnyLoss(only.probability, mean_years, (only.probability,) * 2, shares)
     hazards = {pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in firsts.items()}
     union_rate = math.fsum(hazards[pattern] * count for pattern, count in counts.items())
     if union_rate == 0:
