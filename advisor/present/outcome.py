@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,13 @@ from advisor.present.labels import (
 from advisor.present.points import Estimated, Point
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.sampled import Estimate, Sampled
+from advisor.reliability.results.settings_split import (
+    BEYOND_SETTINGS,
+    BY_SETTINGS,
+    PARTS,
+    beyond,
+)
 
 _MOST_CAUSES = 4
 
@@ -37,6 +44,9 @@ class Outcome:
         The 95 % interval; "" if the card gives no ranges.
     shares : tuple of (str, float)
         Mechanism in words and its share of the measure, 0 to 1, largest first.
+    parts : (str, str)
+        What settings decide of it and what no setting changes, in few words; both "" where
+        settings decide all.
     """
 
     measure: str
@@ -45,6 +55,7 @@ class Outcome:
     brief: str
     interval: str
     shares: tuple[tuple[str, float], ...]
+    parts: tuple[str, str] = ("", "")
 
     @property
     def said(self) -> str:
@@ -135,7 +146,38 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
         # No event was sampled: the estimate is only an upper bound.
         value, brief = (f"not seen; at most {words}" for words in (value, brief))
         ends = ""
-    return Outcome(measure, title, value, brief, ends, shares(result.causes.get(measure, {})))
+    causes = shares(result.causes.get(measure, {}))
+    return Outcome(measure, title, value, brief, ends, causes, _parts(result, measure))
+
+
+def _parts(result: Reliability | Sampled, measure: str) -> tuple[str, str]:
+    """Return both parts of a measure in few words; "" for both where settings decide all."""
+    if not beyond(result.model):
+        return "", ""
+    say = next(say_end for name, _, _, say_end in MEASURES if name == measure)
+    if isinstance(result, Sampled):
+        by, rest = result.parts[BETWEEN if measure == LOST else measure]
+        if measure == LOST:
+            waited = result.mean_years_to_loss.value
+            return _sampled_years(waited, by), _sampled_years(waited, rest)
+        return _sampled_part(by, say), _sampled_part(rest, say)
+    if measure == LOST:
+        by_years, rest_years = map(result.years_between, PARTS)
+        return say(by_years), say(rest_years)
+    decided, floor = result.by_settings(measure), result.beyond_settings(measure)
+    return (say(decided) if decided else "nothing"), (say(floor) if floor else "nothing")
+
+
+def _sampled_part(part: Estimate, say: Callable[[float], str]) -> str:
+    return say(part.value) if part.seen or part.high == 0.0 else f"at most {say(part.high)}"
+
+
+def _sampled_years(waited: float, part: Estimate) -> str:
+    """How often one part loses, from its part of the mean time to a loss."""
+    if not part.high or math.isinf(part.high):
+        return "not seen"
+    often = once_in_years(waited * waited / (part.value if part.seen else part.high))
+    return often if part.seen else f"not seen; at most {often}"
 
 
 def _years_between(result: Reliability | Sampled, intervals: bool) -> tuple[float, float, float]:
@@ -168,11 +210,27 @@ def estimated(result: Reliability | Sampled, measure: str, intervals: bool = Tru
     if isinstance(result, Sampled):
         sampled = result.estimate(measure)
         return Estimated(sampled.value, sampled.low, sampled.high)
+    low, high = _ends(result, measure, None, intervals)
     value = float(getattr(result, measure))
-    if not intervals and not result.intervals:
-        return Estimated(value, value, value)
-    low, high = result.interval(measure)
-    return Estimated(value, low, high)
+    if not beyond(result.model):
+        return Estimated(value, low, high)
+    decided = result.by_settings(measure)
+    ends = _ends(result, measure, BY_SETTINGS, intervals)
+    floor = result.beyond_settings(measure)
+    if measure == LOST:
+        # Where losses are nearly certain anyway, the rest adds little: so by itself.
+        floor = -math.expm1(-1.0 / result.years_between(BEYOND_SETTINGS))
+    return Estimated(value, low, high, Estimated(decided, *ends), floor)
+
+
+def _ends(
+    result: Reliability, measure: str, part: str | None, intervals: bool
+) -> tuple[float, float]:
+    """Return the interval of a measure or part; twice the value if none is to be computed."""
+    if intervals or result.intervals:
+        return result.interval(measure, part)
+    value = float(getattr(result, measure) if part is None else getattr(result, part)(measure))
+    return value, value
 
 
 def shares(causes: Mapping[str, float], most: int = _MOST_CAUSES) -> tuple[tuple[str, float], ...]:

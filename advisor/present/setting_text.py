@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
 from advisor.present.labels import once_in_years, time_per_year
@@ -9,13 +11,21 @@ from advisor.present.outcome import compared_outcomes, estimated, point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.fault_tolerance import never_writes
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import (
+    BEYOND_SETTINGS,
+    BY_SETTINGS,
+    Said,
+    beyond,
+    beyond_in_words,
+    in_words,
+)
 
 # Above this, failures that the card leaves out dominate.
 _RARE_YEARS = 1e6
 
 
 def verdict(result: Reliability) -> str:
-    """Return losses and refused writes of a setting in one sentence, without intervals."""
+    """Return losses and refused writes of a setting, and what of it settings decide."""
     _, refused, _ = compared_outcomes(result, intervals=False)
     never = never_writes(result.config)
     name = point_of(result, intervals=False).name
@@ -31,10 +41,25 @@ def verdict(result: Reliability) -> str:
         loses = f"these failures lose a record {between}, so mistakes and bugs come first"
     if not stopped:
         return f"{name}: {loses}; writes are never refused."
-    return (
+    whole = (
         f"{name}: {loses}; writes stop {time_per_year(stopped)}, "
         f"mostly from {refused.shares[0][0]}."
     )
+    parts = _parts(result)
+    return f"{whole} {parts}" if parts else whole
+
+
+def _parts(result: Reliability) -> str:
+    """Return what settings decide and what they do not, without intervals; "" for all."""
+    if not beyond(result.model):
+        return ""
+    stops, losses = "write_unavailability", "loss_events_per_year"
+    times = (result.by_settings(stops), result.beyond_settings(stops))
+    years = (result.years_between(BY_SETTINGS), result.years_between(BEYOND_SETTINGS))
+    by, rest = (Said(time_per_year(each)) if each else Said() for each in times)
+    loses = [Said(once_in_years(each)) if math.isfinite(each) else Said() for each in years]
+    why = (beyond_in_words(result.causes, (name,), result.model) for name in (stops, losses))
+    return in_words((by, rest), (loses[0], loses[1]), *why)
 
 
 def notes(config: Config) -> tuple[str, ...]:

@@ -229,9 +229,7 @@ def test_an_assumption_is_wide(id_):
         (
             "zone-not-returning",
             (
-                math.sqrt(
-                    ROWS["aws-2011-volumes-lost"].value * ROWS["power-not-returning"].value
-                ),
+                math.sqrt(ROWS["aws-2011-volumes-lost"].value * ROWS["power-not-returning"].value),
                 0.0003,
                 ROWS["power-not-returning"].high,
             ),

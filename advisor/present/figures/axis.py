@@ -87,7 +87,8 @@ def nines_axis(
         Maximum number of ticks.
     """
     estimates = tuple(estimates)
-    shown = [q for e in estimates for q in (e.value, e.low, e.high) if q > 0]
+    ends = [q for e in estimates for q in (e.value, e.low, e.high, e.by_settings.value)]
+    shown = [q for q in ends if q > 0]
     zero = any(e.value == 0 for e in estimates)
     if not shown:
         return NinesAxis(0.0, 1.0, 0.5, ((0.5, label(0.0)),))

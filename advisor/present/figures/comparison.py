@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from advisor.advice.choice import Choice
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.present.figures import style
-from advisor.present.figures.curves import Marks, draw_curves, keys
+from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
 from advisor.present.figures.reliability import shown_figure
 from advisor.present.outcome import (
@@ -84,7 +84,8 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
     width, height = 12.0, 5.4
     figure = shown_figure(width, height)
     with style.look():
-        entries, shapes = keys(marked), shape_keys(points)
+        entries = [*keys(marked), *floor_keys(points)]
+        shapes = shape_keys(points)
         top = 1 - style.head_inches(max(len(entries), len(shapes))) / height
         grid = {"left": 0.13, "right": 0.53, "top": top, "bottom": 0.13, "hspace": 0.17}
         upper, lower = figure.subplots(2, 1, sharex=True, gridspec_kw=grid)

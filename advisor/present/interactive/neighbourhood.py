@@ -152,14 +152,19 @@ def _tolerance_html(result: Reliability) -> str:
 
 
 def _measures_html(result: Reliability) -> str:
+    found = outcomes(result, intervals=False)
+    split = any(outcome.parts[1] for outcome in found)
     rows = [
         f'<tr><th scope="row" style="text-align: left">{escape(outcome.title)}</th>'
         f"<td>{escape(outcome.said)}</td>"
-        f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
-        for outcome in outcomes(result, intervals=False)
+        + "".join(f"<td>{escape(part)}</td>" for part in outcome.parts if split)
+        + f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
+        for outcome in found
     ]
+    columns = '<th scope="col">settings decide</th><th scope="col">no setting changes</th>'
     return (
         '<table><thead><tr><th scope="col">measure</th><th scope="col">value</th>'
+        f"{columns if split else ''}"
         '<th scope="col">mostly from</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from advisor.advice.choice import Choice
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.present.figures.comparison import has_interval
-from advisor.present.outcome import outcomes
+from advisor.present.outcome import Outcome, outcomes
 from advisor.present.points import Point, slots
 from advisor.present.setting_text import tolerance_words
 from advisor.protocol.rules.config import Config
@@ -96,6 +96,12 @@ def _key(config: Config, shown: Sequence[str]) -> str:
     return "|".join(str(getattr(config, name)) for name in shown)
 
 
+def _decided(outcome: Outcome) -> str:
+    """Return what settings decide of a measure, and the rest; "" where they decide all."""
+    by, rest = outcome.parts
+    return f". Settings decide: {by}; no setting changes: {rest}" if rest else ""
+
+
 def _setting(choice: Choice, shown: Sequence[str], intervals: bool) -> dict[str, Any]:
     config = choice.config
     tolerated = "; ".join(
@@ -108,7 +114,7 @@ def _setting(choice: Choice, shown: Sequence[str], intervals: bool) -> dict[str,
         "lines": [
             f"{choice.name}: {goals}",
             *(
-                f"{outcome.title}: {outcome.said}"
+                f"{outcome.title}: {outcome.said}{_decided(outcome)}"
                 for outcome in outcomes(choice.reliability, intervals)
             ),
             f"Brokers that may be lost: {tolerated}.",

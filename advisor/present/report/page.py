@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
+from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import grouped
 from advisor.errors import InputError
@@ -44,6 +45,13 @@ _CURVES_CAPTION = (
 _PARETO_CAPTION = (
     "Each dot is one setting. Up and to the right is better; a larger dot keeps more replicas. "
     "Crossed lines are 95 % intervals."
+)
+_CURVES_SPLIT = (
+    " Grey area: no setting gets there, because of what none of them changes. Dotted: what "
+    "settings decide, alone."
+)
+_PARETO_SPLIT = (
+    " Dots stand where settings alone would put them. Grey area: in all, no setting gets there."
 )
 _TOO_LARGE = (
     "Which assumption moves these numbers most was not computed: with so many replicas it takes "
@@ -135,7 +143,8 @@ def _context(
         "title": f"Replication advice for {_subject(recommendation)}",
         "verdict": recommendation.verdict,
         "today": "" if audit is None else audit.verdict,
-        "goals": recommendation.goals.sentence,
+        "goals": goals_sentence(recommendation.goals, best.reliability),
+        "split": has_beyond(best.reliability),
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
@@ -156,6 +165,7 @@ def _context(
             {
                 "title": outcome.title,
                 "said": outcome.said,
+                "parts": outcome.parts,
                 "shares": [(words, percent(share)) for words, share in outcome.shares],
             }
             for outcome in outcomes(best.reliability)
@@ -185,8 +195,9 @@ def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list
         marks(recommendation),
     )
     drawn = [*line, *(point for _, point in marked)]
-    pareto: dict[str, Any] = {"caption": _PARETO_CAPTION}
-    curves: dict[str, Any] = {"caption": _CURVES_CAPTION}
+    split = has_beyond(recommendation.best.reliability)
+    pareto: dict[str, Any] = {"caption": _PARETO_CAPTION + _PARETO_SPLIT * split}
+    curves: dict[str, Any] = {"caption": _CURVES_CAPTION + _CURVES_SPLIT * split}
     places = []
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
         figure = plot_pareto(every_point, marked, **inches)
@@ -217,7 +228,7 @@ def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]
     return {
         "name": name,
         "best": choice is recommendation.best,
-        "measures": [(outcome.brief, outcome.interval) for outcome in measures],
+        "measures": [(outcome.brief, outcome.interval, outcome.parts[0]) for outcome in measures],
         "cost": _cost(choice),
         "unmet": _unmet(choice),
     }
@@ -320,7 +331,7 @@ def _topic_row(topic: TopicAudit) -> dict[str, Any]:
     return {
         "topic": topic.topic.name,
         "name": topic.choice.name,
-        "measures": [outcome.brief for outcome in measures],
+        "measures": [(outcome.brief, outcome.parts[0]) for outcome in measures],
         "unmet": "; ".join([*topic.broken, *filter(None, [_unmet(topic.choice)])]),
         "codes": " ".join(dict.fromkeys(finding.code for finding in topic.findings)),
     }

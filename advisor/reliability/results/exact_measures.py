@@ -265,10 +265,14 @@ class ExactMeasures:
     ) -> dict[str, Interval]:
         """Intervals of what settings decide and of the rest, from the same draws of both."""
         splits = [Split(*pair) for pair in zip(drawn, decided, strict=True)]
-        found = {
-            _key(name, BY_SETTINGS): self.decided._interval_of(name, decided) for name in MEASURES
-        }
-        found[_key(_YEARS, BY_SETTINGS)] = found[_key("mean_years_to_loss", BY_SETTINGS)]
+        found = {}
+        for name in MEASURES:
+            low, high = self.decided._interval_of(name, decided)
+            value = self.by_settings(name)
+            # Rounding may leave the other card a little above this one.
+            found[_key(name, BY_SETTINGS)] = min(low, value), max(high, value)
+        years = self.decided._interval_of("mean_years_to_loss", decided)
+        found[_key(_YEARS, BY_SETTINGS)] = years
         readings: dict[str, list[Callable[[Split], float]]] = {
             _key(name, BEYOND_SETTINGS): [
                 partial(Split.part, measure=name, part=BEYOND_SETTINGS),

@@ -101,7 +101,8 @@ def _time_said(result: ExactMeasures, part: str) -> Said:
     value = result.by_settings(measure) if part == BY_SETTINGS else result.beyond_settings(measure)
     if not value:
         return Said()
-    low, high = map(formatting.time_per_year, result.interval(measure, part))
+    ends = map(formatting.time_per_year, result.interval(measure, part))
+    low, high = (end.removesuffix(" a year") for end in ends)
     return Said(formatting.time_per_year(value), formatting.interval(low, high))
 
 

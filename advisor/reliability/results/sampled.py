@@ -349,4 +349,5 @@ def _time_said(part: Estimate) -> Said:
     low, high = map(formatting.time_per_year, (part.low, part.high))
     if not part.seen:
         return Said(f"less than {high}")
-    return Said(formatting.time_per_year(part.value), formatting.interval(low, high))
+    ends = (end.removesuffix(" a year") for end in (low, high))
+    return Said(formatting.time_per_year(part.value), formatting.interval(*ends))
