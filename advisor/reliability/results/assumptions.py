@@ -17,8 +17,8 @@ from advisor.reliability.failures.transition_rates import offered_rate
 OUTSIDE_EVERY_CARD = (
     "software bugs, the loss of a whole region and deleted topics are in no card, and no "
     "replication setting changes them. About one bug a year that lost records written with "
-    "acks=all was fixed in Kafka from 2014 to 2024, by its commit log. Against all three only a "
-    "copy outside the cluster helps"
+    "acks=all was fixed in Kafka from 2014 to 2024, by its commit log (data/known_bugs.csv). "
+    "Against all three only a copy outside the cluster helps"
 )
 """What no failure model here holds, with its evidence."""
 
