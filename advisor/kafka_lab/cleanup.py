@@ -7,6 +7,7 @@ import time
 from advisor.kafka_lab.client import Client
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
+from advisor.kafka_lab.nodes.node_properties import CONTROLLER
 from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
 from advisor.kafka_lab.observation.controller_state import open_controller_reader
 
@@ -19,6 +20,8 @@ class _AllBrokers:
 
     def __init__(self, cluster: RealCluster) -> None:
         self.cluster = cluster
+
+    has_controller = True
 
     def reachable(self) -> tuple[int, ...]:
         """See `BrokerAccess`."""
@@ -48,6 +51,9 @@ def reset_cluster(cluster: RealCluster, controller: int) -> None:
         for broker in cluster.brokers:
             cluster.network.heal(broker)
             cluster.catch_up(broker)
+            cluster.recover(broker)
+    if not cluster.running(CONTROLLER):
+        cluster.start_controller()
     for broker in cluster.brokers:
         if not cluster.running(broker):
             cluster.start(broker)

@@ -27,10 +27,13 @@ from advisor.protocol.rules.partition_registration import Replicas
 LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
 _RESPONSE_TIMEOUT_S = 20.0
 _RETRY_FOR_S = 30.0
+# NodeToControllerChannelManager gives up a request after 60 s.
+_FORWARDING_TIMEOUT_S = 75.0
+_TIMED_OUT = "REQUEST_TIMED_OUT"
 _RETRY_BACKOFF_S = 0.2
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 _OFFSET_NOT_AVAILABLE = "OFFSET_NOT_AVAILABLE"
-_RETRIABLE = frozenset({_NOT_CONTROLLER, "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"})
+_RETRIABLE = frozenset({_NOT_CONTROLLER, _TIMED_OUT, "BROKER_NOT_AVAILABLE"})
 _TOPIC, _SET = 2, 0  # Resource type and config operation.
 _LATEST, _CONSUMER = -1, -1
 _MAX_BYTES = 50_000_000
@@ -50,6 +53,10 @@ class BrokerAccess(Protocol):
     """
 
     cluster: RealCluster
+
+    @property
+    def has_controller(self) -> bool:
+        """Whether the controller quorum runs."""
 
     def reachable(self) -> Sequence[int]:
         """Return the running brokers that are not isolated."""
@@ -165,12 +172,17 @@ class Client:
                 return int(data.leader_id)
         return None
 
-    def new_producer(self) -> Producer:
-        """Return id and epoch for a new idempotent producer."""
+    def new_producer(self, broker: int | None = None) -> Producer:
+        """Return id and epoch for a new idempotent producer, from one broker or any."""
+
+        def request() -> Any:
+            return InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+
         while True:
-            response = self._send_to_any(
-                lambda: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-            )
+            if broker is None:
+                response = self._send_to_any(request)
+            else:
+                response = self.send(broker, request())
             if response.error_code == 0:
                 return int(response.producer_id), int(response.producer_epoch)
             time.sleep(_RETRY_BACKOFF_S)
@@ -308,6 +320,8 @@ class Client:
 
     def _send_to_controller(self, request: Any, code: Any) -> str | None:
         """Send an admin request to the ZooKeeper controller or to any KRaft broker."""
+        if not self._access.has_controller:
+            return self._send_in_vain(request, code)
         deadline = time.monotonic() + _RETRY_FOR_S
         while True:
             error: str | None
@@ -320,6 +334,14 @@ class Client:
             if time.monotonic() > deadline:
                 raise BrokersUnavailableError(f"the controller did not take a change: {error}")
             time.sleep(_RETRY_BACKOFF_S)
+
+    def _send_in_vain(self, request: Any, code: Any) -> str | None:
+        """Send an admin request while there is no controller; a broker keeps it for a minute."""
+        try:
+            answer = self.send(self._admin_broker(), request(), _FORWARDING_TIMEOUT_S)
+        except NoResponseError:
+            return _TIMED_OUT
+        return error_name(code(answer))
 
     def _admin_broker(self) -> int:
         if self._access.cluster.spec.mode == "zookeeper":

@@ -27,6 +27,7 @@ from advisor.protocol.simulation.cluster import Simulation
 
 _ATTEMPTS = 3
 _TOPIC_ID = "TopicId: "
+_ADMIN_VERBS = frozenset({"topic", "delete", "alter", "elect", "reassign"})
 _READ_ONLY_VERBS = frozenset({"state", "registration", "log", "describe", "consume", "check"})
 
 
@@ -158,7 +159,16 @@ def _check_supported(scenario: Scenario, model: Simulation) -> None:
         raise InputError(
             "only=controller drives the controller by hand, which real brokers do not let happen"
         )
+    without_quorum = False
     for command in scenario.commands:
+        if command.verb in ("stop-quorum", "start-quorum"):
+            without_quorum = command.verb == "stop-quorum"
+        if without_quorum and command.verb in _ADMIN_VERBS and not model.settings.kraft:
+            raise bad(
+                command.line,
+                "brokers hold a request until ZooKeeper is back and carry it out then; "
+                "move it behind start-quorum",
+            )
         if command.verb == "kill-controller" and not model.settings.kraft:
             raise bad(
                 command.line,

@@ -13,13 +13,12 @@ from typing import Any
 
 from advisor.errors import InputError
 from advisor.kafka_lab.client import Client
+from advisor.kafka_lab.fault_injection import FAULTS, FaultInjector
 from advisor.kafka_lab.formats import log_directory
 from advisor.kafka_lab.machine_load import ExpectedServing
 from advisor.kafka_lab.nodes.cluster import RealCluster
 from advisor.kafka_lab.nodes.zookeeper_controller import move_controller
-from advisor.kafka_lab.observation.controller_state import open_controller_reader
-from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets
-from advisor.kafka_lab.observation.quiescence import LinkFaults, pending_work, wait_until_quiescent
+from advisor.kafka_lab.observation.quiescence import pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import (
     ReplicaKey,
     Snapshot,
@@ -37,10 +36,6 @@ from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation
 from advisor.protocol.simulation.events import Effect, Refused
 from advisor.protocol.simulation.state import position_of, with_partition
-
-# A pending fetch returns after replica.fetch.wait.max.ms; only the next one is blocked.
-_FETCH_WAIT_S = 0.6
-_SESSION_TIMEOUT_S, _POLL_INTERVAL_S = 60.0, 0.1
 
 
 class RealSimulation(Simulation):
@@ -72,32 +67,37 @@ class RealSimulation(Simulation):
         self.no_wait = False
         self.record_by_record = False
         self.topic_configs: Mapping[str, str] = {}
-        self._links = LinkFaults()
         self._timing = timing
-        self._controller = open_controller_reader(cluster)
-        self._flushed = FlushedOffsets()
-        self._paused: frozenset[int] = frozenset()
+        self._faults = FaultInjector(cluster, timing, self._replica_logs)
         self._quiescent = False
         self._next_value = 0
-        self._last_silenced_s = 0.0
         self._expected_serving = ExpectedServing()
 
     def close(self) -> None:
         """Close connections; the brokers keep running."""
-        self._resume_followers()
-        self._controller.close()
+        self._faults.resume_followers()
+        self._faults.quorum.close()
+
+    @property
+    def has_controller(self) -> bool:
+        """See `BrokerAccess`."""
+        return self._faults.quorum.running
 
     def reachable(self) -> Sequence[int]:
-        """Return the running brokers that are not isolated, unfenced ones first."""
-        isolated, serving = self._links.isolated, self._controller.read().serving
-        live = [b for b in self.cluster.brokers if self.cluster.running(b) and b not in isolated]
+        """Return the running brokers that serve and are not isolated, unfenced ones first."""
+        quorum = self._faults.quorum
+        away = self._faults.open_faults().isolated | quorum.waiting
+        serving = quorum.read().serving
+        live = [b for b in self.cluster.brokers if self.cluster.running(b) and b not in away]
         return sorted(live, key=lambda broker: broker not in serving)
 
     def read(self) -> Snapshot:
         """Take a snapshot of the cluster."""
-        controller = self._controller.read()
+        controller = self._faults.quorum.read()
         running = frozenset(b for b in self.cluster.brokers if self.cluster.running(b))
-        self._expected_serving.check(controller.serving, running - self._links.isolated)
+        faults = self._faults.open_faults()
+        healthy = running - faults.isolated - faults.waiting - faults.stopping
+        self._expected_serving.check(controller.serving, healthy)
         known = [(p.topic, p.number) for p in self.state.partitions]
         registrations = {
             name: controller.registrations[name]
@@ -122,39 +122,56 @@ class RealSimulation(Simulation):
         if self._quiescent:
             self.look()
             return
-        self._resume_followers()
-        self._set_state(wait_until_quiescent(self.read, self._links, self._timing.clocks))
+        self._faults.resume_followers()
+        self._set_state(
+            wait_until_quiescent(self.read, self._faults.open_faults, self._timing.clocks)
+        )
         self._quiescent = True
 
     def apply(self, event: Any) -> tuple[Effect, ...]:
         """Apply an event; return the error as an effect if it was rejected."""
         handler = _HANDLERS.get(type(event))
-        if handler is None:
+        if handler is None and type(event) not in FAULTS:
             raise InputError(f"real brokers cannot be told to {type(event).__name__}")
         self._quiescent = False
-        ends_session = isinstance(event, _SESSION_ENDING_EVENTS)
-        if ends_session:
-            # Keep faults more than a heartbeat apart, so that sessions expire in their order.
-            apart_s = 1.5 * self._timing.heartbeat_ms / 1000
-            time.sleep(max(0.0, self._last_silenced_s + apart_s - time.monotonic()))
-        for broker in self.cluster.brokers if isinstance(event, ev.KillController) else ():
+        for broker in self._struck(event):
             self._expected_serving.disturb(broker)
-        self._expected_serving.disturb(getattr(event, "broker", NO_LEADER))
-        error = handler(self, event)
-        self._resume_followers()
-        if ends_session:
-            self._last_silenced_s = time.monotonic()
+        error = None
+        if handler is None:
+            self._inject(event)
+        else:
+            error = handler(self, event)
+        self._faults.resume_followers()
         self._update_running()
         return () if error is None else (Refused(error),)
+
+    def _inject(self, event: Any) -> None:
+        if isinstance(event, ev.StopQuorum):
+            # Producers that are at work have their ids from the controller already.
+            for broker in self.reachable():
+                self.client.new_producer(broker)
+        self._faults.no_wait = self.no_wait
+        self._faults.exempt = self._controller_without_replicas()
+        self._faults.apply(event)
+
+    def _struck(self, event: Any) -> Sequence[int]:
+        """Return the brokers whose sessions an event may end."""
+        if isinstance(event, ev.KillController | ev.StopQuorum | ev.StartQuorum):
+            return self.cluster.brokers
+        if isinstance(event, ev.Wipe):
+            return event.brokers
+        return (getattr(event, "broker", NO_LEADER),)
 
     def _update_running(self) -> None:
         """Update the running flags, which the next command may read before a snapshot."""
         brokers = [b._replace(running=self.cluster.running(b.id)) for b in self.state.brokers]
-        self.state = self.state._replace(brokers=tuple(brokers))
+        self.state = self.state._replace(
+            brokers=tuple(brokers), has_quorum=self._faults.quorum.running
+        )
 
     def pass_time(self, milliseconds: int) -> None:
         """Wait for a time of the scenario, scaled to this cluster."""
-        self._resume_followers()
+        self._faults.resume_followers()
         self._quiescent = False
         time.sleep(self._timing.wait_s(milliseconds))
 
@@ -164,9 +181,9 @@ class RealSimulation(Simulation):
         """See `Simulation`; with ``no_wait`` and acks=0 or 1 followers are paused meanwhile."""
         self._quiescent = False
         if self.no_wait and config.acks != "all":
-            self._pause_followers()
+            self._faults.pause_followers()
         else:
-            self._resume_followers()
+            self._faults.resume_followers()
         span = (self._next_value, self._next_value + count)
         self._next_value += count
         size = 1 if self.record_by_record else count
@@ -190,7 +207,7 @@ class RealSimulation(Simulation):
         return sending.run()
 
     def _settled(self) -> bool:
-        return not pending_work(self.read(), self._links)
+        return not pending_work(self.read(), self._faults.open_faults())
 
     def _record_acknowledged(self, topic: str, index: int, span: Span, by_all: bool) -> None:
         """Record acknowledged records; with acks=all they are committed too."""
@@ -213,8 +230,8 @@ class RealSimulation(Simulation):
 
     def _set_state(self, snapshot: Snapshot) -> None:
         self.state = state_from_snapshot(snapshot, self.state)
-        self._flushed.clamp(snapshot.logs)
-        if not self.settings.kraft:
+        self._faults.note(snapshot)
+        if not self.settings.kraft and self._faults.quorum.running:
             self._place_controller(snapshot.controller.serving)
 
     def _place_controller(self, serving: frozenset[int]) -> None:
@@ -227,84 +244,6 @@ class RealSimulation(Simulation):
         """Return the ZooKeeper controller if it has no replicas: other requests to it must pass."""
         holders = {b for p in self.state.partitions for b in p.registration.replicas}
         return [b for b in (self.state.controller_broker,) if b not in holders]
-
-    def _pause_followers(self) -> None:
-        others = frozenset(self.cluster.brokers) - self._links.lagging - self._paused
-        for broker in others:
-            self.cluster.lag(broker)
-        if others:
-            time.sleep(_FETCH_WAIT_S)
-        self._paused |= others
-
-    def _resume_followers(self) -> None:
-        for broker in self._paused - self._links.lagging:
-            self.cluster.catch_up(broker)
-        self._paused = frozenset()
-
-    def _kill(self, event: ev.Kill) -> None:
-        self.cluster.kill(event.broker)
-
-    def _stop(self, event: ev.Stop) -> None:
-        self.cluster.stop(event.broker)
-        self._flushed.note(event.broker, self._replica_logs())
-
-    def _power_off(self, event: ev.PowerOff) -> None:
-        if self.cluster.running(event.broker):
-            self.cluster.kill(event.broker)
-        self.cluster.forget_clean_shutdown(event.broker)
-        copies = self._replica_logs()
-        self._flushed.clamp(copies)
-        for broker, topic, number in copies:
-            if broker == event.broker:
-                name = (broker, topic, number)
-                left = self._flushed.records(name) if event.keep is None else event.keep
-                folder = log_directory.replica_folder(self.cluster.data(broker), topic, number)
-                log_directory.drop_unflushed(folder, left)
-        self._flushed.clamp(self._replica_logs())
-
-    def _destroy(self, event: ev.Destroy) -> None:
-        self.cluster.destroy(event.broker)
-        self._flushed.clamp(self._replica_logs())
-
-    def _start(self, event: ev.Start) -> None:
-        if not self.settings.kraft:
-            self._wait_for_session_end(event.broker)
-        if self.no_wait or event.broker in self._links.isolated:
-            self.cluster.launch(event.broker)
-        else:
-            self.cluster.start(event.broker)
-
-    def _wait_for_session_end(self, broker: int) -> None:
-        """Wait until the previous ZooKeeper session of a broker has expired.
-
-        A broker exits at startup while that session exists (``KafkaZkClient.registerBroker``).
-        """
-        deadline = time.monotonic() + _SESSION_TIMEOUT_S
-        while broker in self._controller.read().serving and time.monotonic() < deadline:
-            time.sleep(_POLL_INTERVAL_S)
-
-    def _isolate(self, event: ev.Isolate) -> None:
-        self.cluster.network.isolate(event.broker)
-        self._links = replace(self._links, isolated=self._links.isolated | {event.broker})
-
-    def _heal(self, event: ev.Heal) -> None:
-        self.cluster.network.heal(event.broker)
-        self._links = replace(self._links, isolated=self._links.isolated - {event.broker})
-
-    def _lag(self, event: ev.Lag) -> None:
-        self.cluster.lag(event.broker, except_to=self._controller_without_replicas())
-        time.sleep(_FETCH_WAIT_S)
-        self._links = replace(self._links, lagging=self._links.lagging | {event.broker})
-
-    def _catch_up(self, event: ev.CatchUp) -> None:
-        self.cluster.catch_up(event.broker)
-        self._links = replace(self._links, lagging=self._links.lagging - {event.broker})
-
-    def _kill_controller(self, _event: ev.KillController) -> None:
-        self.cluster.kill_controller()
-
-    def _flush(self, event: ev.Flush) -> None:
-        self._flushed.note(event.broker, self._replica_logs())
 
     def _create(self, event: ev.CreateTopic) -> str | None:
         error = self.client.create_topic(event.topic, event.assignment, self.topic_configs)
@@ -349,19 +288,7 @@ class RealSimulation(Simulation):
         return self.client.reassign(event.topic, event.partition, event.replicas)
 
 
-_SESSION_ENDING_EVENTS = (ev.Kill, ev.PowerOff, ev.Destroy, ev.Isolate)
 _HANDLERS: dict[type, Callable[[RealSimulation, Any], str | None]] = {
-    ev.Kill: RealSimulation._kill,
-    ev.PowerOff: RealSimulation._power_off,
-    ev.Destroy: RealSimulation._destroy,
-    ev.Stop: RealSimulation._stop,
-    ev.Start: RealSimulation._start,
-    ev.Isolate: RealSimulation._isolate,
-    ev.Heal: RealSimulation._heal,
-    ev.Lag: RealSimulation._lag,
-    ev.CatchUp: RealSimulation._catch_up,
-    ev.KillController: RealSimulation._kill_controller,
-    ev.Flush: RealSimulation._flush,
     ev.CreateTopic: RealSimulation._create,
     ev.GrowTopic: RealSimulation._grow,
     ev.DeleteTopic: RealSimulation._delete,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -24,6 +24,8 @@ from advisor.kafka_lab.nodes.processes import JavaProcess
 
 _START_TIMEOUT_S = 300.0  # Enough for 10,000 partitions after a kill on a loaded machine.
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+# A broker whose requests are blocked, and the others that this does not concern.
+Exemptions = Mapping[int, frozenset[int]]
 
 
 class RealCluster:
@@ -60,6 +62,9 @@ class RealCluster:
         self.network: Network = network_for([*self.brokers, CONTROLLER])
         self._processes: dict[int, JavaProcess] = {}
         self._archiving_process: JavaProcess | None = None
+        self._lagging: Exemptions = {}
+        self._limping: Exemptions = {}
+        self._blocked: set[tuple[int, int]] = set()
 
     def __enter__(self) -> RealCluster:
         try:
@@ -151,8 +156,12 @@ class RealCluster:
         self._processes[broker].kill()
 
     def stop(self, broker: int) -> None:
-        """Stop a broker by controlled shutdown."""
+        """Stop a broker by controlled shutdown, and wait until it has ended."""
         self._processes[broker].stop()
+
+    def begin_to_stop(self, broker: int) -> None:
+        """Tell a broker to stop, without waiting."""
+        self._processes[broker].terminate()
 
     def destroy(self, broker: int) -> None:
         """Kill a broker if it is running, and delete its data."""
@@ -164,13 +173,41 @@ class RealCluster:
         """Delete the clean-shutdown marker of a stopped broker, as if power had failed."""
         (self.data(broker) / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
 
-    def lag(self, broker: int, except_to: Collection[int] = ()) -> None:
+    def lag(self, broker: int, exempt: Collection[int] = ()) -> None:
         """Block requests of a broker to the other brokers, with exceptions; it still serves."""
-        self.network.block_requests(broker, [b for b in self.brokers if b not in except_to])
+        self._block({**self._lagging, broker: frozenset(exempt)}, self._limping)
 
     def catch_up(self, broker: int) -> None:
         """Unblock requests of a broker to the others."""
-        self.network.unblock_requests(broker, self.brokers)
+        lagging = {b: exempt for b, exempt in self._lagging.items() if b != broker}
+        self._block(lagging, self._limping)
+
+    def limp(self, broker: int, exempt: Collection[int] = ()) -> None:
+        """Block requests between a broker and the others, both ways; it still serves clients."""
+        self._block(self._lagging, {**self._limping, broker: frozenset(exempt)})
+
+    def recover(self, broker: int) -> None:
+        """Unblock requests between a broker and the others."""
+        limping = {b: exempt for b, exempt in self._limping.items() if b != broker}
+        self._block(self._lagging, limping)
+
+    def _block(self, lagging: Exemptions, limping: Exemptions) -> None:
+        """Block the requests of these brokers, and those to the limping ones, and no others."""
+        outgoing = {**lagging, **limping}
+        blocked = {
+            (one, to)
+            for one in self.brokers
+            for to in self.brokers
+            if one != to
+            and (
+                (one in outgoing and to not in outgoing[one])
+                or (to in limping and one not in limping[to])
+            )
+        }
+        for one in self.brokers:
+            self.network.block_requests(one, _targets(one, blocked - self._blocked))
+            self.network.unblock_requests(one, _targets(one, self._blocked - blocked))
+        self._lagging, self._limping, self._blocked = lagging, limping, blocked
 
     def start_controller(self) -> None:
         """Start the KRaft controller or ZooKeeper, and wait until it is up."""
@@ -191,8 +228,12 @@ class RealCluster:
 
     def kill_controller(self) -> None:
         """Kill and restart the KRaft controller, which keeps its log."""
-        self._processes[CONTROLLER].kill()
+        self.stop_quorum()
         self.start_controller()
+
+    def stop_quorum(self) -> None:
+        """Kill the KRaft controller or ZooKeeper, which keeps its data: a quorum of one."""
+        self._processes[CONTROLLER].kill()
 
     def _controller(self) -> tuple[str, int]:
         return self.network.peer(CONTROLLER, CONTROLLER_PORT)
@@ -288,3 +329,7 @@ class RealCluster:
             raise BrokersUnavailableError(
                 f"the controller was not formatted: {formatting.output()}"
             )
+
+
+def _targets(one: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    return sorted(to for source, to in pairs if source == one)

@@ -101,13 +101,15 @@ class Loopback:
         """See `Network`."""
         raise _not_supported()
 
-    def block_requests(self, _node: int, _to: Sequence[int], /) -> None:
+    def block_requests(self, _node: int, to: Sequence[int], /) -> None:
         """See `Network`."""
-        raise _not_supported()
+        if to:
+            raise _not_supported()
 
-    def unblock_requests(self, _node: int, _to: Sequence[int], /) -> None:
+    def unblock_requests(self, _node: int, to: Sequence[int], /) -> None:
         """See `Network`."""
-        raise _not_supported()
+        if to:
+            raise _not_supported()
 
     def close(self) -> None:
         """See `Network`."""

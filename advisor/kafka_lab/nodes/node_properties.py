@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 CONTROLLER = 99
+_WAIT_FOR_QUORUM_MS = "3600000"
 CLUSTER_ID = "YWR2aXNvci1vZi1rYWZrYQ"  # 16 bytes in base64, like Kafka's ids.
 
 
@@ -103,10 +104,13 @@ def broker(
             "listener.security.protocol.map": "PEER:PLAINTEXT,CLIENT:PLAINTEXT",
             "zookeeper.connect": quorum,
             "zookeeper.session.timeout.ms": str(spec.clocks.session_timeout_ms),
-            "zookeeper.connection.timeout.ms": "20000",
+            # Wait for ZooKeeper where a supervisor would start the broker again.
+            "zookeeper.connection.timeout.ms": _WAIT_FOR_QUORUM_MS,
         }
     else:
         properties |= {"process.roles": "broker", "node.id": str(node), **_kraft(spec, quorum)}
+        # The default is a minute; a supervisor would then start the broker again.
+        properties["initial.broker.registration.timeout.ms"] = _WAIT_FOR_QUORUM_MS
     return properties | dict(spec.brokers_configs)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError, Jars
 
-_STOP_TIMEOUT_S = 300
+# Without a controller a KRaft broker stops after five minutes (BrokerServer.shutdown).
+_STOP_TIMEOUT_S = 330
 _POLL_INTERVAL_S = 0.05
 
 # Optimised for startup: a broker that runs for a minute gains nothing from the C2 compiler.
@@ -106,9 +107,13 @@ class JavaProcess:
         self._process.kill()
         self._process.wait()
 
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._process.terminate()
+
     def stop(self, timeout_s: float = _STOP_TIMEOUT_S) -> None:
         """Send SIGTERM and wait; SIGKILL after the timeout."""
-        self._process.terminate()
+        self.terminate()
         self.wait_until_ended(timeout_s)
 
     def suspend(self) -> None:

@@ -6,13 +6,14 @@ Both can be read while no broker is up, and unlike broker metadata they are neve
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from advisor.errors import MissingExtraError
 from advisor.kafka_lab.formats.metadata_records import (
+    BrokerFencing,
     ElrClear,
     PartitionChange,
     PartitionRecord,
@@ -29,6 +30,7 @@ from advisor.protocol.rules.partition_registration import Registration
 PartitionKey = tuple[str, int]
 _METADATA = "__cluster_metadata-0"
 _RESPONSE_TIMEOUT_S = 15.0
+_CONNECTION_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class ControllerReader(Protocol):
 
     def read(self) -> ControllerState:
         """Return the current state."""
+
+    def fencings(self) -> Sequence[int]:
+        """Return every broker that was fenced, in order; under ZooKeeper they are not recorded."""
 
     def close(self) -> None:
         """Close connections."""
@@ -101,6 +106,11 @@ class MetadataLog:
                         self._apply(record)
         return ControllerState(dict(self._partitions), frozenset(self._serving))
 
+    def fencings(self) -> Sequence[int]:
+        """See `ControllerReader`."""
+        changes = [record for _, record in self.history if isinstance(record, BrokerFencing)]
+        return [change.broker for change in changes if change.fenced]
+
     def close(self) -> None:
         """See `ControllerReader`."""
 
@@ -146,8 +156,18 @@ class _ZooKeeperReader:
             from kazoo.client import KazooClient
         except ImportError:
             raise MissingExtraError("reading ZooKeeper", "dev") from None
-        self._client: Any = KazooClient(hosts=address, timeout=_RESPONSE_TIMEOUT_S, read_only=True)
-        self._client.start(timeout=_RESPONSE_TIMEOUT_S)
+        # Of a ZooKeeper that has just started a first connection may get no answer.
+        for attempt in range(_CONNECTION_ATTEMPTS):
+            self._client: Any = KazooClient(
+                hosts=address, timeout=_RESPONSE_TIMEOUT_S, read_only=True
+            )
+            try:
+                self._client.start(timeout=_RESPONSE_TIMEOUT_S / _CONNECTION_ATTEMPTS)
+            except self._client.handler.timeout_exception:
+                if attempt + 1 == _CONNECTION_ATTEMPTS:
+                    raise
+            else:
+                return
 
     def read(self) -> ControllerState:
         """See `ControllerReader`."""
@@ -155,6 +175,10 @@ class _ZooKeeperReader:
         for topic in self._children("/brokers/topics"):
             found.update(self._topic(topic))
         return ControllerState(found, frozenset(int(b) for b in self._children("/brokers/ids")))
+
+    def fencings(self) -> Sequence[int]:
+        """See `ControllerReader`."""
+        return ()
 
     def close(self) -> None:
         """See `ControllerReader`."""

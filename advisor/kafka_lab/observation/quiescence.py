@@ -8,7 +8,7 @@ as long as its longest timeout.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
@@ -23,12 +23,12 @@ _STABLE_FOR_S = 1.0
 _MAX_WAIT_S = 120.0
 # Reconnecting may take longer than a timeout on a loaded machine.
 _POSSIBLE, _POSSIBLE_FACTOR = "may join the ISR", 4
-_CERTAIN = ("is to be fenced", "is to serve", "is to join the ISR")
+_CERTAIN = ("is to be fenced", "is to serve", "is to register", "is to stop", "is to join the ISR")
 
 
 @dataclass(frozen=True)
-class LinkFaults:
-    """Injected network faults, which a snapshot does not show.
+class OpenFaults:
+    """Faults that were injected and not repaired yet, which a snapshot does not show.
 
     Attributes
     ----------
@@ -36,77 +36,94 @@ class LinkFaults:
         Brokers disconnected from the other nodes.
     lagging : frozenset of int
         Brokers that cannot fetch.
+    limping : frozenset of int
+        Brokers that cannot fetch and from which nobody can fetch.
+    has_quorum : bool
+        Whether there is a controller.
+    waiting : frozenset of int
+        Brokers that wait to register, or whose last life is still to be fenced.
+    stopping : frozenset of int
+        Brokers that were told to stop while there was no controller.
     """
 
     isolated: frozenset[int] = frozenset()
     lagging: frozenset[int] = frozenset()
+    limping: frozenset[int] = frozenset()
+    has_quorum: bool = True
+    waiting: frozenset[int] = frozenset()
+    stopping: frozenset[int] = frozenset()
+
+    def cut(self, follower: int, leader: int) -> bool:
+        """Return whether a follower cannot fetch from a leader."""
+        return follower in self.lagging | self.limping or leader in self.limping
 
 
-def pending_work(snapshot: Snapshot, links: LinkFaults) -> list[str]:
+def pending_work(snapshot: Snapshot, faults: OpenFaults) -> list[str]:
     """Return the changes that are still to come without further events, one sentence each.
 
     Empty if every live broker serves, every other one is fenced, and every live replica of a
-    partition with a leader equals the leader's log and is in the ISR.
+    partition with a leader equals the leader's log and is in the ISR. Without a controller only
+    copying goes on.
     """
-    live = snapshot.running - links.isolated
+    live = snapshot.running - faults.isolated
     serving = snapshot.controller.serving
-    pending = [f"broker {b} is to be fenced" for b in sorted(serving - live)]
-    pending += [f"broker {b} is to serve" for b in sorted(live - serving)]
+    pending = [f"broker {b} is to stop" for b in sorted(faults.stopping & snapshot.running)]
+    if faults.has_quorum:
+        pending += [f"broker {b} is to be fenced" for b in sorted(serving - live)]
+        pending += [f"broker {b} is to serve" for b in sorted(live - serving)]
+        pending += [f"broker {b} is to register" for b in sorted(live & serving & faults.waiting)]
     for (topic, number), record in sorted(snapshot.controller.registrations.items()):
         name = f"{topic}-{number}"
         pending += [
             f"{name}: {what}"
-            for what in _pending_for_partition(snapshot, links, topic, number, record)
+            for what in _pending_for_partition(snapshot, faults, topic, number, record)
         ]
     return pending
 
 
 def _pending_for_partition(
-    snapshot: Snapshot, links: LinkFaults, topic: str, number: int, record: Registration
+    snapshot: Snapshot, faults: OpenFaults, topic: str, number: int, record: Registration
 ) -> list[str]:
-    live = snapshot.running - links.isolated
+    live = snapshot.running - faults.isolated
     leader = record.leader
-    if leader == NO_LEADER:
+    leads = snapshot.high_watermarks.get((topic, number)) is not None
+    if leader == NO_LEADER or not (faults.has_quorum or (leader in live and leads)):
         return []
     if leader not in live:
         return [f"leader {leader} is gone"]
-    log = snapshot.logs.get((leader, topic, number), EMPTY)
-    if snapshot.high_watermarks.get((topic, number)) is None:
+    if not leads:
         return [f"broker {leader} does not lead yet"]
+    log = snapshot.logs.get((leader, topic, number), EMPTY)
     pending = []
     if not log.epochs or log.epochs[-1].epoch != record.leader_epoch:
         pending.append(f"broker {leader} has not begun epoch {record.leader_epoch}")
-    for broker in record.replicas:
+    followers = [b for b in record.replicas if b in live and b != leader]
+    if not faults.has_quorum:
+        followers = [b for b in followers if b not in faults.waiting and not faults.cut(b, leader)]
+    for broker in followers:
         copy = snapshot.logs.get((broker, topic, number), EMPTY)
-        pending += _pending_for_replica(
-            broker, leader, record, _same(copy, log), broker in live, links.lagging
-        )
+        pending += _pending_for_replica(broker, leader, record, _same(copy, log), faults)
     if record.adding or record.removing:
         # A reassignment completes once all added replicas are in sync.
-        blocked = [b for b in record.adding if b not in live or b in links.lagging]
-        pending += [] if blocked else ["a reassignment is to end"]
+        blocked = [b for b in record.adding if b not in live or faults.cut(b, leader)]
+        pending += [] if blocked or not faults.has_quorum else ["a reassignment is to end"]
     return pending
 
 
 def _pending_for_replica(
-    broker: int,
-    leader: int,
-    record: Registration,
-    same: bool,
-    lives: bool,
-    lagging: Collection[int],
+    broker: int, leader: int, record: Registration, same: bool, faults: OpenFaults
 ) -> list[str]:
-    """Return the pending changes of a follower."""
-    if broker == leader or not lives:
-        return []
-    if broker in lagging:
+    """Return the pending changes of a live follower."""
+    if faults.cut(broker, leader):
         # Even an equal log leaves the ISR of a new leader, which has not seen it fetch.
         return [f"broker {broker} may leave the ISR"] if broker in record.isr else []
     if not same:
         return [f"broker {broker} is to copy"]
+    if broker in record.isr or not faults.has_quorum:
+        return []
     # The leader sends AlterPartition to the controller, which a lagging one may not reach.
-    how = "may" if leader in lagging else "is to"
-    return [] if broker in record.isr else [f"broker {broker} {how} join the ISR"]
+    how = "may" if leader in faults.lagging else "is to"
+    return [f"broker {broker} {how} join the ISR"]
 
 
 def _same(one: Log, two: Log) -> bool:
@@ -114,7 +131,10 @@ def _same(one: Log, two: Log) -> bool:
 
 
 def wait_until_quiescent(
-    read: Callable[[], Snapshot], links: LinkFaults, clocks: Clocks, max_wait_s: float = _MAX_WAIT_S
+    read: Callable[[], Snapshot],
+    faults: Callable[[], OpenFaults],
+    clocks: Clocks,
+    max_wait_s: float = _MAX_WAIT_S,
 ) -> Snapshot:
     """Take snapshots until the cluster is quiescent, and return the last one.
 
@@ -122,8 +142,8 @@ def wait_until_quiescent(
     ----------
     read : callable
         Takes a snapshot.
-    links : LinkFaults
-        Network faults in effect.
+    faults : callable
+        Returns the faults in effect.
     clocks : Clocks
         Timeouts of the cluster.
     max_wait_s : float
@@ -142,7 +162,7 @@ def wait_until_quiescent(
         now_s = time.monotonic()
         if current != last:
             last, since = current, now_s
-        pending = pending_work(current, links)
+        pending = pending_work(current, faults())
         stable_for_s = now_s - since
         factor = _POSSIBLE_FACTOR if any(what.endswith(_POSSIBLE) for what in pending) else 1
         needed_s = _STABLE_FOR_S + (factor * clocks.longest_timer_ms / 1000 if pending else 0)

@@ -23,6 +23,7 @@ from advisor.protocol.simulation.replica import (
 )
 from advisor.protocol.simulation.state import (
     LEADER,
+    OFFLINE,
     DelayedProduce,
     Partition,
     Replica,
@@ -130,7 +131,10 @@ def _produce(state: State, event: events.Produce, settings: Settings) -> Outcome
     span = (event.first, event.first + event.records)
     replica = replica_of(partition, event.broker)
     error = None
-    if not broker_of(state, event.broker).running:
+    node = broker_of(state, event.broker)
+    # A broker that has not registered since it started does not take connections yet.
+    starting = not node.registered and (replica is None or replica.role == OFFLINE)
+    if not node.running or starting:
         error = NETWORK_EXCEPTION
     elif replica is None or replica.role != LEADER:
         error = NOT_LEADER

@@ -9,7 +9,7 @@ from advisor.kafka_lab.nodes.distribution import BrokersUnavailableError
 from advisor.kafka_lab.nodes.node_properties import Clocks
 from advisor.kafka_lab.observation import quiescence
 from advisor.kafka_lab.observation.controller_state import ControllerState
-from advisor.kafka_lab.observation.quiescence import LinkFaults, pending_work, wait_until_quiescent
+from advisor.kafka_lab.observation.quiescence import OpenFaults, pending_work, wait_until_quiescent
 from advisor.kafka_lab.observation.snapshot import Snapshot, state_from_snapshot
 from advisor.protocol.log.leader_epoch_cache import EpochStart
 from advisor.protocol.log.replica_log import Log, Run
@@ -36,30 +36,30 @@ def reading(record=RECORD, logs=None, hw: int | None = 10, running=ALL, serving=
 
 def test_healthy_cluster_has_no_pending_work():
     """If all brokers serve and all replicas are in sync, nothing is pending."""
-    assert pending_work(reading(), LinkFaults()) == []
+    assert pending_work(reading(), OpenFaults()) == []
 
 
 @pytest.mark.parametrize(
     ("seen", "links", "what"),
     [
-        (reading(running={1, 2}), LinkFaults(), "broker 3 is to be fenced"),
-        (reading(), LinkFaults(isolated=frozenset({3})), "broker 3 is to be fenced"),
-        (reading(serving=frozenset({1, 2})), LinkFaults(), "broker 3 is to serve"),
-        (reading(hw=None), LinkFaults(), "t-0: broker 1 does not lead yet"),
-        (reading(), LinkFaults(lagging=frozenset({3})), "t-0: broker 3 may leave the ISR"),
-        (reading(logs={3: SHORT}), LinkFaults(), "t-0: broker 3 is to copy"),
-        (reading(replace(RECORD, isr=(1, 2))), LinkFaults(), "t-0: broker 3 is to join the ISR"),
+        (reading(running={1, 2}), OpenFaults(), "broker 3 is to be fenced"),
+        (reading(), OpenFaults(isolated=frozenset({3})), "broker 3 is to be fenced"),
+        (reading(serving=frozenset({1, 2})), OpenFaults(), "broker 3 is to serve"),
+        (reading(hw=None), OpenFaults(), "t-0: broker 1 does not lead yet"),
+        (reading(), OpenFaults(lagging=frozenset({3})), "t-0: broker 3 may leave the ISR"),
+        (reading(logs={3: SHORT}), OpenFaults(), "t-0: broker 3 is to copy"),
+        (reading(replace(RECORD, isr=(1, 2))), OpenFaults(), "t-0: broker 3 is to join the ISR"),
         (
             reading(logs={3: SHORT}),
-            LinkFaults(lagging=frozenset({3})),
+            OpenFaults(lagging=frozenset({3})),
             "t-0: broker 3 may leave the ISR",
         ),
         (
             reading(replace(RECORD, leader_epoch=1)),
-            LinkFaults(),
+            OpenFaults(),
             "t-0: broker 1 has not begun epoch 1",
         ),
-        (reading(replace(RECORD, adding=(3,))), LinkFaults(), "t-0: a reassignment is to end"),
+        (reading(replace(RECORD, adding=(3,))), OpenFaults(), "t-0: a reassignment is to end"),
     ],
 )
 def test_pending_work_is_named(seen, links, what):
@@ -71,9 +71,9 @@ def test_pending_work_is_named(seen, links, what):
     ("seen", "links"),
     [
         # Out of the ISR and not fetching: it cannot return.
-        (reading(replace(RECORD, isr=(1, 2)), {3: SHORT}), LinkFaults(lagging=frozenset({3}))),
+        (reading(replace(RECORD, isr=(1, 2)), {3: SHORT}), OpenFaults(lagging=frozenset({3}))),
         # Down and fenced.
-        (reading(replace(RECORD, isr=(1, 2)), running={1, 2}, serving={1, 2}), LinkFaults()),
+        (reading(replace(RECORD, isr=(1, 2)), running={1, 2}, serving={1, 2}), OpenFaults()),
         # Offline: the controller acts when an ISR member returns.
         (
             reading(
@@ -82,11 +82,11 @@ def test_pending_work_is_named(seen, links, what):
                 running={2, 3},
                 serving={2, 3},
             ),
-            LinkFaults(),
+            OpenFaults(),
         ),
         (
             reading(replace(RECORD, adding=(3,), isr=(1, 2)), {3: SHORT}),
-            LinkFaults(lagging=frozenset({3})),
+            OpenFaults(lagging=frozenset({3})),
         ),
     ],
 )
@@ -110,7 +110,7 @@ class _Clock:
 def test_quiescence_is_quick_without_pending_work(monkeypatch):
     """Without pending changes, one second of equal snapshots is enough."""
     clock = _Clock(monkeypatch)
-    assert wait_until_quiescent(reading, LinkFaults(), Clocks()) == reading()
+    assert wait_until_quiescent(reading, OpenFaults, Clocks()) == reading()
     assert 1.0 <= clock.now <= 1.5
 
 
@@ -118,7 +118,7 @@ def test_pending_work_waits_for_the_longest_timeout(monkeypatch):
     """With a pending change, the wait is as long as the longest timeout."""
     clock = _Clock(monkeypatch)
     stuck = reading(logs={3: SHORT})
-    wait_until_quiescent(lambda: stuck, LinkFaults(), Clocks())
+    wait_until_quiescent(lambda: stuck, OpenFaults, Clocks())
     assert clock.now >= 1.0 + Clocks().longest_timer_ms / 1000
 
 
@@ -129,7 +129,7 @@ def test_fencing_is_waited_for(monkeypatch):
         reading(running={1, 2}),
         reading(replace(RECORD, isr=(1, 2)), running={1, 2}, serving=frozenset({1, 2})),
     )
-    seen = wait_until_quiescent(lambda: before if clock.now < 60 else after, LinkFaults(), Clocks())
+    seen = wait_until_quiescent(lambda: before if clock.now < 60 else after, OpenFaults, Clocks())
     assert seen == after
 
 
@@ -138,7 +138,7 @@ def test_joining_the_isr_is_waited_for(monkeypatch):
     clock = _Clock(monkeypatch)
     outside = reading(replace(RECORD, isr=(1, 2)))
     seen = wait_until_quiescent(
-        lambda: outside if clock.now < 60 else reading(), LinkFaults(), Clocks()
+        lambda: outside if clock.now < 60 else reading(), OpenFaults, Clocks()
     )
     assert seen == reading()
 
@@ -147,7 +147,7 @@ def test_missing_quiescence_is_an_error_with_the_pending_work(monkeypatch):
     """The error names the pending change."""
     _Clock(monkeypatch)
     with pytest.raises(BrokersUnavailableError, match="broker 3 is to be fenced"):
-        wait_until_quiescent(lambda: reading(running={1, 2}), LinkFaults(), Clocks())
+        wait_until_quiescent(lambda: reading(running={1, 2}), OpenFaults, Clocks())
 
 
 def state() -> State:

@@ -1,0 +1,223 @@
+"""Inject faults into real brokers and repair them, and keep account of what is not repaired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from advisor.kafka_lab.formats import log_directory
+from advisor.kafka_lab.nodes.cluster import RealCluster
+from advisor.kafka_lab.observation.flushed_offsets import FlushedOffsets
+from advisor.kafka_lab.observation.quiescence import OpenFaults
+from advisor.kafka_lab.observation.snapshot import ReplicaKey, Snapshot
+from advisor.kafka_lab.quorum import Quorum
+from advisor.kafka_lab.time_scaling import Timing
+from advisor.protocol.log.replica_log import Log
+from advisor.protocol.simulation import events as ev
+
+# A pending fetch returns after replica.fetch.wait.max.ms; only the next one is blocked.
+_FETCH_WAIT_S = 0.6
+
+
+class FaultInjector:
+    """Carries out the faults and repairs of a scenario.
+
+    Parameters
+    ----------
+    cluster : RealCluster
+        A running cluster.
+    timing : Timing
+        Timeouts of the cluster.
+    copies : callable
+        Reads the replica logs from the disks.
+
+    Attributes
+    ----------
+    quorum : Quorum
+        The controller quorum.
+    flushed : FlushedOffsets
+        What a power failure leaves of the logs.
+    no_wait : bool
+        Whether the next command follows without waiting for quiescence.
+    exempt : sequence of int
+        The ZooKeeper controller if it has no replicas: other requests to and from it must pass.
+    """
+
+    def __init__(
+        self,
+        cluster: RealCluster,
+        timing: Timing,
+        copies: Callable[[], Mapping[ReplicaKey, Log]],
+    ) -> None:
+        self.quorum = Quorum(cluster)
+        self.flushed = FlushedOffsets()
+        self.no_wait = False
+        self.exempt: Sequence[int] = ()
+        self._cluster = cluster
+        self._timing = timing
+        self._copies = copies
+        self._faults = OpenFaults()
+        self._paused: frozenset[int] = frozenset()
+        self._last_silenced_s = 0.0
+
+    def open_faults(self) -> OpenFaults:
+        """Return the faults injected and not repaired yet."""
+        return replace(
+            self._faults,
+            has_quorum=self.quorum.running,
+            waiting=self.quorum.waiting | self.quorum.rejoining(),
+        )
+
+    def apply(self, event: Any) -> None:
+        """Carry out a fault or repair of `FAULTS`."""
+        ends_session = isinstance(event, _SESSION_ENDING_EVENTS)
+        if ends_session:
+            self._wait_for_next_heartbeat()
+        FAULTS[type(event)](self, event)
+        if ends_session:
+            self._last_silenced_s = time.monotonic()
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Take account of what has happened by itself."""
+        self.flushed.clamp(snapshot.logs)
+        for broker in self._faults.stopping - snapshot.running:
+            self.flushed.note(broker, snapshot.logs)
+        stopping = self._faults.stopping & snapshot.running
+        self._faults = replace(self._faults, stopping=stopping)
+
+    def _wait_for_next_heartbeat(self) -> None:
+        """Keep faults more than a heartbeat apart, so that sessions expire in their order."""
+        apart_s = 1.5 * self._timing.heartbeat_ms / 1000
+        time.sleep(max(0.0, self._last_silenced_s + apart_s - time.monotonic()))
+
+    def pause_followers(self) -> None:
+        """Stop all replica fetchers for a moment."""
+        others = frozenset(self._cluster.brokers) - self._faults.lagging - self._paused
+        for broker in others:
+            self._cluster.lag(broker)
+        if others:
+            time.sleep(_FETCH_WAIT_S)
+        self._paused |= others
+
+    def resume_followers(self) -> None:
+        """Let the paused fetchers run again."""
+        for broker in self._paused - self._faults.lagging:
+            self._cluster.catch_up(broker)
+        self._paused = frozenset()
+
+    def _kill(self, event: ev.Kill) -> None:
+        self._cluster.kill(event.broker)
+        self.quorum.forget(event.broker)
+
+    def _stop(self, event: ev.Stop) -> None:
+        if self.no_wait and not self.quorum.running:
+            self._cluster.begin_to_stop(event.broker)
+            stopping = self._faults.stopping | {event.broker}
+            self._faults = replace(self._faults, stopping=stopping)
+            return
+        self._cluster.stop(event.broker)
+        self.quorum.forget(event.broker)
+        self.flushed.note(event.broker, self._copies())
+
+    def _power_off(self, event: ev.PowerOff) -> None:
+        if self._cluster.running(event.broker):
+            self._cluster.kill(event.broker)
+        self.quorum.forget(event.broker)
+        self._cluster.forget_clean_shutdown(event.broker)
+        copies = self._copies()
+        self.flushed.clamp(copies)
+        for broker, topic, number in copies:
+            if broker == event.broker:
+                name = (broker, topic, number)
+                left = self.flushed.records(name) if event.keep is None else event.keep
+                folder = log_directory.replica_folder(self._cluster.data(broker), topic, number)
+                log_directory.drop_unflushed(folder, left)
+        self.flushed.clamp(self._copies())
+
+    def _destroy(self, event: ev.Destroy) -> None:
+        self._cluster.destroy(event.broker)
+        self.quorum.forget(event.broker)
+        self.flushed.clamp(self._copies())
+
+    def _wipe(self, event: ev.Wipe) -> None:
+        """Kill all, a heartbeat apart and within one session, and then delete their logs."""
+        for broker in sorted(event.brokers):
+            if self._cluster.running(broker):
+                self._wait_for_next_heartbeat()
+                self._cluster.kill(broker)
+                self._last_silenced_s = time.monotonic()
+        for broker in event.brokers:
+            self._cluster.destroy(broker)
+            self.quorum.forget(broker)
+        self.flushed.clamp(self._copies())
+
+    def _start(self, event: ev.Start) -> None:
+        if not self.quorum.running:
+            self.quorum.launch(event.broker)
+            return
+        self.quorum.wait_for_session_end(event.broker)
+        if self.no_wait or event.broker in self._faults.isolated:
+            self._cluster.launch(event.broker)
+        else:
+            self._cluster.start(event.broker)
+
+    def _isolate(self, event: ev.Isolate) -> None:
+        self._cluster.network.isolate(event.broker)
+        self._faults = replace(self._faults, isolated=self._faults.isolated | {event.broker})
+
+    def _heal(self, event: ev.Heal) -> None:
+        self._cluster.network.heal(event.broker)
+        self._faults = replace(self._faults, isolated=self._faults.isolated - {event.broker})
+
+    def _lag(self, event: ev.Lag) -> None:
+        self._cluster.lag(event.broker, self.exempt)
+        time.sleep(_FETCH_WAIT_S)
+        self._faults = replace(self._faults, lagging=self._faults.lagging | {event.broker})
+
+    def _catch_up(self, event: ev.CatchUp) -> None:
+        self._cluster.catch_up(event.broker)
+        self._faults = replace(self._faults, lagging=self._faults.lagging - {event.broker})
+
+    def _limp(self, event: ev.Limp) -> None:
+        self._cluster.limp(event.broker, self.exempt)
+        time.sleep(_FETCH_WAIT_S)
+        self._faults = replace(self._faults, limping=self._faults.limping | {event.broker})
+
+    def _recover(self, event: ev.Recover) -> None:
+        self._cluster.recover(event.broker)
+        self._faults = replace(self._faults, limping=self._faults.limping - {event.broker})
+
+    def _stop_quorum(self, _event: ev.StopQuorum) -> None:
+        self.quorum.stop()
+
+    def _start_quorum(self, _event: ev.StartQuorum) -> None:
+        self.quorum.start()
+
+    def _kill_controller(self, _event: ev.KillController) -> None:
+        self._cluster.kill_controller()
+
+    def _flush(self, event: ev.Flush) -> None:
+        self.flushed.note(event.broker, self._copies())
+
+
+_SESSION_ENDING_EVENTS = (ev.Kill, ev.PowerOff, ev.Destroy, ev.Isolate)
+FAULTS: Mapping[type, Callable[[FaultInjector, Any], None]] = {
+    ev.Kill: FaultInjector._kill,
+    ev.PowerOff: FaultInjector._power_off,
+    ev.Destroy: FaultInjector._destroy,
+    ev.Stop: FaultInjector._stop,
+    ev.Start: FaultInjector._start,
+    ev.Wipe: FaultInjector._wipe,
+    ev.Isolate: FaultInjector._isolate,
+    ev.Heal: FaultInjector._heal,
+    ev.Lag: FaultInjector._lag,
+    ev.CatchUp: FaultInjector._catch_up,
+    ev.Limp: FaultInjector._limp,
+    ev.Recover: FaultInjector._recover,
+    ev.StopQuorum: FaultInjector._stop_quorum,
+    ev.StartQuorum: FaultInjector._start_quorum,
+    ev.KillController: FaultInjector._kill_controller,
+    ev.Flush: FaultInjector._flush,
+}
