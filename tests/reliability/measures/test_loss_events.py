@@ -10,10 +10,15 @@ import pytest
 from scipy import integrate, stats
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
-from advisor.reliability.case import possible_mechanisms
+from advisor.reliability.case import ChainParameters, possible_mechanisms
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.fault_processes import Setting
-from advisor.reliability.measures import loss_events, records_lost
+from advisor.reliability.measures import (
+    loss_events,
+    records_lost,
+    replica_set,
+    solved_chain,
+)
 from advisor.reliability.measures.newest_record import gap_sets, some_record
 from replica_sets import measure_set, measured, parameters, solution
 from sampled_runs import YEAR, card
@@ -114,15 +119,29 @@ def test_partitions_on_the_same_replicas_lose_together() -> None:
 
 
 def test_no_year_is_said_to_lose_more_often_than_it_loses_records() -> None:
-    """A year that starts healthy loses more than an average one, a tenth of which is an outage."""
+    """A year that starts healthy loses more than an average one, of which an eleventh is outage."""
     model = card(broker_power={"per_year": 1.0, "minutes": YEAR * 6.0}, flush={"seconds": 36.0})
     found = evaluate(Cluster.uniform(1, 1), Config(replication_factor=1), model, load(1e-6))
     records = 1e-6 * 0.01 / 1.1
     assert found.acked_records_lost_per_year == pytest.approx(records, rel=1e-6)
     assert found.loss_probability_per_year == found.acked_records_lost_per_year
     truth = found.loss_probability_per_year + found.error_bounds["loss_probability_per_year"]
-    assert 1.0 < truth / records < 1.1
+    # Failures at rate 1 and repairs at rate 10, in a year that starts healthy.
+    failures = 10.0 / 11.0 + (1.0 / 11.0) ** 2 * -math.expm1(-11.0)
+    assert truth == pytest.approx(1e-6 * 0.01 * failures, rel=1e-6)
     assert sum(found.causes["loss_probability_per_year"].values()) == pytest.approx(records)
+
+
+def test_the_error_of_an_inversion_makes_no_loss_without_records(monkeypatch) -> None:
+    """Even if too much is found in gaps, no transition loses more often than it loses records."""
+    model = card(broker_crash={"per_year": 10.0, "minutes": 60.0})
+    config = ChainParameters.read(UNCLEAN, model, load(1e-6), 2)
+    right = replica_set.solve((0, 1), config)
+    monkeypatch.setattr(loss_events, "some_record", lambda *given: 2.0 * some_record(*given))
+    wrong = solved_chain.SolvedChain(right.chain, config)
+    events, records = (float(wrong.flux @ wrong.chances.events), wrong._records_lost().sum())
+    assert events == pytest.approx(records, rel=1e-5)
+    assert events <= records
 
 
 @pytest.mark.parametrize("unflushed", [0.0, 0.4])

@@ -4,15 +4,17 @@ import math
 from collections import defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.results.agreement import deviations, table
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.memory_layout import ENTRIES, UNWRITABLE
 from advisor.reliability.sampler.plan import Block, plan_for
 from configuration_grid import grid
-from sampled_runs import FAR, QUIET, YEAR, card, off_by, sample
+from sampled_runs import FAR, QUIET, card, off_by, sample
 
 # A second: from a record a day to one in two minutes.
 RATES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)
@@ -67,12 +69,20 @@ def test_a_loss_without_records_is_none() -> None:
 
 
 def test_many_records_draw_nothing() -> None:
-    """With more records than can be missed, samples need no random number for it."""
-    model = card(broker_power={"per_year": 3.0, "minutes": 60.0}, flush={"seconds": 30.0})
+    """With more records than can be missed, samples need no random number for it.
+
+    All that happens is what happens where power loses nothing.
+    """
+    power = {"per_year": 3.0, "minutes": 60.0}
     rows = []
-    for per_second in (1e3, 1e6):
+    for flush, per_second in ((30.0, 1e3), (30.0, 0.01), (0.0, 1e3)):
+        model = card(broker_power=power, flush={"seconds": flush})
         load = replace(QUIET, records_per_second=per_second)
         plan = plan_for(Cluster.uniform(1, 1), Config(replication_factor=1), model, load)
         rows.append(run_block(plan, Block(7, 0, 500)))
-    assert rows[0].first_losses == rows[0].loss_moments == rows[1].loss_moments > 1000
-    assert rows[0].hours == rows[1].hours >= 500 * YEAR
+    many, few, none = rows
+    books = (np.reshape(row.causes, (2, ENTRIES, -1)) for row in rows)
+    unwritable = [float(book[:, UNWRITABLE].sum()) for book in books]
+    assert many.loss_moments > 1000 > few.loss_moments > 0 == none.loss_moments
+    assert unwritable[0] == unwritable[2] != unwritable[1]
+    assert (many.events, many.hours) == (none.events, none.hours)
