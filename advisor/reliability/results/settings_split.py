@@ -122,6 +122,8 @@ def beyond_in_words(
 ) -> str:
     """Return the largest causes of some measures that no setting changes: "a, b".
 
+    Where none of them is a cause, because another failure had to come on top, all of the card.
+
     Parameters
     ----------
     causes : mapping of measure to mapping of mechanism to float
@@ -136,6 +138,7 @@ def beyond_in_words(
     largest = sorted(
         (name for name in shares if shares[name] > 0), key=lambda name: (-shares[name], name)
     )
+    largest = largest or list(shares)
     named = [mechanisms.words(name) for name in largest[:_MOST_CAUSES]]
     return ", ".join([*named, *(["others"] if len(largest) > _MOST_CAUSES else [])])
 

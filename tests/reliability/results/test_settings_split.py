@@ -118,6 +118,9 @@ def test_a_card_of_one_kind_has_one_part() -> None:
     both = advisor.evaluate(SIX, CONFIGS[1], BOTH, LOAD)
     assert beyond_in_words(both.causes, names, BOTH) == "the whole site losing power"
     assert beyond_in_words(both.causes, names, ALONE) == ""
+    triggered = {"loss_events_per_year": {"broker.power": 1.0}}
+    said = beyond_in_words(triggered, ("loss_events_per_year",), BOTH)
+    assert said == "the whole site losing power"
 
 
 def test_unknown_names_are_refused() -> None:
