@@ -14,6 +14,7 @@ import click
 
 from advisor.errors import InputError
 from advisor.protocol.rules.versions import NEWEST_KNOWN
+from advisor.protocol.scenario.language import GRAMMAR, MEANINGS
 
 EXIT_DIFFERENCES = 1
 # Enough for two faults of any kind on three replicas: about two minutes and 2 GB.
@@ -21,7 +22,18 @@ DEFAULT_MAX_STATES = 1_500_000
 _REPORT_INTERVAL_S = 5.0
 
 
-@click.command(short_help="Run a scenario file and print its transcript.")
+def _verbs() -> str:
+    """Return the commands of a scenario for --help, each with what it does."""
+    lines = [f"{usage}\n    {MEANINGS[verb]}" for verb, (usage, _, _) in GRAMMAR.items()]
+    begin = "A scenario has one command a line:"
+    end = (
+        "Each waits until the cluster is quiet, unless it begins with '!'. Lines that begin with "
+        "'>' are what the command above must print; '#' begins a comment."
+    )
+    return f"{begin}\n\n\b\n" + "\n".join(lines) + f"\n\n{end}"
+
+
+@click.command(short_help="Run a scenario file and print its transcript.", epilog=_verbs())
 @click.argument("scenario")
 @click.option("--rewrite", is_flag=True, help="Fill the file's expectations in.")
 @click.option(

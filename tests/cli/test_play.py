@@ -6,6 +6,7 @@ from advisor.__main__ import main
 from advisor.cli import play
 from advisor.kafka_lab.nodes.distribution import jars_for
 from advisor.protocol.exploration.shortest_loss import FAULTS
+from advisor.protocol.scenario.language import GRAMMAR, MEANINGS
 
 SCENARIO = """\
 cluster brokers=3 kafka=3.9
@@ -118,6 +119,15 @@ def test_explore_reports_how_far_it_searched(capsys):
     """Where nothing is found the answer says so and how many states were seen."""
     assert main(["explore", "--faults", "1", "--kind", "kill", "--writes", "1"]) == 0
     assert "state" in capsys.readouterr().out
+
+
+def test_the_help_of_play_says_what_every_verb_does(capsys):
+    """Usage and meaning of each verb, one below the other."""
+    assert main(["play", "--help"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert MEANINGS.keys() == GRAMMAR.keys()
+    for verb, (usage, _, _) in GRAMMAR.items():
+        assert lines[lines.index(usage) + 1] == MEANINGS[verb]
 
 
 def test_the_help_of_explore_names_every_fault(capsys):

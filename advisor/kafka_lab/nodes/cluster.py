@@ -192,18 +192,7 @@ class RealCluster:
         self._block(self._lagging, limping)
 
     def _block(self, lagging: Exemptions, limping: Exemptions) -> None:
-        """Block the requests of these brokers, and those to the limping ones, and no others."""
-        outgoing = {**lagging, **limping}
-        blocked = {
-            (one, to)
-            for one in self.brokers
-            for to in self.brokers
-            if one != to
-            and (
-                (one in outgoing and to not in outgoing[one])
-                or (to in limping and one not in limping[to])
-            )
-        }
+        blocked = blocked_requests(self.brokers, lagging, limping)
         for one in self.brokers:
             self.network.block_requests(one, _targets(one, blocked - self._blocked))
             self.network.unblock_requests(one, _targets(one, self._blocked - blocked))
@@ -329,6 +318,27 @@ class RealCluster:
             raise BrokersUnavailableError(
                 f"the controller was not formatted: {formatting.output()}"
             )
+
+
+def blocked_requests(
+    brokers: Sequence[int], lagging: Exemptions, limping: Exemptions
+) -> set[tuple[int, int]]:
+    """Return whose requests to whom are blocked: those of these brokers, and to limping ones.
+
+    Parameters
+    ----------
+    brokers : sequence of int
+        All brokers of the cluster.
+    lagging, limping : mapping of int to frozenset of int
+        Brokers whose requests are blocked, and the others that this does not concern.
+    """
+    pairs = [(one, to) for one in brokers for to in brokers if one != to]
+    return {
+        (one, to)
+        for one, to in pairs
+        if any(one in cut and to not in cut[one] for cut in (lagging, limping))
+        or (to in limping and one not in limping[to])
+    }
 
 
 def _targets(one: int, pairs: Iterable[tuple[int, int]]) -> list[int]:

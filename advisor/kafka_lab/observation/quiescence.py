@@ -37,7 +37,7 @@ class OpenFaults:
     lagging : frozenset of int
         Brokers that cannot fetch.
     limping : frozenset of int
-        Brokers that cannot fetch and from which nobody can fetch.
+        Brokers that cannot fetch and cannot be fetched from.
     has_quorum : bool
         Whether there is a controller.
     waiting : frozenset of int

@@ -50,6 +50,44 @@ GRAMMAR: dict[str, tuple[str, tuple[int, int], tuple[str, ...] | None]] = {
     "registration": ("registration TOPIC-PARTITION", (1, 1), ()),
 }
 
+# What each verb does, for --help.
+MEANINGS: dict[str, str] = {
+    "cluster": "the brokers, the Kafka version and its mode; first, and once",
+    "topic": "create a topic; lists of replicas by partition are separated by ';'",
+    "delete": "delete a topic",
+    "alter": "change settings of a topic, or add partitions",
+    "produce": "send N records and wait for the answer; also retries=, via=BROKER",
+    "consume": "how many records a consumer reads from the start",
+    "kill": "SIGKILL: disk and page cache survive",
+    "stop": "controlled shutdown; without a controller the broker waits for one (KRaft: 5 min)",
+    "start": "start a broker; it waits until it can register",
+    "power-off": "what is not flushed is gone; keep=N records of each log survive",
+    "destroy": "the broker's logs are gone",
+    "isolate": "cut a broker off from the other brokers and the controller, not from clients",
+    "heal": "end isolate",
+    "lag": "a broker's fetchers stop; it stays alive",
+    "catch-up": "end lag",
+    "limp": "a broker serves clients and keeps its session; it cannot fetch, nor others from it",
+    "recover": "end limp",
+    "wipe": "the logs of several brokers are gone at the same moment",
+    "kill-controller": "the controller fails, another takes over",
+    "stop-quorum": "no controller: no election, no ISR change, no registration",
+    "start-quorum": "end stop-quorum; what is owed is done",
+    "flush": "a broker's logs are flushed to disk",
+    "elect": "elect the preferred leader, or uncleanly any live replica",
+    "reassign": "move a partition to other replicas; throttle=N records a second",
+    "wait": "let time pass",
+    "state": "leader, epoch, replicas, ISR, ELR and high watermark",
+    "log": "log end offset and leader epochs of a replica",
+    "describe": "what kafka-topics.sh --describe prints",
+    "check": "every violated invariant",
+    "fence": "the broker's session ends (only=controller)",
+    "unfence": "the broker is active again (only=controller)",
+    "register": "register after that kind of shutdown (only=controller)",
+    "alter-isr": "propose an ISR in the leader's name (only=controller)",
+    "registration": "the controller's record of a partition",
+}
+
 
 @dataclass(frozen=True)
 class Command:

@@ -21,6 +21,7 @@ from advisor.protocol.simulation.state import Broker, Partition, State
 FULL = Log(runs=(Run(0, 0, 10),), leo=10, epochs=(EpochStart(0, 0),))
 SHORT = Log(runs=(Run(0, 0, 6),), leo=6, epochs=(EpochStart(0, 0),))
 ALL = frozenset({1, 2, 3})
+NO_QUORUM = OpenFaults(has_quorum=False)
 RECORD = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
 
 
@@ -60,6 +61,13 @@ def test_healthy_cluster_has_no_pending_work():
             "t-0: broker 1 has not begun epoch 1",
         ),
         (reading(replace(RECORD, adding=(3,))), OpenFaults(), "t-0: a reassignment is to end"),
+        # A limping follower; the leader limps in another test, with both followers.
+        (reading(), OpenFaults(limping=frozenset({3})), "t-0: broker 3 may leave the ISR"),
+        # It runs again, and its last life still has a session.
+        (reading(), OpenFaults(waiting=frozenset({3})), "broker 3 is to register"),
+        (reading(), OpenFaults(stopping=frozenset({2})), "broker 2 is to stop"),
+        # Without a controller followers still copy.
+        (reading(logs={3: SHORT}), NO_QUORUM, "t-0: broker 3 is to copy"),
     ],
 )
 def test_pending_work_is_named(seen, links, what):
@@ -88,11 +96,30 @@ def test_pending_work_is_named(seen, links, what):
             reading(replace(RECORD, adding=(3,), isr=(1, 2)), {3: SHORT}),
             OpenFaults(lagging=frozenset({3})),
         ),
+        # The leader limps: its followers are out of the ISR for good.
+        (
+            reading(replace(RECORD, isr=(1,)), {2: SHORT, 3: SHORT}),
+            OpenFaults(limping=frozenset({1})),
+        ),
+        # Without a controller: a dead ISR member, a dead leader, one that waits to register, one
+        # that is to join the ISR, one that cannot copy.
+        (reading(running={1, 2}), NO_QUORUM),
+        (reading(hw=None, running={2, 3}), NO_QUORUM),
+        (reading(logs={3: SHORT}), replace(NO_QUORUM, waiting=frozenset({3}))),
+        (reading(replace(RECORD, isr=(1, 2))), NO_QUORUM),
+        (reading(logs={3: SHORT}), replace(NO_QUORUM, lagging=frozenset({3}))),
+        (reading(replace(RECORD, adding=(3,))), NO_QUORUM),
     ],
 )
 def test_blocked_changes_are_not_pending(seen, links):
     """A change that needs an external event is not pending."""
     assert pending_work(seen, links) == []
+
+
+def test_nobody_fetches_from_a_limping_leader():
+    """All its followers may leave the ISR."""
+    pending = pending_work(reading(), OpenFaults(limping=frozenset({1})))
+    assert pending == [f"t-0: broker {b} may leave the ISR" for b in (2, 3)]
 
 
 class _Clock:
