@@ -10,6 +10,7 @@ from advisor.advice.choice import decided_measures, measures_of
 from advisor.cli import text
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError
+from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
@@ -111,3 +112,12 @@ def test_a_number_of_lost_records_can_be_a_goal() -> None:
     assert "the number of lost records (" in verdict
     with pytest.raises(InputError, match="acked_records_lost_per_year=-1"):
         Goals(acked_records_lost_per_year=-1)
+
+
+def test_records_given_up_are_those_that_a_goal_limits() -> None:
+    """The finding on delivery timeouts counts what the goal for refused records is held against."""
+    for card, words in ((CARD, "setting, by what settings decide: "), (PLAIN, "setting: ")):
+        answer = recommend(SIX, card, LOAD, Goals(records_refused_per_year=1e15))
+        (found,) = (each for each in answer.findings if each.code == "KRA402")
+        refused = answer.best.reliability.by_settings("records_refused_per_year")
+        assert f"with the recommended {words}{significant(refused)} after 120 s" in found.detail

@@ -17,6 +17,7 @@ from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import beyond
 
 _ONE_REPLICA = {"__consumer_offsets": "KRA201", "__transaction_state": "KRA202"}
 _FRAMEWORKS = re.compile(
@@ -115,7 +116,7 @@ def check_producer(
     model : FailureModel
     refused : mapping of int to float, optional
         ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting.
+        setting, as far as settings decide.
     """
     if config.acks != "all":
         yield finding("KRA404", f"the producer runs with acks={config.acks}.")
@@ -140,17 +141,18 @@ def check_producer(
     ]
     if longer:
         detail = f"delivery.timeout.ms is {as_given(budget)} s, shorter than {listed(longer)}."
-        yield finding("KRA402", f"{detail}{_refused_by_timeout(refused or {})}")
+        yield finding("KRA402", f"{detail}{_refused_by_timeout(refused or {}, model)}")
 
 
-def _refused_by_timeout(refused: Mapping[int, float]) -> str:
+def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> str:
     """Return how many records each delivery timeout gives up; "" for fewer than two timeouts."""
     if len(refused) < 2:
         return ""
     parts = [
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
-    return f" Records given up a year with the recommended setting: {listed(parts)}."
+    decided = ", by what settings decide" if beyond(model) else ""
+    return f" Records given up a year with the recommended setting{decided}: {listed(parts)}."
 
 
 def check_replacement(result: Reliability, topic: str = "") -> Iterator[Finding]:

@@ -156,9 +156,11 @@ class Recommendation(RowTable):
 
     @property
     def _refused_by_timeout(self) -> dict[int, float]:
-        """Refused records per year with the best setting, by ``delivery.timeout.ms``."""
+        """Refused records a year that the best setting decides, by ``delivery.timeout.ms``."""
         return {
-            choice.config.delivery_timeout_ms: choice.reliability.records_refused_per_year
+            choice.config.delivery_timeout_ms: choice.reliability.by_settings(
+                "records_refused_per_year"
+            )
             for choice in self.choices
             if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
         }
