@@ -205,7 +205,7 @@ class MeasureTable(ABC):
 
     @abstractmethod
     def _html_rows(self) -> list[tuple[str, ...]]:
-        """Return the words for each measure, by `_HTML_COLUMNS`."""
+        """Return the words for each measure, by `_html_columns`."""
 
     @abstractmethod
     def _paragraphs(self) -> tuple[str, ...]:
@@ -244,8 +244,12 @@ class MeasureTable(ABC):
         """
         return data_frame(self._frame_rows(), self._FRAME_COLUMNS)
 
+    def _html_columns(self) -> tuple[str, ...]:
+        """Return the headings of `_html_rows`."""
+        return self._HTML_COLUMNS
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._HTML_COLUMNS)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._html_columns())
         body = "".join(map(_measure_line, self._html_rows()))
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"{html_verdict(self.verdict, *self._paragraphs())}{table}"

@@ -183,14 +183,20 @@ class Reliability(ExactMeasures, MeasureTable):
             for name in MEASURES
         ]
 
+    def _html_columns(self) -> tuple[str, ...]:
+        parts = tuple(part.replace("_", " ") for part in PARTS)
+        return self._HTML_COLUMNS if self.decided is self else (*self._HTML_COLUMNS, *parts)
+
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
+        shown = () if self.decided is self else PARTS
         return [
             (
                 name,
                 say(getattr(self, name)),
                 " to ".join(dict.fromkeys(map(say, self.interval(name)))),
                 UNITS[name],
+                *(say(getattr(self, part)(name)) for part in shown),
             )
             for name in MEASURES
         ]

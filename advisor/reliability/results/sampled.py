@@ -337,9 +337,20 @@ class Sampled(MeasureTable):
     def _paragraphs(self) -> tuple[str, ...]:
         return (f"{formatting.capital(str(self.tolerates))}.",)
 
+    def _html_columns(self) -> tuple[str, ...]:
+        parts = tuple(part.replace("_", " ") for part in PARTS)
+        return (*self._HTML_COLUMNS, *parts) if beyond(self.model) else self._HTML_COLUMNS
+
     def _html_rows(self) -> list[tuple[str, ...]]:
+        halves = (0, 1) if beyond(self.model) else ()
         found = [(name, self.estimate(name)) for name in MEASURES]
-        return [(name, str(estimate), UNITS[name], estimate.method) for name, estimate in found]
+        return [
+            (
+                *(name, str(estimate), UNITS[name], estimate.method),
+                *(str(self.parts[name][half]) for half in halves),
+            )
+            for name, estimate in found
+        ]
 
 
 def _time_said(part: Estimate) -> Said:

@@ -184,6 +184,7 @@ def test_both_parts_are_said_with_their_intervals() -> None:
             first,
         )
         assert said is not None
+        assert "<th>by settings</th><th>beyond settings</th>" in found._repr_html_()
         data = found.to_dict()
         for part in ("by_settings", "beyond_settings"):
             assert set(data[part]) == set(MEASURES)
@@ -196,6 +197,7 @@ def test_both_parts_are_said_with_their_intervals() -> None:
     assert "beyond settings" in sampled.explain()
     plain = advisor.evaluate(SIX, CONFIGS[0], ALONE, LOAD)
     assert "ettings decide" not in plain.explain() + repr(plain)
+    assert "by settings" not in plain._repr_html_()
     unacknowledged = advisor.evaluate(SIX, CONFIGS[3], BOTH, LOAD)
     assert "loses a record" not in unacknowledged.verdict
     only = advisor.evaluate(SIX, CONFIGS[1], FailureModel.from_dict({"cluster": SITE, **SPARE}))
