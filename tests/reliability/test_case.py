@@ -1,0 +1,61 @@
+"""A case read once: which states other cards are solved on, and what a power failure can take."""
+
+import math
+
+import pytest
+
+from advisor import Cluster, Config, Workload, evaluate, load_model
+from advisor.reliability.case import ChainParameters
+from advisor.reliability.solver.generator import EXACT, ROUGH
+from sampled_runs import card
+
+CLOUD = load_model("three_az_cloud")
+CONFIG = Config(replication_factor=3, min_insync_replicas=2)
+THREE = Cluster.uniform(brokers=3, racks=3)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluate(THREE, CONFIG, CLOUD)
+
+
+def read(model):
+    return ChainParameters.read(CONFIG, model, Workload(), 3)
+
+
+def test_a_card_of_another_order_of_magnitude_is_solved_on_the_states_of_the_first(found) -> None:
+    """All failures are 40 times as frequent: such a card of its own would have other states."""
+    rates = [path for path in CLOUD.quantities if path.endswith(".per_year")]
+    often = CLOUD.with_values({path: 40.0 * CLOUD[path] for path in rates if "restart" not in path})
+    assert evaluate(THREE, CONFIG, often).states != found.states
+    assert found.reevaluate(often).states == found.states
+    like = read(often).roughly_like(read(CLOUD))
+    assert like.nominal_rates_per_hour == read(CLOUD).nominal_rates_per_hour
+    assert like.rates_per_hour == read(often).rates_per_hour
+    assert (like.precision, read(often).precision) == (ROUGH, EXACT)
+
+
+def test_a_card_of_other_mechanisms_is_solved_on_states_of_its_own(found) -> None:
+    """One mechanism less, or one more: its states are those of a question of its own."""
+    fewer = CLOUD.with_values({"broker.crash.per_year": 0.0})
+    alone = evaluate(THREE, CONFIG, fewer)
+    assert alone.states != found.states
+    assert found.reevaluate(fewer).states == alone.states
+    assert alone.reevaluate(CLOUD).states == found.states
+    own = read(fewer).roughly_like(read(CLOUD))
+    assert own.nominal_rates_per_hour == read(fewer).nominal_rates_per_hour
+    assert own.precision == ROUGH
+
+
+@pytest.mark.parametrize(("flush", "kept"), [(0.01, 1.0), (1.0, 0.01)])
+def test_power_takes_no_more_than_what_is_retained(flush: float, kept: float) -> None:
+    """RF 1: the smaller of flush time and retention is lost, a record with 1 - exp(-r H)."""
+    model = card(broker_power={"per_year": 2.0, "minutes": 1e-3}, flush={"seconds": 3600.0 * flush})
+    per_hour = 30.0
+    load = Workload(
+        records_per_second=per_hour / 3600.0, replication_delay_ms=0.0, retention_hours=kept
+    )
+    lost = evaluate(Cluster.uniform(1, 1), Config(replication_factor=1), model, load)
+    assert lost.acked_records_lost_per_year == pytest.approx(2.0 * per_hour * 0.01, rel=1e-6)
+    some = -math.expm1(-per_hour * 0.01)
+    assert lost.loss_events_per_year == pytest.approx(2.0 * some, rel=1e-6)
