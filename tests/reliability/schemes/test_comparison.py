@@ -17,6 +17,7 @@ from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.transition_rates import rate_per_hour
+from advisor.reliability.measures import replica_set
 from advisor.reliability.measures.empty_leader import losses_by_start
 from advisor.reliability.partition.reduced_state import EMPTY
 from advisor.reliability.results.units import MEASURES
@@ -303,7 +304,7 @@ def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[
     )
     whole = whole_structure(setup, setting)
     found = solution(whole, config, model, load, BROKERS)
-    return by_end(found.flux * found.loss_events * 8760, np.array(whole.rate_names)[whole.rate])
+    return by_end(found.flux * found.chances.events * 8760, np.array(whole.rate_names)[whole.rate])
 
 
 def by_end(events: np.ndarray, names: np.ndarray) -> dict[bool, list[float]]:
@@ -353,6 +354,22 @@ def test_a_quicker_replacement_loses_more_where_an_empty_broker_may_lead() -> No
     starts, failures = zip(*found, strict=True)
     assert starts[0] > starts[1] > starts[2] > 0
     assert failures[0] < failures[1] < failures[2]
+
+
+def test_a_broker_that_starts_while_none_is_empty_counts_as_a_failure() -> None:
+    """Unclean, crashes only: who is back first leads and drops the rest, but no disk is empty."""
+    config = Config(
+        replication_factor=2, min_insync_replicas=1, unclean_leader_election_enable=True
+    )
+    numbers = parameters(config, CRASHES, Workload(), BROKERS)
+    found = replica_set.solve((0, 1), numbers)
+    names = np.array(found.chain.rate_names)[found.chain.rate]
+    by_return = found.flux[np.char.startswith(names, "repair ")]
+    events = found.chances.events[np.char.startswith(names, "repair ")]
+    losses = losses_by_start((0, 1), numbers)
+    assert losses.starts == 0.0
+    assert losses.failures == pytest.approx(float(by_return @ events) * 8760.0, rel=1e-12)
+    assert losses.failures > 0.0
 
 
 def test_the_two_parts_are_all_losses_and_need_elr() -> None:
