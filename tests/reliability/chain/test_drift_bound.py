@@ -200,6 +200,31 @@ def test_bounds_hold_wherever_a_chain_is_cut(share):
     assert totals(found)["loss_events_per_year"] < totals(exact)["loss_events_per_year"]
 
 
+@pytest.mark.parametrize(("crash_hours", "gone_hours"), [(0.5, 30.0), (4.0, 4.0)])
+def test_one_broker_alone_misses_all_that_is_stated(crash_hours, gone_hours):
+    """RF 1, cut to the healthy state: the bound is what is missing, but for its own precision.
+
+    A broker that is down because it crashed may also be destroyed, which the bound knows too.
+    """
+    config = Config(kafka_version="4.2", replication_factor=1)
+    card = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": 3.0, "minutes": 60.0 * crash_hours},
+                "destroyed": {"per_year": 2.0, "hours": gone_hours},
+            },
+        }
+    )
+    full = ctmc.whole_structure(
+        parameters(config, card, LOAD, 1).constants, Setting((0,), possible_mechanisms(card))
+    )
+    found = measured(solution(cut(full, 1), config, card, LOAD, 1), config, card)
+    missing = (3.0 * crash_hours + 2.0 * gone_hours) / 8760.0
+    for measure in ("write_unavailability", "read_unavailability"):
+        assert totals(found)[measure] == 0.0
+        assert missing <= found.errors[measure] <= 1.03 * missing
+
+
 def test_power_that_goes_early_where_the_chain_ends_is_in_the_bound():
     """With the healthy state alone nothing is lost; the bound knows what early power takes."""
     config = Config(kafka_version="4.2", replication_factor=2, min_insync_replicas=2)
