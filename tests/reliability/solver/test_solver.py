@@ -134,6 +134,22 @@ def test_who_waits_for_longer_than_anything_lasts_gives_up_nothing(pace):
     assert weighed == pytest.approx(stays.after(2.0), rel=1e-12, abs=0.0)
 
 
+def test_a_wait_of_many_events_that_some_outlast_is_that_of_a_matrix_exponential():
+    """120,000 changes between two states on average, and one in four stays all the time."""
+    rates = np.array([[0.0, 0.1, 0.0], [0.0, 0.0, 3000.0], [0.07, 2000.0, 0.0]])
+    stays = SojournTime(
+        Generator(sparse.csr_array(rates), np.zeros(3)), np.array([False, True, True])
+    )
+    inner = np.array([[-3000.0, 3000.0], [2000.0, -2000.07]])
+    hours = np.array([40.0, 0.001])
+    assert stays.pace * hours[0] > 1.1 * sojourn_time._MANY_EVENTS
+    long, short = (linalg.expm(inner * each).sum(axis=1) for each in hours)
+    assert 0.1 < long.min() < 0.3
+    assert stays.after(hours[0])[1:] == pytest.approx(long, rel=1e-9)
+    weighed = stays.weighted_survival(hours, np.array([2.0, 3.0]))[1:]
+    assert weighed == pytest.approx(2.0 * long + 3.0 * short, rel=1e-9)
+
+
 def test_a_wait_that_is_long_beside_some_stays_only_is_refused():
     """One state is left in a second and one in a thousand years."""
     rates = np.array([[0.0, 1.0, 1.0], [3600.0, 0.0, 0.0], [1e-7, 0.0, 0.0]])
