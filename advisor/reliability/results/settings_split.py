@@ -24,6 +24,8 @@ BY_SETTINGS, BEYOND_SETTINGS = "by_settings", "beyond_settings"
 PARTS = (BY_SETTINGS, BEYOND_SETTINGS)
 _MEAN_YEARS = "mean_years_to_loss"
 _MOST_CAUSES = 3
+# Smaller shares of what is beyond settings are not named.
+_SMALLEST_SHARE = 0.02
 
 
 class Said(NamedTuple):
@@ -136,7 +138,8 @@ def beyond_in_words(
         for name, part in parts.items():
             shares[name] = max(shares[name], part / whole if whole else 0.0)
     largest = sorted(
-        (name for name in shares if shares[name] > 0), key=lambda name: (-shares[name], name)
+        (name for name in shares if shares[name] >= _SMALLEST_SHARE),
+        key=lambda name: (-shares[name], name),
     )
     largest = largest or list(shares)
     named = [mechanisms.words(name) for name in largest[:_MOST_CAUSES]]
