@@ -1,6 +1,6 @@
-"""Faults and repairs of brokers, of their replication and of the controller.
+"""Faults and repairs of brokers, of their replication and of the controller quorum.
 
-What a controller makes of them is in ``broker_lifecycle``; sources are the scenario verbs.
+One function for each event of that kind; ``broker_lifecycle`` has what a controller makes of them.
 """
 
 from __future__ import annotations
