@@ -10,8 +10,9 @@ from types import MappingProxyType
 
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
-from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, SetLosses, any_loss
+from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, any_loss
 from advisor.reliability.common_cause.placement import Brokers, Exchangeable, Placement, Replicas
+from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.replica_set import measure
@@ -239,7 +240,8 @@ def _error_bounds(
     events = bounds["loss_events_per_year"] * (1 if lists == 1 else 3)
     later = first.probability - upper.probability
     sooner_healthy = first.probability - probability
-    bounds["loss_probability_per_year"] = min(events + later + sooner_healthy, 1.0)
+    dependence = first.error * first.probability
+    bounds["loss_probability_per_year"] = min(events + later + sooner_healthy + dependence, 1.0)
     # What is truncated adds to the rate, whose inverse the mean is.
     share = first.mean_years * events if events else 0.0
     sooner = first.mean_years / (1.0 + 1.0 / share) if share else 0.0
@@ -247,7 +249,7 @@ def _error_bounds(
     apart = upper.mean_years > first.mean_years
     bounds["mean_years_to_loss"] = max(
         sooner, upper.mean_years - first.mean_years if apart else 0.0
-    )
+    ) + (first.error and first.error * first.mean_years)
     return bounds
 
 

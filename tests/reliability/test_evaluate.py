@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from advisor.cluster import Cluster
@@ -320,9 +321,10 @@ def test_power_lost_everywhere_is_one_event_for_all_sets():
 
 
 def test_copysets():
-    """Of 30 brokers, each stays gone with 0.2: the chance of any of 100 sets follows Cidon et al.
+    """Of 30 brokers, each stays gone with 0.2, and any of some sets of three is gone.
 
-    ``1 - (1 - p^3)^100`` for one power loss a year, every record long on disk.
+    Ten sets without a broker in common follow Cidon et al.: ``1 - (1 - p^3)^10`` of power failures.
+    Of thirty that share brokers fewer lose at all, as drawn here; every record is long on disk.
     """
     card = FailureModel.from_dict(
         {
@@ -331,11 +333,18 @@ def test_copysets():
         }
     )
     at = Cluster.uniform(brokers=30, racks=None)
-    sets = tuple((b, (b + 7) % 30 + 1, (b + 16) % 30 + 1) for b in range(1, 31))
-    config = Config(replication_factor=3)
-    found = evaluate(at, config, card, placement=sets)
-    chance = 1.0 - (1.0 - 0.2**3) ** len({tuple(sorted(s)) for s in sets})
-    assert found.mean_years_to_loss == pytest.approx(1.0 / (0.01 * chance), rel=1e-3)
+    config, draws = Config(replication_factor=3), 400_000
+    gone = np.random.default_rng(1).random((draws, 30)) < 0.2
+    apart = tuple((b, b + 10, b + 20) for b in range(1, 11))
+    ring = tuple((b, (b + 7) % 30 + 1, (b + 16) % 30 + 1) for b in range(1, 31))
+    drawn = float(gone[:, np.array(ring) - 1].all(axis=2).any(axis=1).mean())
+    sampling = 3.0 * math.sqrt(drawn / draws)
+    for sets, chance, off in ((apart, 1.0 - (1.0 - 0.2**3) ** 10, 0.0), (ring, drawn, sampling)):
+        found = evaluate(at, config, card, placement=sets)
+        years, error = found.mean_years_to_loss, found.error_bounds["mean_years_to_loss"]
+        assert abs(years - 1.0 / (0.01 * chance)) < 3.0 * error + off * 100.0 / chance**2
+        assert error < 0.03 * years
+    assert drawn < 0.93 * (1.0 - (1.0 - 0.2**3) ** 30)
 
 
 def test_kafka_refuses_more_replicas_than_brokers():

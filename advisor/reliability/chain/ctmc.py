@@ -99,12 +99,18 @@ class Structure:
         return found
 
     @cached_property
-    def outage_classes(self) -> tuple[OutageClasses, OutageClasses]:
-        """Outage class of each state; second, if outages that began together end together."""
-        return (
-            outage_classes(self.own, self.racks, began_together=False),
-            outage_classes(self.own, self.racks, began_together=True),
+    def outage_classes(self) -> tuple[OutageClasses, OutageClasses, OutageClasses]:
+        """Outage class of each state; then, if outages that began together end together.
+
+        Second, all of these but destruction; third, all of them.
+        """
+        known = table()
+        begun = known.begun_together
+        standing = [c for c in begun if c != known.condition_of(known.replacement)]
+        some, most, every = (
+            outage_classes(self.own, self.racks, conditions) for conditions in ((), standing, begun)
         )
+        return some, most, every
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
         """For how long after a transition what was written last is not on disk yet.

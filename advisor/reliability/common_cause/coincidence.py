@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, permutations, product
+from functools import lru_cache
+from itertools import chain, combinations, islice, permutations, product
 from typing import NamedTuple
 
 import numpy as np
 
+from advisor.reliability.common_cause.alternatives import Alternatives, Destroyed
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     RACK_REPAIR,
@@ -17,6 +19,8 @@ from advisor.reliability.common_cause.outage_class import (
 )
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
+
+Pattern = tuple[int, ...]
 
 
 class Occurrence(NamedTuple):
@@ -35,6 +39,8 @@ class Occurrence(NamedTuple):
         Slots in service that the event does not strike.
     lagging : tuple of int
         Slots that lag, so do not lead.
+    destroyed : tuple of tuple of int
+        Of ``brokers_out``, those in each rack marked as destroyed.
     """
 
     site: int | None
@@ -42,9 +48,13 @@ class Occurrence(NamedTuple):
     racks_out: tuple[int, ...]
     unaffected: tuple[int, ...]
     lagging: tuple[int, ...] = ()
+    destroyed: tuple[tuple[int, ...], ...] = ()
 
 
-def occurrences(sizes: tuple[int, ...], outage_class: OutageClass, scope: str) -> list[Occurrence]:
+@lru_cache(maxsize=4096)
+def occurrences(
+    sizes: tuple[int, ...], outage_class: OutageClass, scope: str
+) -> tuple[Occurrence, ...]:
     """Every way to meet an outage class and an event, for slots sorted by rack, fullest first.
 
     Parameters
@@ -64,14 +74,22 @@ def occurrences(sizes: tuple[int, ...], outage_class: OutageClass, scope: str) -
         racks_out = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.rack_out)
         for chosen in product(*choices):
             out, lagging = (tuple(chain.from_iterable(some)) for some in zip(*chosen, strict=True))
+            gone = tuple(one for (one, _), r in zip(chosen, order, strict=True) if r.destroyed)
             in_service = [
                 tuple(slot for slot in s if slot not in out and not rack.rack_out)
                 for s, rack in zip(slots, order, strict=True)
             ]
             found += [
-                one._replace(lagging=lagging) for one in _at(in_service, out, racks_out, scope)
+                one._replace(lagging=lagging, destroyed=gone)
+                for one in _at(in_service, out, racks_out, scope)
             ]
-    return found
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _plain(outage_class: OutageClass) -> OutageClass:
+    """The class whether brokers are destroyed or not."""
+    return tuple(rack._replace(destroyed=False) for rack in outage_class)
 
 
 def _brokers_out(
@@ -156,7 +174,14 @@ class CoincidentSets:
         # Per scope: number of each distinct event, and their sites in that order.
         self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._sites: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
+        # Number of each distinct outage, and per scope the outage before each event.
+        self._outages: dict[tuple[int, ...], int] = {}
+        self._outage_of: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
+        self._of_class: dict[tuple[Pattern, str, OutageClass], IntArray] = {}
         self._cache: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
+        self._alternatives: dict[
+            tuple[str, tuple[tuple[Pattern, OutageClass], ...], bool], Alternatives
+        ] = {}
 
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
         brokers, racks, leader = [], [], []
@@ -179,6 +204,33 @@ class CoincidentSets:
             self._sites[scope] = np.array(sites, dtype=np.int64)
         return self._sites[scope]
 
+    def outages(self, scope: str) -> IntArray:
+        """Number of the outage before each event so far, by event number; of any scope's."""
+        numbered = len(self._outage_of[scope])
+        if numbered < len(self._events[scope]):
+            found = []
+            for event in islice(self._events[scope], numbered, None):
+                # After the site: brokers out, brokers unaffected, racks out.
+                width = len(event) // 3
+                out = (*event[1 : 1 + width], *event[1 + 2 * width :])
+                found.append(self._outages.setdefault(out, len(self._outages)))
+            more = np.array(found, dtype=np.int64)
+            self._outage_of[scope] = np.concatenate([self._outage_of[scope], more])
+        return self._outage_of[scope]
+
+    @property
+    def outages_so_far(self) -> int:
+        """How many outages are numbered."""
+        return len(self._outages)
+
+    def outages_of_class(self, pattern: Pattern, scope: str, outage_class: OutageClass) -> IntArray:
+        """Numbers of the outages that put sets in a class."""
+        key = (pattern, scope, _plain(outage_class))
+        if key not in self._of_class:
+            numbers, _ = self.events(*key)
+            self._of_class[key] = np.unique(self.outages(scope)[numbers])
+        return self._of_class[key]
+
     def events(
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
@@ -189,10 +241,60 @@ class CoincidentSets:
         scope : str
             Of the events: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
         """
-        key = (pattern, scope, outage_class)
+        key = (pattern, scope, _plain(outage_class))
         if key not in self._cache:
             self._cache[key] = self._numbered(*key)
         return self._cache[key]
+
+    def alternatives(
+        self, scope: str, exposed: tuple[tuple[Pattern, OutageClass], ...], by_rack: bool
+    ) -> Alternatives:
+        """What other destroyed brokers would expose sets to the same events; computed once.
+
+        Parameters
+        ----------
+        exposed : tuple of (pattern, outage class)
+            With those racks marked whose destroyed brokers may be others.
+        by_rack : bool
+            Each rack was destroyed on its own; else all by one event.
+        """
+        key = (scope, exposed, by_rack)
+        if key not in self._alternatives:
+            classes = [self._destroyed(scope, *each, by_rack) for each in exposed]
+            self._alternatives[key] = Alternatives(classes, len(self._rack_of))
+        return self._alternatives[key]
+
+    def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
+        """In how many ways a set can be in an outage class and struck, and by how many outages."""
+        found = occurrences(self._sizes(self._members[pattern]), outage_class, scope)
+        return len(found), len({(way.brokers_out, way.racks_out) for way in found})
+
+    def _destroyed(
+        self, scope: str, pattern: Pattern, outage_class: OutageClass, by_rack: bool
+    ) -> Destroyed:
+        members = self._members[pattern]
+        brokers, racks = members.brokers[members.once], members.racks[members.once]
+        ways, slots = [], []
+        for way in occurrences(self._sizes(members), outage_class, scope):
+            parts = way.destroyed if by_rack else (tuple(chain.from_iterable(way.destroyed)),)
+            widest = max(map(len, parts))
+            slots.append([(*part, *[part[-1]] * (widest - len(part))) for part in parts])
+            gone = set(chain.from_iterable(parts))
+            others = tuple(slot for slot in way.brokers_out if slot not in gone)
+            burnt = tuple(part[0] for part in parts) if by_rack else ()
+            ways.append(way._replace(brokers_out=others, racks_out=(*way.racks_out, *burnt)))
+        keys = _event_keys(ways, brokers, racks, scope)
+        rows, where = (table[:, np.array(slots)].swapaxes(0, 1) for table in (brokers, racks))
+        rows = np.take_along_axis(rows, where.argsort(axis=2, kind="stable"), axis=2)
+        rows, keys = rows.reshape(-1, *rows.shape[2:]), keys.reshape(-1, keys.shape[2])
+        both = np.concatenate([keys, rows.reshape(len(rows), -1)], axis=1)
+        _, first = np.unique(codes_of_rows(both.T + 1), return_index=True)
+        return Destroyed(keys[first], rows[first])
+
+    @staticmethod
+    def _sizes(members: _Members) -> tuple[int, ...]:
+        _, counts = np.unique(members.racks[0], return_counts=True)
+        return tuple(sorted(counts.tolist(), reverse=True))
 
     def _numbered(
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
@@ -202,8 +304,7 @@ class CoincidentSets:
         lags = any(rack.lagging for rack in outage_class)
         rows = np.arange(len(members.leader)) if lags else members.once
         brokers, racks, leader = members.brokers[rows], members.racks[rows], members.leader[rows]
-        _, counts = np.unique(racks[0], return_counts=True)
-        ways = occurrences(tuple(sorted(counts.tolist(), reverse=True)), outage_class, scope)
+        ways = occurrences(self._sizes(members), outage_class, scope)
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
         possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
         # The preferred leader itself may lag while another leads.

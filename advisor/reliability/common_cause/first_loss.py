@@ -8,7 +8,8 @@ ATC 2013).
 
 Sets that lose while the same brokers or racks are out are exposed at the same time. Those losses
 are attributed to the coincident outage and counted once
-(:mod:`advisor.reliability.common_cause.coincidence`).
+(:mod:`advisor.reliability.common_cause.coincidence`). Where an event picks brokers by chance, each
+set's loss follows from which were picked (:mod:`advisor.reliability.common_cause.picked_brokers`).
 
 Partitions on the same replicas lose together, with two exceptions. An unreplicated tail (records
 acknowledged by the leader alone) belongs to its partition. And a lagging broker lags only for the
@@ -19,46 +20,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
-
-from advisor.reliability.common_cause.coincidence import CoincidentSets
-from advisor.reliability.common_cause.outage_class import CLUSTER, Losses, scope_of
+from advisor.reliability.common_cause.common_events import (
+    combine_common_events,
+    combine_picked,
+    destruction,
+)
+from advisor.reliability.common_cause.joint_survival import JointSurvival
+from advisor.reliability.common_cause.outage_class import scope_of
 from advisor.reliability.common_cause.placement import Exchangeable, Placement, ReplicaSetClass
+from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.uncertainty import Interval
-from advisor.reliability.solver.first_passage import FirstLoss
-from advisor.reliability.solver.generator import IntArray, Vector, sums
 
-# A loss at every strike would have the logarithm of 0.
+# A certain loss within the year would have the logarithm of 0.
 _MOST = 1.0 - 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class SetLosses:
-    """When one partition on one replica set loses records; equal only to itself.
-
-    Attributes
-    ----------
-    first : FirstLoss
-        Starting healthy; its probability is that of a loss within a year.
-    per_year : mapping of mechanism to float
-        Loss events a year, by the mechanism that triggers them.
-    shared : Losses
-        Those of them that other sets may share, per year.
-    tails : mapping of mechanism to float
-        Those of them that drop an unreplicated tail.
-    """
-
-    first: FirstLoss
-    per_year: Mapping[str, float]
-    shared: Losses = field(default_factory=dict)
-    tails: Mapping[str, float] = field(default_factory=dict)
 
 
 class Tails(NamedTuple):
@@ -78,6 +57,8 @@ class Tails(NamedTuple):
     leaders: int
 
 
+Pattern = tuple[int, ...]
+
 KAFKA_TAILS = Tails(per_failure=2, leaders=1)
 
 
@@ -96,16 +77,20 @@ class AnyLoss(NamedTuple):
     shares : tuple of (mechanism, float)
         Share of each mechanism in the first losses; they add up to 1, or there are none. What
         strikes several sets at once counts once here, other than in their loss events.
+    error : float
+        How far the rate of first losses may be off because sets depend on each other in ways that
+        are approximated, as a share of it.
     """
 
     probability: float
     mean_years: float
     bounds: Interval
     shares: tuple[tuple[str, float], ...] = ()
+    error: float = 0.0
 
 
 def any_loss(
-    losses: Mapping[tuple[int, ...], SetLosses],
+    losses: Mapping[Pattern, SetLosses],
     strikes_per_year: Callable[[str], float],
     placement: Placement,
     exchangeable: Exchangeable = Exchangeable.FOLLOWERS,
@@ -139,20 +124,29 @@ def any_loss(
     by_mechanism: dict[str, float] = defaultdict(float)
     if tails:
         by_leader = placement.replica_set_classes(exchangeable, tails.leaders)
-        survival = _JointSurvival(strikes_per_year, tails.per_failure)
+        survival = JointSurvival(strikes_per_year, tails.per_failure)
         _combine_independent({p: losses[p].tails for p in by_leader}, by_leader, survival)
         survival.add_losses_per_year(by_mechanism)
-    certain = {p: _first_losses(losses[p], hazards[p], tails is not None) for p in sets}
-    survival = _JointSurvival(strikes_per_year, 1)
-    rest = _combine_common_cause(certain, placement.coincident_sets(exchangeable), survival)
+    certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
+    survival = JointSurvival(strikes_per_year, 1)
+    off = combine_picked(certain, sets, placement.picked_brokers(exchangeable), survival)
+    destroyed = destruction(certain, survival, placement)
+    coincident_sets = placement.coincident_sets(exchangeable)
+    rest, more = combine_common_events(certain, coincident_sets, destroyed, survival)
     _combine_independent(rest, sets, survival)
     survival.add_losses_per_year(by_mechanism)
     rate = min(max(math.fsum(by_mechanism.values()), *hazards.values()), union_rate)
     least = max(first.probability for first in firsts.values())
     most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
     most = min(most, 1.0)
-    probability = min(max(-math.expm1(-rate), least), most)
-    return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism))
+    # Sets start healthy, so that their losses begin a little later.
+    begun = -math.fsum(
+        math.log1p(-min(firsts[p].probability, _MOST)) * n for p, n in counts.items()
+    )
+    of_year = min(begun / union_rate, 1.0)
+    probability = min(max(-math.expm1(-rate * of_year), least), most)
+    error = (off + more) / rate
+    return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism), error)
 
 
 def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
@@ -162,11 +156,11 @@ def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
 
 
 def _independent_counts(
-    losses: Mapping[tuple[int, ...], SetLosses],
-    sets: Mapping[tuple[int, ...], ReplicaSetClass],
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
     tails: bool,
     exchangeable: Exchangeable,
-) -> dict[tuple[int, ...], int]:
+) -> dict[Pattern, int]:
     """How many of each pattern may lose independently: partitions on one set lose together.
 
     Not so their tails; nor partitions of different leaders, which do not lag for themselves, or
@@ -181,127 +175,10 @@ def _independent_counts(
     return {pattern: members.sets for pattern, members in sets.items()}
 
 
-def _first_losses(found: SetLosses, hazard_per_year: float, tails: bool) -> SetLosses:
-    """Yearly losses of a set except tails, scaled to the rate of first losses.
-
-    Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
-    them, provided that it counts no tails.
-    """
-    certain = {name: flux - found.tails.get(name, 0.0) for name, flux in found.per_year.items()}
-    total = math.fsum(certain.values())
-    share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
-    return SetLosses(
-        found.first,
-        {mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
-        {key: flux * share for key, flux in found.shared.items()},
-    )
-
-
-class _JointSurvival:
-    """Log-probability, per mechanism and site, that no set loses when the site is struck.
-
-    Where a set loses more often than its site is struck, the excess was triggered later, by
-    something that is not shared. So more sets, or more losses, never make the first loss rarer.
-
-    Parameters
-    ----------
-    strikes_per_year : callable
-        How often a mechanism strikes one broker, one rack or the cluster.
-    trials : int
-        Chances to lose per strike.
-    """
-
-    def __init__(self, strikes_per_year: Callable[[str], float], trials: int) -> None:
-        self._strikes = lru_cache(maxsize=None)(strikes_per_year)
-        self._trials = trials
-        self._log_survival: dict[tuple[str, str, Hashable], float] = defaultdict(float)
-        self._independent: dict[str, float] = defaultdict(float)
-
-    def strikes(self, mechanism: str) -> bool:
-        """Whether the mechanism strikes; otherwise it ends an outage that another began."""
-        return self._strikes(mechanism) > 0
-
-    def add_independent(self, mechanism: str, per_year: float) -> None:
-        """Add losses that no other set shares."""
-        self._independent[mechanism] += per_year
-
-    def add_at_site(
-        self, mechanism: str, scope: str, site: Hashable, per_year: float, count: int
-    ) -> None:
-        """Add ``count`` sets at a site, each losing so often, independently given a strike."""
-        strikes, trials = self._strikes(mechanism), self._trials
-        share = per_year / strikes / trials
-        log_survival = trials * math.log1p(-min(share, _MOST))
-        self._log_survival[mechanism, scope, site] += log_survival * count
-        if share > 1.0:
-            self.add_independent(mechanism, (share - 1.0) * strikes * trials * count)
-
-    def add_at_sites(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
-        """Add one loss at each of several sites, which may repeat."""
-        strikes, trials = self._strikes(mechanism), self._trials
-        shares = per_year / strikes / trials
-        log_survival = trials * np.log1p(-np.minimum(shares, _MOST))
-        distinct, which = np.unique(sites, return_inverse=True)
-        totals = np.bincount(which.ravel(), log_survival, len(distinct))
-        for site, total in zip(distinct.tolist(), totals.tolist(), strict=True):
-            self._log_survival[mechanism, scope, site] += total
-        excess = float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * trials
-        self.add_independent(mechanism, excess)
-
-    def add_losses_per_year(self, by_mechanism: dict[str, float]) -> None:
-        """Add to each mechanism how often, per year, at least one set loses by it."""
-        parts = defaultdict(list)
-        for mechanism, often in self._independent.items():
-            parts[mechanism].append(often)
-        for (mechanism, _, _), log_survival in self._log_survival.items():
-            parts[mechanism].append(-math.expm1(log_survival) * self._strikes(mechanism))
-        for mechanism, amounts in parts.items():
-            by_mechanism[mechanism] += math.fsum(amounts)
-
-
-def _combine_common_cause(
-    losses: Mapping[tuple[int, ...], SetLosses],
-    coincident_sets: CoincidentSets,
-    survival: _JointSurvival,
-) -> dict[tuple[int, ...], Mapping[str, float]]:
-    """Add the losses that sets share, each event once; return what remains of each set's."""
-    shared: dict[tuple[str, str], list[Vector]] = defaultdict(list)
-    rest: dict[tuple[int, ...], Mapping[str, float]] = {}
-    for pattern, found in losses.items():
-        per_year = dict(found.per_year)
-        here: dict[tuple[str, str], list[tuple[float, IntArray, Vector]]] = defaultdict(list)
-        for (mechanism, scope, outage_class), flux in found.shared.items():
-            if survival.strikes(mechanism):
-                per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
-                events = coincident_sets.events(pattern, scope, outage_class)
-                here[mechanism, scope].append((flux, *events))
-        for (mechanism, scope), parts in here.items():
-            shared[mechanism, scope].append(_per_event(parts))
-        rest[pattern] = per_year
-    for (mechanism, scope), by_pattern in shared.items():
-        # Sets of several patterns may share an event.
-        often = np.zeros(max(map(len, by_pattern)))
-        for amounts in by_pattern:
-            often[: len(amounts)] = np.maximum(often[: len(amounts)], amounts)
-        sites = coincident_sets.sites(scope)[: len(often)]
-        if scope_of(mechanism) == "cluster":
-            # Brokers return one by one, but one failure struck them all.
-            scope, sites = "cluster", np.full_like(sites, CLUSTER)
-        survival.add_at_sites(mechanism, scope, sites, often)
-    return rest
-
-
-def _per_event(parts: Sequence[tuple[float, IntArray, Vector]]) -> Vector:
-    """Total by event number of losses, each given with its events and a set's share in them."""
-    fluxes, events, shares = zip(*parts, strict=True)
-    amounts = np.repeat(fluxes, [len(numbers) for numbers in events]) * np.concatenate(shares)
-    return sums(np.concatenate(events), amounts, 0)
-
-
 def _combine_independent(
-    losses: Mapping[tuple[int, ...], Mapping[str, float]],
-    sets: Mapping[tuple[int, ...], ReplicaSetClass],
-    survival: _JointSurvival,
+    losses: Mapping[Pattern, Mapping[str, float]],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    survival: JointSurvival,
 ) -> None:
     """Add each set's losses at the sites it is exposed to, independent given a strike there."""
     for pattern, members in sets.items():

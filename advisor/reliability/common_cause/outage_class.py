@@ -8,7 +8,7 @@ at the same time and loses in the same event. If their brokers are out, every se
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -39,12 +39,15 @@ class RackOutage(NamedTuple):
         The rack is out, and with it every replica not counted in ``brokers_out``.
     lagging : int
         Of ``brokers_out``, lagging. The leader of a partition never lags for it.
+    destroyed : bool
+        All of ``brokers_out`` are destroyed, if there are any.
     """
 
     size: int
     brokers_out: int
     rack_out: bool
     lagging: int = 0
+    destroyed: bool = False
 
 
 OutageClass = tuple[RackOutage, ...]
@@ -74,32 +77,33 @@ def scope_of(name: str) -> str:
     return scope.value
 
 
-def outage_classes(own: IntArray, racks: IntArray, began_together: bool) -> OutageClasses:
+def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = ()) -> OutageClasses:
     """Classify states by which replicas are out.
 
     Parameters
     ----------
     own, racks : arrays of int, shape (states, replicas)
         Condition of each replica's broker, and its rack.
-    began_together : bool
-        Treat outages that begin together and end broker by broker as outages of a rack.
+    together : collection of int
+        Conditions to treat as outages of a rack, although brokers leave them one by one.
     """
     known = table()
     # Destroyed brokers, and those that lost power with the whole site, come back one by one.
     shared = {condition for condition, entry in known.outages.items() if entry.together}
-    if began_together:
-        shared.update(known.begun_together)
+    shared.update(together)
     rack_out = np.array([condition in shared for condition in range(known.conditions)])
     broker_out = ~rack_out
     broker_out[WELL] = False
     lags = np.isin(own, known.conditions_with(BrokerEvent.LAG))
+    destroyed = own == known.replacement.condition
     # One number per rack; 0 for a rack without replicas.
     base = own.shape[1] + 1
     codes = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)
     for rack in range(codes.shape[1]):
         here = racks == rack
         out, lagging = (here & broker_out[own]).sum(axis=1), (here & lags).sum(axis=1)
-        codes[:, rack] = ((here.sum(axis=1) * base + out) * base + lagging) * 2
+        gone = (out > 0) & ((here & destroyed).sum(axis=1) == out)
+        codes[:, rack] = (((here.sum(axis=1) * base + out) * base + lagging) * 2 + gone) * 2
         codes[:, rack] += (here & rack_out[own]).any(axis=1)
     codes.sort(axis=1)
     _, first, number = np.unique(codes_of_rows(codes.T), return_index=True, return_inverse=True)
@@ -110,8 +114,9 @@ def _decoded(codes: Sequence[int], base: int) -> OutageClass | None:
     racks = []
     for code in filter(None, codes):
         rest, rack_out = divmod(code, 2)
+        rest, destroyed = divmod(rest, 2)
         rest, lagging = divmod(rest, base)
-        racks.append(RackOutage(*divmod(rest, base), bool(rack_out), lagging))
+        racks.append(RackOutage(*divmod(rest, base), bool(rack_out), lagging, bool(destroyed)))
     return tuple(racks) if any(rack.brokers_out or rack.rack_out for rack in racks) else None
 
 
@@ -142,6 +147,7 @@ class Chain(Protocol):
 def shared_loss_rates(
     chain: Chain,
     classes: OutageClasses,
+    repair_classes: OutageClasses,
     destruction: Mapping[str, float],
     rates_per_hour: Vector,
     certain: Vector,
@@ -154,16 +160,15 @@ def shared_loss_rates(
 
     Parameters
     ----------
-    classes : OutageClasses
-        Of the chain's states.
+    classes, repair_classes : OutageClasses
+        Of the chain's states, for losses by failures and for those by repairs.
     destruction : mapping of str to float
         Share of each mechanism in what destroys brokers.
     rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses per hour with a transition, and by a power failure within the flush window after it.
     """
-    distinct, number = classes
-    states, names = len(number), chain.rate_names
+    states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
     ends = np.array([each.ends for each in known], dtype=bool)
@@ -172,7 +177,14 @@ def shared_loss_rates(
     scope_of_name = [scope_of(name) for name in names]
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 
-    def add(scopes: Sequence[str], moves: IntArray, before: IntArray, amounts: Vector) -> None:
+    def add(
+        found: OutageClasses,
+        scopes: Sequence[str],
+        moves: IntArray,
+        before: IntArray,
+        amounts: Vector,
+    ) -> None:
+        distinct, number = found
         totals = np.bincount(number[before] * len(names) + chain.rate[moves], amounts)
         for code in np.flatnonzero(totals).tolist():
             index, name = divmod(code, len(names))
@@ -181,13 +193,22 @@ def shared_loss_rates(
                 for mechanism, share in causes[name].items():
                     losses[mechanism, scopes[name], outage_class] += share * float(totals[code])
 
-    lost = np.flatnonzero((certain > 0) & ~by_chance[chain.rate])
-    add(scope_of_name, lost, chain.source[lost], certain[lost])
+    for found, which in ((classes, ~ends), (repair_classes, ends)):
+        lost = np.flatnonzero((certain > 0) & (which & ~by_chance)[chain.rate])
+        add(found, scope_of_name, lost, chain.source[lost], certain[lost])
     soon = np.flatnonzero(early)
     target = chain.target[soon]
     whole = chain.cuts.per_hour(rates_per_hour, states)[target]
     for scope in SCOPES:
         kept = ends | np.array([other == scope for other in scope_of_name], dtype=bool)
         part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
-        add([scope] * len(names), soon, target, early[soon] * part / whole)
+        add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
     return dict(losses)
+
+
+def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:
+    """How often a set comes into each outage class, in the unit of ``flux`` per transition."""
+    distinct, number = classes
+    before, after = number[chain.source], number[chain.target]
+    often = np.bincount(after, np.where(before != after, flux, 0.0), len(distinct))
+    return {one: float(n) for one, n in zip(distinct, often, strict=True) if one is not None}

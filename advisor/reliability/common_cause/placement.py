@@ -14,6 +14,7 @@ from advisor.protocol.rules.assignment import assign
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER
+from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 
 Replicas = tuple[int, ...]
 
@@ -59,12 +60,15 @@ class ReplicaSetClass(NamedTuple):
     exposure : mapping of (scope, int) to mapping of site to int
         Of the sets that span so many sites of a scope (broker, rack, cluster): how many each site
         holds. Partitions rather than sets where each partition loses on its own.
+    members : tuple of replicas
+        Those sets.
     """
 
     partitions: int
     sets: int
     lists: int
     exposure: Mapping[tuple[str, int], Mapping[Hashable, int]]
+    members: tuple[Replicas, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +95,7 @@ class Placement:
     _coincident: dict[Exchangeable, CoincidentSets] = field(
         default_factory=dict, init=False, repr=False
     )
+    _picked: dict[Exchangeable, PickedBrokers] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def partitions(self) -> int:
@@ -147,6 +152,14 @@ class Placement:
             self._coincident[exchangeable] = found
         return self._coincident[exchangeable]
 
+    def picked_brokers(self, exchangeable: Exchangeable) -> PickedBrokers:
+        """Choices of brokers among those that hold the sets; computed once."""
+        if exchangeable not in self._picked:
+            classes = self.replica_set_classes(exchangeable)
+            sets = {pattern: found.members for pattern, found in classes.items()}
+            self._picked[exchangeable] = PickedBrokers(sets)
+        return self._picked[exchangeable]
+
     def _grouped(
         self, exchangeable: Exchangeable, leaders: int | None
     ) -> dict[tuple[int, ...], ReplicaSetClass]:
@@ -171,6 +184,7 @@ class Placement:
                 len(members[pattern]),
                 len(lists[pattern]),
                 self._exposure(members[pattern], leaders),
+                tuple(members[pattern]),
             )
             for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
         }

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
-from advisor.reliability.common_cause.first_loss import SetLosses
 from advisor.reliability.common_cause.outage_class import (
     Losses,
     OutageClasses,
     shared_loss_rates,
+    visits,
 )
+from advisor.reliability.common_cause.picked_brokers import picked_losses
+from advisor.reliability.common_cause.set_losses import SetLosses, replacement_hours
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
@@ -247,20 +249,40 @@ class SolvedChain:
             records_per_hour = self.parameters.records_per_hour * partitions
             chances = self._at_risk.chances(records_per_hour, self.tail_records * partitions)
         until_loss = self.until_loss(chances.probability)
-        first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
-        events = self._by_trigger(self.flux * chances.events * HOURS_PER_YEAR)
-        tails = self._by_trigger(self.flux * chances.tails * HOURS_PER_YEAR)
-        independent, joint = self.chain.outage_classes
-        losses = SetLosses(first, events, self._shared_losses(independent, chances), tails)
+        per_year = self.flux * HOURS_PER_YEAR
+        separate, standing, joint = self.chain.outage_classes
+        losses = SetLosses(
+            first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision),
+            self._by_trigger(per_year * chances.events),
+            self._shared_losses(separate, separate, chances),
+            self._by_trigger(per_year * chances.tails),
+            picked_losses(
+                self.chain,
+                self.chain.own.shape[1],
+                self.name_rates * HOURS_PER_YEAR,
+                per_year,
+                per_year * chances.at_once,
+            ),
+            replacement_hours(self.rates),
+            visits(self.chain, separate, per_year),
+        )
         if not self.parameters.joint_outages:
             return losses, losses
-        return losses, replace(losses, shared=self._shared_losses(joint, chances))
+        return losses, replace(
+            losses,
+            shared=self._shared_losses(standing, joint, chances),
+            visits=visits(self.chain, standing, per_year),
+        )
 
-    def _shared_losses(self, classes: OutageClasses, chances: LossChances) -> Losses:
+    def _shared_losses(
+        self, classes: OutageClasses, repair_classes: OutageClasses, chances: LossChances
+    ) -> Losses:
         """Loss events a year in common with other replica sets, by outage class."""
         at_once, early = self.flux * chances.at_once, self.flux * chances.window
         per_year = at_once * HOURS_PER_YEAR, early * HOURS_PER_YEAR
-        return shared_loss_rates(self.chain, classes, self.destruction, self.name_rates, *per_year)
+        return shared_loss_rates(
+            self.chain, classes, repair_classes, self.destruction, self.name_rates, *per_year
+        )
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
         """The chain with the first loss as absorption.

@@ -52,9 +52,12 @@ class Reliability(ExactMeasures, MeasureTable):
     first_loss_upper : AnyLoss
         The first loss of several sets if outages that a rack or the site began on several brokers
         also ended together. The values end them broker by broker, so that a loss comes sooner.
+        Destroyed brokers count as replaced one by one in both, unless a replacement itself loses.
     error_bounds : mapping of str to float
-        Numerical error of each measure, in its unit: truncated states and rounding. It has
-        nothing to do with the uncertainty of the card; for that see `interval`.
+        Error of each measure, in its unit: truncated states, rounding, and for
+        ``loss_probability_per_year`` and ``mean_years_to_loss`` also what replica sets share and is
+        approximated. It has nothing to do with the uncertainty of the card; for that see
+        `interval`.
     flush_window_losses_per_year : float
         Loss events by a power failure within ``flush.seconds`` after another failure stopped the
         writes.

@@ -1,0 +1,162 @@
+"""What one event destroyed comes back broker by broker: how often any set is exposed meanwhile.
+
+A fire takes a rack, and its brokers are replaced one after the other. As long as two of them are
+out, every set that has one of the two is exposed, and the next failure loses both: once, not twice.
+Of m brokers that return in random order some are out for 1/1 + 1/2 + ... + 1/m of the mean time to
+replace one, where m sets, one on each, would be exposed for m times that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from advisor.reliability.solver.generator import IntArray, Vector
+from advisor.reliability.statespace.state_index import codes_of_rows
+
+# Of so many events the alternatives are looked at, evenly chosen from all.
+_EVENTS = 24
+# Brokers return in so many random orders, always the same.
+_ORDERS, _FEWEST, _CELLS = 256, 8, 200_000
+_SEED = 19740131
+
+
+class Destroyed(NamedTuple):
+    """Destroyed brokers that expose sets of one outage class.
+
+    Attributes
+    ----------
+    events : array of int, shape (rows, columns)
+        What else makes up the event, equal for equal events.
+    brokers : array of int, shape (rows, parts, brokers)
+        For each part, destroyed by an event of its own; repeated where others have more.
+    """
+
+    events: IntArray
+    brokers: IntArray
+
+
+class Alternatives:
+    """Destroyed brokers of which any one row exposes sets to the same event.
+
+    Parameters
+    ----------
+    classes : sequence of Destroyed
+        Of several outage classes, with equally many parts.
+    cluster : int
+        Brokers of the whole cluster.
+    """
+
+    def __init__(self, classes: Sequence[Destroyed], cluster: int) -> None:
+        self._cluster = cluster
+        sizes = [len(each.events) for each in classes]
+        widest = max(each.brokers.shape[2] for each in classes)
+        brokers = np.concatenate([_widened(each.brokers, widest) for each in classes])
+        every = np.arange(len(classes))
+        number = np.repeat(every, sizes)
+        events = np.concatenate([each.events for each in classes])
+        _, which = np.unique(codes_of_rows(events.T + 1), return_inverse=True)
+        which, last = which.ravel(), int(which.max())
+        some = np.unique(np.linspace(0, last, min(last + 1, _EVENTS)).round())
+        self._rows = [brokers[which == event] for event in some]
+        self._held = np.array([np.isin(every, number[which == event]) for event in some])
+        # Rows that several classes have are counted once: by the classes, and how many rows.
+        kept = np.isin(which, some)
+        flat = np.column_stack([which, brokers.reshape(len(brokers), -1)])[kept]
+        _, row = np.unique(codes_of_rows(flat.T), return_inverse=True)
+        held = np.zeros((int(row.max()) + 1, len(classes)), dtype=bool)
+        held[row.ravel(), number[kept]] = True
+        self._row_classes, self._row_counts = np.unique(held, axis=0, return_counts=True)
+
+    def after_fires(self, rates: Vector, sizes: Vector) -> tuple[float, float]:
+        """How often any row is out, as a share of the sum over rows.
+
+        Parameters
+        ----------
+        rates : array, shape (classes,)
+            How often each row of a class is out, each part destroyed by an event of its own.
+        sizes : array, shape (classes,)
+            Product of the numbers of brokers in the parts.
+
+        Returns
+        -------
+        (float, float)
+            The share and its standard error.
+        """
+        return self._share(rates, sizes, self._out_after_fires)
+
+    def after_picks(self, rates: Vector, sizes: Vector, share: float) -> tuple[float, float]:
+        """The same for rows of one part, by events that destroy each broker by chance.
+
+        Parameters
+        ----------
+        share : float
+            The chance.
+        """
+        counts = np.arange(1, self._cluster + 1)
+        hours = stats.binom.sf(counts - 1, self._cluster, share) / counts
+        return self._share(rates, sizes / share**sizes, self._out_by_count[..., 1:] @ hours)
+
+    def _share(self, rates: Vector, per_rate: Vector, out: Vector) -> tuple[float, float]:
+        """Share for the time, in mean replacements per event, in which any row is out."""
+        events = np.where(self._held, rates * per_rate, 0.0).max(axis=1)
+        rows = np.where(self._row_classes, rates, 0.0).max(axis=1)
+        shares = events @ out / (self._row_counts @ rows)
+        return float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(len(shares))
+
+    @cached_property
+    def _out_after_fires(self) -> Vector:
+        cells = max(_cells(rows) for rows in self._rows)
+        orders = min(max(_CELLS // cells, _FEWEST), _ORDERS)
+        return np.array([_out_after_fires(rows, orders) for rows in self._rows])
+
+    @cached_property
+    def _out_by_count(self) -> Vector:
+        """Whether any row is out; shape (events, orders, brokers of the cluster that are out)."""
+        draw = np.random.default_rng(_SEED)
+        count, orders = (
+            np.arange(self._cluster + 1),
+            min(max(_CELLS // self._cluster, _FEWEST), _ORDERS),
+        )
+        first = [
+            _last_rank(rows[:, 0], self._cluster, orders, draw).min(axis=1) for rows in self._rows
+        ]
+        return (np.array(first)[..., None] <= count).astype(np.float64)
+
+
+def _widened(brokers: IntArray, width: int) -> IntArray:
+    more = width - brokers.shape[2]
+    return np.pad(brokers, ((0, 0), (0, 0), (0, more)), mode="edge")
+
+
+def _cells(rows: IntArray) -> int:
+    return math.prod(len(np.unique(rows[:, part])) for part in range(rows.shape[1]))
+
+
+def _out_after_fires(rows: IntArray, orders: int) -> Vector:
+    """Mean replacements, multiplied over parts, for which any row is out; shape (orders,)."""
+    draw = np.random.default_rng(_SEED)
+    parts = range(rows.shape[1])
+    held = [len(np.unique(rows[:, part])) for part in parts]
+    last = [_last_rank(rows[:, part], held[part], orders, draw) for part in parts]
+    out = np.zeros((orders, *held))
+    out[(np.arange(orders)[:, None], *(ranks - 1 for ranks in last))] = 1.0
+    # A row is out while at least so many brokers of each part are.
+    for part in parts:
+        np.maximum.accumulate(out, axis=part + 1, out=out)
+    # Exactly so many are out for this share of a mean replacement.
+    for part in reversed(parts):
+        out = out @ (1.0 / np.arange(1.0, out.shape[part + 1] + 1))
+    return out
+
+
+def _last_rank(rows: IntArray, brokers: int, orders: int, draw: np.random.Generator) -> IntArray:
+    """Highest rank, from 1, of each row's brokers in random orders; shape (orders, rows)."""
+    order = draw.permuted(np.tile(np.arange(1, brokers + 1), (orders, 1)), axis=1)
+    ranks: IntArray = order[:, np.searchsorted(np.unique(rows), rows)].max(axis=2)
+    return ranks

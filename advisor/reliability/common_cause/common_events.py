@@ -1,0 +1,185 @@
+"""Events in which several sets lose at once, each counted once."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from advisor.reliability.common_cause.coincidence import CoincidentSets
+from advisor.reliability.common_cause.joint_survival import JointSurvival
+from advisor.reliability.common_cause.outage_class import CLUSTER, SCOPES, OutageClass, scope_of
+from advisor.reliability.common_cause.picked_brokers import PickedBrokers
+from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
+from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.survivors import Destruction
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import Scope, table
+from advisor.reliability.solver.generator import IntArray, Vector, sums
+
+Pattern = tuple[int, ...]
+Event = tuple[str, str, bool]
+"""Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
+Part = tuple[Pattern, OutageClass, float]
+"""How often, per year, a set of a pattern loses in an outage class."""
+
+
+def combine_picked(
+    losses: Mapping[Pattern, SetLosses],
+    sets: Mapping[Pattern, ReplicaSetClass],
+    brokers: PickedBrokers,
+    survival: JointSurvival,
+) -> float:
+    """Add the losses of events that pick brokers by chance; return their error per year.
+
+    Where a broker of a set was out before, as many sets are taken to lose together.
+    """
+    off = 0.0
+    for mechanism in {name for found in losses.values() for name in found.picked}:
+        by_pattern = {
+            p: each.picked[mechanism] for p, each in losses.items() if mechanism in each.picked
+        }
+        share = next(iter(by_pattern.values())).share(survival.strikes(mechanism))
+        chances = {pattern: np.array(picked.chances) for pattern, picked in by_pattern.items()}
+        found = brokers.any_loss(chances, share)
+        ratio = found.probability / found.total if found.total else 1.0
+        whole = math.fsum(each.per_year * sets[p].sets for p, each in by_pattern.items())
+        others = math.fsum(each.others_per_year * sets[p].sets for p, each in by_pattern.items())
+        survival.add_at_site(mechanism, "cluster", CLUSTER, ratio * (whole + others), 1)
+        off += found.error * survival.strikes(mechanism) + ratio * others
+    return off
+
+
+def destruction(
+    losses: Mapping[Pattern, SetLosses], survival: JointSurvival, placement: Placement
+) -> Destruction:
+    """How brokers come to be destroyed, alone or several at once."""
+    hours = max(found.replacement_hours for found in losses.values())
+    if not hours:
+        return Destruction()
+    known = table()
+    ways = (known.replacement, *known.leading_to(known.replacement))
+    per_year = {
+        scope: math.fsum(survival.strikes(w.name) for w in ways if w.scope is scope)
+        for scope in (Scope.BROKER, Scope.RACK)
+    }
+    picked = {
+        (often, found.picked[way.name].share(often))
+        for found in losses.values()
+        for way in ways
+        if way.name in found.picked and (often := survival.strikes(way.name))
+    }
+    broker, rack = per_year[Scope.BROKER], per_year[Scope.RACK]
+    racks = len(set(placement.rack_of.values()))
+    # Until the last broker of a rack is replaced.
+    last = math.fsum(1.0 / (n + 1) for n in range(math.ceil(placement.brokers / racks)))
+    years = last * hours / HOURS_PER_YEAR
+    again = years * (placement.brokers * broker + racks * rack)
+    within_racks = any(max(pattern) == 0 for pattern in losses)
+    return Destruction(hours, broker, rack, tuple(picked), again, within_racks)
+
+
+def combine_common_events(
+    losses: Mapping[Pattern, SetLosses],
+    coincident_sets: CoincidentSets,
+    destroyed: Destruction,
+    survival: JointSurvival,
+) -> tuple[dict[Pattern, Mapping[str, float]], float]:
+    """Add the losses that sets share, each event once.
+
+    Returns
+    -------
+    (dict of pattern to losses, float)
+        What remains of each set's, and how far the sum of what is added may be off, per year.
+    """
+    parts: dict[Event, list[Part]] = defaultdict(list)
+    rest: dict[Pattern, Mapping[str, float]] = {}
+    for pattern, found in losses.items():
+        per_year = dict(found.per_year)
+        for mechanism, picked in found.picked.items():
+            per_year[mechanism] = max(per_year[mechanism] - picked.total_per_year, 0.0)
+        for (mechanism, scope, outage_class), flux in found.shared.items():
+            if survival.strikes(mechanism):
+                per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
+                destruction = any(rack.destroyed for rack in outage_class)
+                parts[mechanism, scope, destruction].append((pattern, outage_class, flux))
+        rest[pattern] = per_year
+    shared: dict[Event, Vector] = {}
+    off = 0.0
+    for event, members in parts.items():
+        shared[event], more = _per_event(members, event[1], coincident_sets, destroyed)
+        off += more
+    off += _first_of_outage(shared, losses, parts, coincident_sets)
+    for (mechanism, scope, _), often in shared.items():
+        some = np.flatnonzero(often)
+        sites, often = coincident_sets.sites(scope)[some], often[some]
+        if scope_of(mechanism) == "cluster":
+            # Brokers return one by one, but one failure struck them all.
+            scope, sites = "cluster", np.full_like(sites, CLUSTER)
+        if len(some):
+            survival.add_at_sites(mechanism, scope, sites, often)
+    return rest, off
+
+
+def _per_event(
+    losses: Sequence[Part],
+    scope: str,
+    coincident_sets: CoincidentSets,
+    destroyed: Destruction,
+) -> tuple[Vector, float]:
+    """How often events of one mechanism and scope lose, by event number; and the sum's error."""
+    once = destroyed.exposed_once(coincident_sets, scope, losses)
+    by_pattern: dict[Pattern, list[tuple[Vector, IntArray]]] = defaultdict(list)
+    off = 0.0
+    for (pattern, outage_class, flux), (share, error) in zip(losses, once, strict=True):
+        numbers, shares = coincident_sets.events(pattern, scope, outage_class)
+        off += flux * error * float(shares.sum())
+        by_pattern[pattern].append((flux * share * shares, numbers))
+    summed = []
+    for members in by_pattern.values():
+        amounts, numbers = (np.concatenate(some) for some in zip(*members, strict=True))
+        summed.append(sums(numbers, amounts, 0))
+    # Sets of several patterns may share an event.
+    most = np.zeros(max(map(len, summed)))
+    for amounts in summed:
+        most[: len(amounts)] = np.maximum(most[: len(amounts)], amounts)
+    return most, off
+
+
+def _first_of_outage(
+    shared: dict[Event, Vector],
+    losses: Mapping[Pattern, SetLosses],
+    parts: Mapping[Event, Sequence[Part]],
+    coincident_sets: CoincidentSets,
+) -> float:
+    """Take off losses that follow others in the same outage; return the error of that, per year.
+
+    An outage that exposes one set to the next failure exposes others to others. Before a loss of
+    r brokers one of them is up; after it any r - 1 of them, with one more failure, lose again.
+    Together that makes r times the odds before the loss where repairs take equally long. Only
+    destroyed brokers are out for long enough to matter. The
+    error is twice what is taken off: an outage may also hold brokers that expose further sets.
+    """
+    struck = {key: members for key, members in parts.items() if key[1] in SCOPES and key[2]}
+    some = {key: np.flatnonzero(shared[key]) for key in struck}
+    before = {key: coincident_sets.outages(key[1])[some[key]] for key in struck}
+    size = coincident_sets.outages_so_far
+    visits, whole, brokers = np.zeros(size), np.zeros(size), np.ones(size)
+    for key, members in struck.items():
+        whole += np.bincount(before[key], shared[key][some[key]], size)
+        for pattern, outage_class, _ in members:
+            which = coincident_sets.outages_of_class(pattern, key[1], outage_class)
+            _, outages = coincident_sets.ways(pattern, outage_class, key[1])
+            often = losses[pattern].visits.get(outage_class, 0.0) / outages
+            visits[which] = np.maximum(visits[which], often)
+            brokers[which] = 1 + sum(rack.brokers_out + rack.rack_out for rack in outage_class)
+    odds = brokers / np.where(visits > 0, visits, np.inf)
+    off = 0.0
+    for key, which in before.items():
+        rates = shared[key][some[key]]
+        more = odds[which] * np.maximum(whole[which] - rates, 0.0)
+        shared[key][some[key]] = rates / (1.0 + more)
+        off += 2.0 * float(rates @ (more / (1.0 + more)))
+    return off

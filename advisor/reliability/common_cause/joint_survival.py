@@ -1,0 +1,77 @@
+"""Whether any set survives a strike: the sets of each struck broker, rack or cluster together."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+
+import numpy as np
+
+from advisor.reliability.solver.generator import IntArray, Vector
+
+# A loss at every strike would have the logarithm of 0.
+_MOST = 1.0 - 1e-12
+
+
+class JointSurvival:
+    """Log-probability, per mechanism and site, that no set loses when the site is struck.
+
+    Where a set loses more often than its site is struck, the excess was triggered later, by
+    something that is not shared. So more sets, or more losses, never make the first loss rarer.
+
+    Parameters
+    ----------
+    strikes_per_year : callable
+        How often a mechanism strikes one broker, one rack or the cluster.
+    trials : int
+        Chances to lose per strike.
+    """
+
+    def __init__(self, strikes_per_year: Callable[[str], float], trials: int) -> None:
+        self._strikes = lru_cache(maxsize=None)(strikes_per_year)
+        self._trials = trials
+        self._log_survival: dict[tuple[str, str, Hashable], float] = defaultdict(float)
+        self._independent: dict[str, float] = defaultdict(float)
+
+    def strikes(self, mechanism: str) -> float:
+        """How often the mechanism strikes; 0 if it ends an outage that another began."""
+        return self._strikes(mechanism)
+
+    def add_independent(self, mechanism: str, per_year: float) -> None:
+        """Add losses that no other set shares."""
+        self._independent[mechanism] += per_year
+
+    def add_at_site(
+        self, mechanism: str, scope: str, site: Hashable, per_year: float, count: int
+    ) -> None:
+        """Add ``count`` sets at a site, each losing so often, independently given a strike."""
+        strikes, trials = self._strikes(mechanism), self._trials
+        share = per_year / strikes / trials
+        log_survival = trials * math.log1p(-min(share, _MOST))
+        self._log_survival[mechanism, scope, site] += log_survival * count
+        if share > 1.0:
+            self.add_independent(mechanism, (share - 1.0) * strikes * trials * count)
+
+    def add_at_sites(self, mechanism: str, scope: str, sites: IntArray, per_year: Vector) -> None:
+        """Add one loss at each of several sites, which may repeat."""
+        strikes, trials = self._strikes(mechanism), self._trials
+        shares = per_year / strikes / trials
+        log_survival = trials * np.log1p(-np.minimum(shares, _MOST))
+        first = int(sites.min())
+        totals = np.bincount(sites - first, log_survival)
+        for site in np.flatnonzero(totals).tolist():
+            self._log_survival[mechanism, scope, site + first] += float(totals[site])
+        excess = float(np.maximum(shares - 1.0, 0.0).sum()) * strikes * trials
+        self.add_independent(mechanism, excess)
+
+    def add_losses_per_year(self, by_mechanism: dict[str, float]) -> None:
+        """Add to each mechanism how often, per year, at least one set loses by it."""
+        parts = defaultdict(list)
+        for mechanism, often in self._independent.items():
+            parts[mechanism].append(often)
+        for (mechanism, _, _), log_survival in self._log_survival.items():
+            parts[mechanism].append(-math.expm1(log_survival) * self._strikes(mechanism))
+        for mechanism, amounts in parts.items():
+            by_mechanism[mechanism] += math.fsum(amounts)

@@ -1,0 +1,66 @@
+"""When one replica set loses: what the combination of all sets is made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from advisor.reliability.common_cause.outage_class import Losses, OutageClass
+from advisor.reliability.common_cause.picked_brokers import PickedLosses
+from advisor.reliability.failures.mechanisms import repair_of, table
+from advisor.reliability.solver.first_passage import FirstLoss
+
+
+@dataclass(frozen=True, eq=False)
+class SetLosses:
+    """When one partition on one replica set loses records; equal only to itself.
+
+    Attributes
+    ----------
+    first : FirstLoss
+        Starting healthy; its probability is that of a loss within a year.
+    per_year : mapping of mechanism to float
+        Loss events a year, by the mechanism that triggers them.
+    shared : Losses
+        Those of them that other sets may share, per year.
+    tails : mapping of mechanism to float
+        Those of them that drop an unreplicated tail.
+    picked : mapping of mechanism to PickedLosses
+        Those of them by events that pick brokers by chance.
+    replacement_hours : float
+        Mean time until a destroyed broker is replaced; 0 if none is destroyed.
+    visits : mapping of outage class to float
+        How often a year the set comes into each.
+    """
+
+    first: FirstLoss
+    per_year: Mapping[str, float]
+    shared: Losses = field(default_factory=dict)
+    tails: Mapping[str, float] = field(default_factory=dict)
+    picked: Mapping[str, PickedLosses] = field(default_factory=dict)
+    replacement_hours: float = 0.0
+    visits: Mapping[OutageClass, float] = field(default_factory=dict)
+
+    def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
+        """Yearly losses except tails, scaled to the rate of first losses.
+
+        Losses cluster: one is soon followed by others. The chain gives the hazard of the first of
+        them, provided that it counts no tails.
+        """
+        certain = {name: flux - self.tails.get(name, 0.0) for name, flux in self.per_year.items()}
+        total = math.fsum(certain.values())
+        share = min(hazard_per_year / total, 1.0) if total > 0 and not tails else 1.0
+        return replace(
+            self,
+            per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
+            shared={key: flux * share for key, flux in self.shared.items()},
+            tails={},
+            picked={name: picked.scaled(share) for name, picked in self.picked.items()},
+        )
+
+
+def replacement_hours(rates_per_hour: Mapping[str, float]) -> float:
+    """Mean hours until a destroyed broker is replaced; 0 if none can be."""
+    often = rates_per_hour.get(repair_of(table().replacement), 0.0)
+    return 1.0 / often if often else 0.0

@@ -1,0 +1,138 @@
+"""Events that strike each broker by chance, against every choice of brokers written out."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.reliability.common_cause import picked_brokers
+from advisor.reliability.common_cause.picked_brokers import AnyPicked, PickedBrokers
+from advisor.reliability.failures.mechanisms import (
+    PER_YEAR,
+    BrokerEvent,
+    Mechanism,
+    Number,
+    Strikes,
+    registered,
+)
+from sampled_runs import card, sample
+
+BROKERS = Number("brokers", "probability that a broker is struck", probability=True)
+ERASED = Mechanism(
+    "cluster.erased",
+    BrokerEvent.DESTROY,
+    Strikes.STANDING,
+    "logs erased",
+    numbers=(PER_YEAR, BROKERS),
+    ends_as="broker.destroyed",
+    share=BROKERS,
+)
+PATTERN = (0, 1, 2)
+ALL_OR_NOTHING = (0.0, 0.0, 0.0, 1.0)
+GRADED = (0.0, 0.01, 0.2, 0.9)
+
+
+def some_sets(brokers: int, count: int, seed: int) -> list[tuple[int, ...]]:
+    """Distinct sets of three brokers."""
+    draw = random.Random(seed)
+    return sorted({tuple(sorted(draw.sample(range(brokers), 3))) for _ in range(count)})
+
+
+def written_out(
+    sets: list[tuple[int, ...]], brokers: int, chances: tuple[float, ...], share: float
+) -> float:
+    """Probability that any set loses, over every choice of brokers."""
+    total = []
+    for count in range(brokers + 1):
+        for picked in combinations(range(brokers), count):
+            kept = math.prod(1.0 - chances[len(set(each) & set(picked))] for each in sets)
+            total.append(share**count * (1.0 - share) ** (brokers - count) * (1.0 - kept))
+    return math.fsum(total)
+
+
+def any_picked(sets: list[tuple[int, ...]], chances: tuple[float, ...], share: float) -> AnyPicked:
+    """The same by the package."""
+    return PickedBrokers({PATTERN: sets}).any_loss({PATTERN: np.array(chances)}, share)
+
+
+@pytest.mark.parametrize("chances", [ALL_OR_NOTHING, GRADED])
+@pytest.mark.parametrize(("brokers", "count", "share"), [(6, 12, 0.1), (9, 60, 0.5), (5, 2, 1.0)])
+def test_every_choice_of_brokers_is_enumerated(
+    chances: tuple[float, ...], brokers: int, count: int, share: float
+) -> None:
+    """A set loses if all its brokers are picked, or by chance the likelier the more are."""
+    sets = some_sets(brokers, count, seed=count)
+    found = any_picked(sets, chances, share)
+    assert found.probability == pytest.approx(written_out(sets, brokers, chances, share), rel=1e-11)
+    picked = range(4)
+    each = math.fsum(
+        math.comb(3, k) * share**k * (1.0 - share) ** (3 - k) * chances[k] for k in picked
+    )
+    assert found.total == pytest.approx(len(sets) * each, rel=1e-12)
+    assert found.error == 0.0
+
+
+@pytest.mark.parametrize("chances", [ALL_OR_NOTHING, GRADED])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_sampled_choices_agree_with_all_of_them(
+    monkeypatch: pytest.MonkeyPatch, chances: tuple[float, ...], share: float
+) -> None:
+    """Fourteen brokers, enumerated and as if there were too many for that."""
+    sets = some_sets(14, 150, seed=3)
+    exact = any_picked(sets, chances, share)
+    monkeypatch.setattr(picked_brokers, "_ENUMERATED", 0)
+    sampled = any_picked(sets, chances, share)
+    assert 0.0 < sampled.error < 0.03 * exact.probability
+    assert abs(sampled.probability - exact.probability) < 4.0 * sampled.error
+    assert sampled == any_picked(sets, chances, share)
+
+
+def test_erased_brokers_lose_the_sets_that_they_hold() -> None:
+    """Twelve partitions on six brokers: an event loses if it strikes all brokers of a set.
+
+    An event every thousand years is over long before the next, and nothing else happens.
+    """
+    per_year, share = 1e-3, 0.2
+    cluster = Cluster(brokers=dict(enumerate("abcabc")))
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    lists = tuple(some_sets(6, 12, seed=1))
+    with registered(ERASED):
+        model = FailureModel.from_dict(
+            {
+                "broker": {"destroyed": {"per_year": 0.0, "hours": 1e-3}},
+                "cluster": {"erased": {"per_year": per_year, "brokers": share}},
+            }
+        )
+        load = Workload(partitions=len(lists), records_per_second=1e5)
+        found = evaluate(cluster, config, model, load, placement=lists)
+    chance = written_out(list(lists), 6, ALL_OR_NOTHING, share)
+    assert 1.0 / found.mean_years_to_loss == pytest.approx(per_year * chance, rel=1e-6)
+    assert found.loss_probability_per_year == pytest.approx(
+        -math.expm1(-per_year * chance), rel=1e-6
+    )
+    each = per_year * share**3
+    assert found.loss_events_per_year == pytest.approx(len(lists) * each, rel=1e-6)
+
+
+def test_brokers_that_do_not_return_on_a_large_cluster_lose_as_sampled() -> None:
+    """Thirty brokers are too many to enumerate; the stated error is small, and holds."""
+    cluster = Cluster.uniform(brokers=30, racks=3)
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    load = Workload(partitions=100)
+    model = card(
+        broker_destroyed={"per_year": 0.2, "hours": 24.0},
+        cluster_power={"per_year": 0.5, "minutes": 1.0, "not_returning": 0.2},
+    )
+    exact = evaluate(cluster, config, model, load)
+    found, _ = sample(cluster, config, model, load, years=10_000)
+    chance = found.loss_probability_per_year
+    off = exact.error_bounds["loss_probability_per_year"]
+    assert off < 0.1 * exact.loss_probability_per_year
+    assert chance.low - off < exact.loss_probability_per_year < chance.high + off
+    # Sets of one failure that lose together count once.
+    assert exact.loss_probability_per_year < 0.75 * exact.bounds[1]
