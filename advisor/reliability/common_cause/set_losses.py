@@ -5,11 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from advisor.reliability.common_cause.outage_class import Losses, OutageClass
-from advisor.reliability.common_cause.picked_brokers import PickedLosses
+import numpy as np
+
+from advisor.reliability.common_cause.outage_class import (
+    Chain,
+    Losses,
+    OutageClass,
+    OutageClasses,
+    shared_loss_rates,
+    visits,
+)
+from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import repair_of, table
 from advisor.reliability.solver.first_passage import FirstLoss
+from advisor.reliability.solver.generator import Vector
+
+
+class YearlyLosses(NamedTuple):
+    """How often a year each transition of a chain happens and loses.
+
+    Attributes
+    ----------
+    flux, at_once, early : arrays, shape (transitions,)
+        That it happens; loses by itself; or by a power failure within the flush window after it.
+    """
+
+    flux: Vector
+    at_once: Vector
+    early: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +85,36 @@ class SetLosses:
             picked={name: picked.scaled(share) for name, picked in self.picked.items()},
         )
 
+    def of_transitions(
+        self,
+        chain: Chain,
+        classes: OutageClasses,
+        repair_classes: OutageClasses,
+        rates_per_hour: Mapping[str, float],
+        destruction: Mapping[str, float],
+        yearly: YearlyLosses,
+    ) -> SetLosses:
+        """Add what other sets may share in the losses of a chain.
 
-def replacement_hours(rates_per_hour: Mapping[str, float]) -> float:
-    """Mean hours until a destroyed broker is replaced; 0 if none can be."""
-    often = rates_per_hour.get(repair_of(table().replacement), 0.0)
-    return 1.0 / often if often else 0.0
+        Parameters
+        ----------
+        classes, repair_classes : OutageClasses
+            Of the chain's states, for losses by failures and for those by repairs.
+        destruction : mapping of str to float
+            Share of each mechanism in what destroys brokers.
+        """
+        rates = np.array([rates_per_hour[name] for name in chain.rate_names])
+        shared = shared_loss_rates(
+            chain, classes, repair_classes, destruction, rates, yearly.at_once, yearly.early
+        )
+        replaced = rates_per_hour.get(repair_of(table().replacement), 0.0)
+        replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
+        return replace(
+            self,
+            shared=shared,
+            picked=picked_losses(
+                chain, replicas, rates * HOURS_PER_YEAR, yearly.flux, yearly.at_once
+            ),
+            replacement_hours=1.0 / replaced if replaced else 0.0,
+            visits=visits(chain, classes, yearly.flux),
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,19 +13,12 @@ from numpy.typing import NDArray
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.chain.truncation_error import third_failures, truncation_error
-from advisor.reliability.common_cause.outage_class import (
-    Losses,
-    OutageClasses,
-    shared_loss_rates,
-    visits,
-)
-from advisor.reliability.common_cause.picked_brokers import picked_losses
-from advisor.reliability.common_cause.set_losses import SetLosses, replacement_hours
+from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
-from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
+from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
@@ -249,39 +242,20 @@ class SolvedChain:
             records_per_hour = self.parameters.records_per_hour * partitions
             chances = self._at_risk.chances(records_per_hour, self.tail_records * partitions)
         until_loss = self.until_loss(chances.probability)
+        first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         per_year = self.flux * HOURS_PER_YEAR
+        parts = YearlyLosses(per_year, per_year * chances.at_once, per_year * chances.window)
+        events, tails = (
+            self._by_trigger(per_year * each) for each in (chances.events, chances.tails)
+        )
         separate, standing, joint = self.chain.outage_classes
-        losses = SetLosses(
-            first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision),
-            self._by_trigger(per_year * chances.events),
-            self._shared_losses(separate, separate, chances),
-            self._by_trigger(per_year * chances.tails),
-            picked_losses(
-                self.chain,
-                self.chain.own.shape[1],
-                self.name_rates * HOURS_PER_YEAR,
-                per_year,
-                per_year * chances.at_once,
-            ),
-            replacement_hours(self.rates),
-            visits(self.chain, separate, per_year),
+        losses = SetLosses(first, events, tails=tails).of_transitions(
+            self.chain, separate, separate, self.rates, self.destruction, parts
         )
         if not self.parameters.joint_outages:
             return losses, losses
-        return losses, replace(
-            losses,
-            shared=self._shared_losses(standing, joint, chances),
-            visits=visits(self.chain, standing, per_year),
-        )
-
-    def _shared_losses(
-        self, classes: OutageClasses, repair_classes: OutageClasses, chances: LossChances
-    ) -> Losses:
-        """Loss events a year in common with other replica sets, by outage class."""
-        at_once, early = self.flux * chances.at_once, self.flux * chances.window
-        per_year = at_once * HOURS_PER_YEAR, early * HOURS_PER_YEAR
-        return shared_loss_rates(
-            self.chain, classes, repair_classes, self.destruction, self.name_rates, *per_year
+        return losses, losses.of_transitions(
+            self.chain, standing, joint, self.rates, self.destruction, parts
         )
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.reliability.case import Case, ProducerTimeouts
-from advisor.reliability.common_cause.outage_class import outage_classes, shared_loss_rates, visits
-from advisor.reliability.common_cause.picked_brokers import picked_losses
-from advisor.reliability.common_cause.set_losses import SetLosses, replacement_hours
+from advisor.reliability.common_cause.outage_class import outage_classes
+from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.measures import records_lost
@@ -108,28 +107,22 @@ class SchemeSolution:
         chain, flux = self.chain, self.flux
         absorbed = generator.sums(chain.source, self.rate * self.losing, len(chain.keys))
         until_loss = self._flow(self.rate * (1.0 - self.losing), absorbed)
-        uncertain = flux * (1.0 - chain.losses)
+        first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
+        per_year = flux * HOURS_PER_YEAR
+        uncertain = per_year * (1.0 - chain.losses)
         own = np.array([key[0] for key in chain.keys])
-        racks = np.broadcast_to(self.pattern, own.shape)
-        classes = outage_classes(own, racks)
-        per_hour = flux * chain.losses, uncertain * self.early
-        shared = shared_loss_rates(
-            chain, classes, classes, self.destruction, self.rates_per_hour, *per_hour
-        )
+        classes = outage_classes(own, np.broadcast_to(self.pattern, own.shape))
         return SetLosses(
-            first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision),
-            self._by_mechanism(flux * self.losing * HOURS_PER_YEAR),
-            {key: amount * HOURS_PER_YEAR for key, amount in shared.items()},
-            self._by_mechanism(uncertain * self.some * self.dropping * HOURS_PER_YEAR),
-            picked_losses(
-                chain,
-                own.shape[1],
-                self.rates_per_hour * HOURS_PER_YEAR,
-                flux * HOURS_PER_YEAR,
-                flux * chain.losses * HOURS_PER_YEAR,
-            ),
-            replacement_hours(dict(self.parameters.rates_per_hour)),
-            visits(chain, classes, flux * HOURS_PER_YEAR),
+            first,
+            self._by_mechanism(per_year * self.losing),
+            tails=self._by_mechanism(uncertain * self.some * self.dropping),
+        ).of_transitions(
+            chain,
+            classes,
+            classes,
+            dict(self.parameters.rates_per_hour),
+            self.destruction,
+            YearlyLosses(per_year, per_year * chain.losses, uncertain * self.early),
         )
 
     def _failover_share(self, hours: Vector, writing: bool) -> float:
