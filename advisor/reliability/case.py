@@ -307,17 +307,28 @@ class Case:
 
     @property
     def partitions_together(self) -> float:
-        """Mean number of partitions that lose as one.
+        """Mean number of partitions that lose as one."""
+        return self.losing_together(self.exchangeable, self.chain.constants.acks != "all")
+
+    def losing_together(self, exchangeable: Exchangeable, tails: bool) -> float:
+        """Mean number of partitions that lose as one, under any replication scheme.
 
         Those on the same replicas lose at the same moments, but for three cases. A tail belongs to
         its partition, no broker lags for what it leads, and the order of assignment may decide
         elections.
+
+        Parameters
+        ----------
+        exchangeable : Exchangeable
+            Which replicas of a set are.
+        tails : bool
+            Records are acknowledged that only the leader has.
         """
-        if self.chain.constants.acks != "all":
+        if tails:
             return 1.0
         lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
-        by_leader = self.exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
-        found = self.patterns.values()
+        by_leader = exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
+        found = self.placement.replica_set_classes(exchangeable).values()
         apart = sum(each.lists if by_leader else each.sets for each in found)
         return sum(each.partitions for each in found) / apart
 

@@ -19,7 +19,8 @@ NOTHING = -math.inf
 class Life:
     """The brokers and logs of one partition.
 
-    Rates are per hour and broker; `hours` are means. Offsets and losses are hours of writing.
+    Rates are per hour and broker; `hours` are means. Offsets and losses are hours of writing. A
+    loss counts with the probability that a record is in it.
     """
 
     scheme: str
@@ -29,12 +30,13 @@ class Life:
     flush_hours: float
     retention_hours: float
     patience_hours: float
+    records_per_hour: float
     rng: np.random.Generator
     now: float = 0.0
     written: float = 0.0
     lost: float = 0.0
     refused: float = 0.0
-    losses: int = 0
+    losses: float = 0.0
     down_since: float = math.nan
     own: list[str] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
@@ -44,7 +46,7 @@ class Life:
     def __post_init__(self) -> None:
         self.own, self.ends = ["well"] * self.replicas, [0.0] * self.replicas
         self.members = set(range(self.replicas))
-        self.losing = False
+        self.losing = 0.0
 
     @property
     def quorum(self) -> int:
@@ -72,10 +74,10 @@ class Life:
                 (change for change, upto in zip(changes, sums, strict=True) if at < upto),
                 changes[-1],
             )
-            self.losing = False
+            self.losing = 0.0
             self.strike(slot, what)
             self.become_quiet()
-            self.losses += self.losing
+            self.losses += -math.expm1(-self.records_per_hour * self.losing)
 
     def next_of(self, own: str) -> list[tuple[str, float]]:
         """Transitions of a broker: destruction at any time, otherwise one outage at a time."""
@@ -131,7 +133,7 @@ class Life:
             return
         oldest = self.written - self.retention_hours
         gone = sum(max(hi - max(lo, left, oldest), 0.0) for lo, hi in self.kept)
-        self.losing = True
+        self.losing += gone
         self.lost += gone
         self.kept = [[lo, min(hi, left)] for lo, hi in self.kept if lo < left and hi > oldest]
 

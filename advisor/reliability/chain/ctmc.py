@@ -99,6 +99,11 @@ class Structure:
         return found
 
     @cached_property
+    def total(self) -> NDArray[np.bool_]:
+        """Which transitions leave no record in any log, shape (transitions,)."""
+        return self.with_effect(Effect.TOTAL)
+
+    @cached_property
     def outage_classes(self) -> tuple[OutageClasses, OutageClasses, OutageClasses]:
         """Outage class of each state; then, if outages that began together end together.
 

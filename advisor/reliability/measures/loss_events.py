@@ -20,16 +20,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.newest_record import GapSets, gap_sets, some_record
 from advisor.reliability.measures.records_lost import LogGaps
-from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.solver.generator import IntArray, Vector
 
@@ -88,10 +86,38 @@ class LostGaps(NamedTuple):
     number: IntArray
 
 
+class Chain(Protocol):
+    """The gaps of a chain; it is equal only to itself."""
+
+    def __hash__(self) -> int:
+        """By identity."""
+
+    @property
+    def source(self) -> IntArray:
+        """State of each transition."""
+
+    @property
+    def target(self) -> IntArray:
+        """State it leads to."""
+
+    @property
+    def gaps(self) -> IntArray:
+        """Number of gaps by state."""
+
+    @property
+    def gap_map(self) -> IntArray:
+        """Old gap to new gap, shape (transitions, max gaps)."""
+
+    @property
+    def total(self) -> NDArray[np.bool_]:
+        """Transitions that leave no log."""
+
+
 @lru_cache(maxsize=256)
-def _lost_gaps(chain: Structure) -> LostGaps:
+def lost_gaps(chain: Chain) -> LostGaps:
+    """The gaps that the transitions of a chain lose."""
     hit = chain.gap_map == GAP_LOST
-    hit[chain.with_effect(Effect.TOTAL)] = False
+    hit[chain.total] = False
     lost = hit @ (1 << np.arange(hit.shape[1]))
     sets = gap_sets(chain.source, chain.target, chain.gap_map, chain.gaps, lost)
     move = np.flatnonzero(lost)
@@ -104,7 +130,11 @@ class RecordsAtRisk:
 
     Attributes
     ----------
-    chain : Structure
+    chain : Chain
+    losses, dropping : arrays, shape (transitions,)
+        Probability that anything but a tail is lost, and that a tail is.
+    tails : int
+        How many tails are dropped then.
     gaps : LogGaps
         With the rates of the chain.
     pi : array, shape (states,)
@@ -124,7 +154,10 @@ class RecordsAtRisk:
         See :func:`records_lost.hours_within`.
     """
 
-    chain: Structure
+    chain: Chain
+    losses: Vector
+    dropping: Vector
+    tails: int
     gaps: LogGaps
     pi: Vector
     gap_hours: Vector
@@ -147,26 +180,24 @@ class RecordsAtRisk:
         tail_records : float
             Mean number of records that only the leader has.
         """
-        lost, total = self.chain.with_effect(Effect.LOSS), self.chain.with_effect(Effect.TOTAL)
         cached = -math.expm1(-records_per_hour * self.unflushed_hours)
-        at_once: Vector = np.where(lost, cached, 0.0)
+        found: Vector = np.full(len(self.losses), cached)
         if len(self.lost.move) and records_per_hour > 0.0:
-            at_once[self.lost.move] = self._in_gaps(records_per_hour)
-        at_once[lost & total] = records_lost.whole_log_chance(
+            found[self.lost.move] = self._in_gaps(records_per_hour)
+        found[self.chain.total] = records_lost.whole_log_chance(
             records_per_hour, self.totals_per_hour, self.written, self.retention_hours
         )
-        tail = self.chain.with_effect(Effect.TAIL)
         return LossChances(
-            at_once,
-            np.where(tail, -2.0 * math.expm1(-tail_records), 0.0),
-            np.where(tail, -math.expm1(-2.0 * tail_records), 0.0),
+            self.losses * found,
+            self.dropping * (-self.tails * math.expm1(-tail_records)),
+            self.dropping * -math.expm1(-self.tails * tail_records),
             self._in_window(records_per_hour),
         )
 
     @property
     def lost(self) -> LostGaps:
         """The gaps that transitions lose."""
-        return _lost_gaps(self.chain)
+        return lost_gaps(self.chain)
 
     def _in_gaps(self, records_per_hour: float) -> Vector:
         """Probability that the lost gaps hold a retained record, by lossy transition."""

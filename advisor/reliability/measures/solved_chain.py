@@ -104,6 +104,10 @@ class SolvedChain:
         self.written = float(self.pi @ structure.writable)
         self._at_risk = RecordsAtRisk(
             chain=structure,
+            losses=structure.with_effect(Effect.LOSS).astype(np.float64),
+            dropping=structure.with_effect(Effect.TAIL).astype(np.float64),
+            # A failed leader leads again later, and each of the two changes drops a tail.
+            tails=2,
             gaps=gaps,
             pi=self.pi,
             gap_hours=self.gap_hours,
@@ -117,6 +121,7 @@ class SolvedChain:
             rough=self.rough,
         )
         self.chances = self._at_risk.chances(parameters.records_per_hour, self.tail_records)
+        self._losses: dict[float, tuple[SetLosses, SetLosses]] = {}
 
     def _generator(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
@@ -140,12 +145,15 @@ class SolvedChain:
             "records_dropped_per_year": {},
         }
         errors = self._errors(causes, stalls, timeouts)
+        if partitions not in self._losses:
+            # Once for all producers; the first loss of all sets is remembered by them.
+            self._losses[partitions] = self._losses_together(partitions)
         errors["records_dropped_per_year"] = 0.0
         if self.parameters.constants.acks == 0:
             _count_as_dropped(causes, errors)
         window_losses = float((self.flux * self.chances.window).sum())
         return SetMeasures(
-            losses=self._losses(partitions),
+            losses=self._losses[partitions],
             causes=causes,
             flush_window_losses_per_year=window_losses * HOURS_PER_YEAR,
             truncated_entries_per_year=sum(self._truncated_flux) * HOURS_PER_YEAR,
@@ -156,10 +164,9 @@ class SolvedChain:
     @cached_property
     def _causes(self) -> dict[str, Causes]:
         """Of the measures that do not depend on producer timeouts."""
+        events = self.chances.events
         return {
-            "loss_events_per_year": self._by_trigger(
-                self.flux * self.chances.events * HOURS_PER_YEAR
-            ),
+            "loss_events_per_year": self._by_trigger(self.flux * events * HOURS_PER_YEAR),
             "acked_records_lost_per_year": self._by_trigger(self._records_lost() * HOURS_PER_YEAR),
             "write_unavailability": self._unavailability(self.chain.writable),
             "read_unavailability": self._unavailability(self.chain.readable),
@@ -234,7 +241,7 @@ class SolvedChain:
             for name, bound in bounds.items()
         }
 
-    def _losses(self, partitions: float) -> tuple[SetLosses, SetLosses]:
+    def _losses_together(self, partitions: float) -> tuple[SetLosses, SetLosses]:
         """Losses of so many partitions on the same replicas, which count as one."""
         chances = self.chances
         if partitions != 1.0:
@@ -245,9 +252,8 @@ class SolvedChain:
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         per_year = self.flux * HOURS_PER_YEAR
         parts = YearlyLosses(per_year, per_year * chances.at_once, per_year * chances.window)
-        events, tails = (
-            self._by_trigger(per_year * each) for each in (chances.events, chances.tails)
-        )
+        counts = chances.events, chances.tails
+        events, tails = (self._by_trigger(per_year * each) for each in counts)
         separate, standing, joint = self.chain.outage_classes
         losses = SetLosses(first, events, tails=tails).of_transitions(
             self.chain, separate, separate, self.rates, self.destruction, parts

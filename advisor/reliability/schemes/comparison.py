@@ -237,13 +237,15 @@ def scheme_row(name: str, case: Case) -> SchemeRow:
     def total(measure: str) -> float:
         return math.fsum(solved[p].amounts[measure] * n.partitions for p, n in classes.items())
 
+    lost = total("acked_records_lost_per_year")
     return SchemeRow(
         name=name,
         rule=scheme.rule,
-        loss_probability_per_year=first.probability,
+        # As for Kafka, a year that starts healthy is not said to lose more than an average one.
+        loss_probability_per_year=min(first.probability, lost),
         loss_events_per_year=total("loss_events_per_year"),
         mean_years_to_loss=first.mean_years,
-        acked_records_lost_per_year=total("acked_records_lost_per_year"),
+        acked_records_lost_per_year=lost,
         write_unavailability=total("write_unavailability") / placement.partitions,
         read_unavailability=total("read_unavailability") / placement.partitions,
         write_stalled=0.0,

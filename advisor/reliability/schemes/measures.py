@@ -13,10 +13,12 @@ import numpy as np
 
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.outage_class import outage_classes
+from advisor.reliability.common_cause.placement import Exchangeable
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.measures import records_lost
+from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.schemes.quorum_rules import Quorums
 from advisor.reliability.schemes.state_space import explored
@@ -61,9 +63,8 @@ class SchemeSolution:
         stops = chain.writable[chain.source] & ~chain.writes
         cuts = chain.cuts.per_hour(self.rates_per_hour, len(chain.keys))[chain.target]
         unflushed: Vector = np.where(stops, self.unflushed_hours, 0.0)
-        self.early, self.early_lost_hours = flush_window_loss(
-            cuts, self.flow.out[chain.target], unflushed
-        )
+        out = self.flow.out[chain.target]
+        _, self.early_lost_hours = flush_window_loss(cuts, out, unflushed)
         self.pi = regenerative.stationary(self.flow, case.chain.precision)
         self.flux: Vector = self.pi[chain.source] * self.rate
         # An unreplicated tail is dropped once another replica leads.
@@ -71,11 +72,46 @@ class SchemeSolution:
         self.dropping: Vector = scheme.tail * leaving * (chain.writable[chain.source] & chain.reads)
         per_second = case.load.records_per_second / case.load.partitions
         self.tail_records = per_second * case.load.replication_delay_ms / 1000.0
-        # Probability that there is a tail.
-        self.some = -math.expm1(-self.tail_records)
-        losing = chain.losses + (1.0 - chain.losses) * self.some * self.dropping
-        self.losing: Vector = losing + (1.0 - losing) * self.early
+        self.tail_records = min(self.tail_records, self.parameters.retained_records)
+        self.at_risk = self._records_at_risk(cuts, out, unflushed)
+        self.tails = bool(scheme.tail)
         self.outage_hours = case.chain.failovers.by_name(chain.rate_names)[chain.rate]
+
+    def _records_at_risk(self, cuts: Vector, out: Vector, unflushed: Vector) -> RecordsAtRisk:
+        """What losses would lose; see `RecordsAtRisk` for the parameters."""
+        chain = self.chain
+        # A gap begun by a power failure starts with the lost page caches; that these may have been
+        # part of an older gap is neglected.
+        gaps = records_lost.LogGaps(
+            source=chain.source,
+            target=chain.target,
+            rate=self.rate,
+            gap_map=chain.gap_map,
+            count=chain.gaps,
+            growing=chain.writable,
+            new_gap=chain.unflushed,
+            new_gap_hours=self.flux * self.unflushed_hours,
+        )
+        rough = self.parameters.precision > generator.EXACT
+        retention_hours = self.parameters.retention_hours
+        self.gap_hours = gaps.mean_hours(self.pi, retention_hours, rough)
+        return RecordsAtRisk(
+            chain=chain,
+            losses=chain.losses,
+            dropping=self.dropping,
+            tails=1,
+            gaps=gaps,
+            pi=self.pi,
+            gap_hours=self.gap_hours,
+            cuts_per_hour=cuts,
+            out=out,
+            window_hours=unflushed,
+            unflushed_hours=self.unflushed_hours,
+            retention_hours=retention_hours,
+            totals_per_hour=float(self.flux[chain.total].sum()),
+            written=float(self.pi @ chain.writable),
+            rough=rough,
+        )
 
     def _flow(self, rate: Vector, absorbed: Vector) -> generator.Generator:
         moves = (self.chain.source != self.chain.target) & (rate > 0)
@@ -86,9 +122,9 @@ class SchemeSolution:
         """Every measure of one partition."""
         chain = self.chain
         records = self.parameters.records_per_hour * HOURS_PER_YEAR
-        tail = min(self.tail_records, self.parameters.retained_records)
-        dropped = float(self.flux @ self.dropping) * tail * HOURS_PER_YEAR
-        events = math.fsum((self.flux * self.losing).tolist()) * HOURS_PER_YEAR
+        dropped = float(self.flux @ self.dropping) * self.tail_records * HOURS_PER_YEAR
+        losing = self._chances(1.0).probability
+        events = math.fsum((self.flux * losing).tolist()) * HOURS_PER_YEAR
         return SchemeMeasures(
             self._losses(),
             {
@@ -102,27 +138,34 @@ class SchemeSolution:
             },
         )
 
+    def _chances(self, partitions: float) -> LossChances:
+        """Probabilities of a loss event of so many partitions that lose as one."""
+        records_per_hour = self.parameters.records_per_hour * partitions
+        return self.at_risk.chances(records_per_hour, self.tail_records * partitions)
+
     def _losses(self) -> SetLosses:
         """Losses for combining replica sets."""
         chain, flux = self.chain, self.flux
-        absorbed = generator.sums(chain.source, self.rate * self.losing, len(chain.keys))
-        until_loss = self._flow(self.rate * (1.0 - self.losing), absorbed)
+        found = self._chances(self.case.losing_together(Exchangeable.ALL, self.tails))
+        losing = found.probability
+        absorbed = generator.sums(chain.source, self.rate * losing, len(chain.keys))
+        until_loss = self._flow(self.rate * (1.0 - losing), absorbed)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
         per_year = flux * HOURS_PER_YEAR
-        uncertain = per_year * (1.0 - chain.losses)
+        uncertain = per_year * (1.0 - found.at_once)
         own = np.array([key[0] for key in chain.keys])
         classes = outage_classes(own, np.broadcast_to(self.pattern, own.shape))
         return SetLosses(
             first,
-            self._by_mechanism(per_year * self.losing),
-            tails=self._by_mechanism(uncertain * self.some * self.dropping),
+            self._by_mechanism(per_year * losing),
+            tails=self._by_mechanism(uncertain * found.any_tail),
         ).of_transitions(
             chain,
             classes,
             classes,
             dict(self.parameters.rates_per_hour),
             self.destruction,
-            YearlyLosses(per_year, per_year * chain.losses, uncertain * self.early),
+            YearlyLosses(per_year, per_year * found.at_once, uncertain * found.window),
         )
 
     def _failover_share(self, hours: Vector, writing: bool) -> float:
@@ -161,32 +204,13 @@ class SchemeSolution:
         """Hours of writing lost per hour, except tails; no record twice, none beyond retention."""
         chain, flux = self.chain, self.flux
         gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
-        in_gaps = (self._gap_hours()[chain.source] * gone).sum(axis=1) * self.rate
+        in_gaps = (self.gap_hours[chain.source] * gone).sum(axis=1) * self.rate
         cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
         totals, written = float(flux[chain.total].sum()), float(self.pi @ chain.writable)
         retention_hours = self.parameters.retention_hours
         whole = totals * records_lost.whole_log_hours(totals, written, retention_hours)
         unflushed = float(flux[cached].sum()) * self.unflushed_hours
         return float(in_gaps.sum()) + whole + unflushed + float(flux @ self.early_lost_hours)
-
-    def _gap_hours(self) -> Vector:
-        """Hours of writing in each gap of each state, times the state's probability.
-
-        A gap begun by a power failure starts with the lost page caches; that these may have been
-        part of an older gap is neglected.
-        """
-        gaps = records_lost.LogGaps(
-            source=self.chain.source,
-            target=self.chain.target,
-            rate=self.rate,
-            gap_map=self.chain.gap_map,
-            count=self.chain.gaps,
-            growing=self.chain.writable,
-            new_gap=self.chain.unflushed,
-            new_gap_hours=self.flux * self.unflushed_hours,
-        )
-        rough = self.parameters.precision > generator.EXACT
-        return gaps.mean_hours(self.pi, self.parameters.retention_hours, rough)
 
     def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
         names = self.chain.rate_names

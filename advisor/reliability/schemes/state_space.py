@@ -35,9 +35,9 @@ Key = tuple[tuple[int, ...], Levels]
 """Condition of each slot's broker, and completeness of its log."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SchemeChain:
-    """A CTMC without numeric rates.
+    """A CTMC without numeric rates; equal only to itself.
 
     Attributes
     ----------
