@@ -12,7 +12,6 @@ from advisor.pipeline.simulate import simulate
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import ROUGH
@@ -368,7 +367,7 @@ def test_unknown_racks_are_said():
     found = evaluate(Cluster(brokers={1: None, 2: "a"}), Config(replication_factor=2), card, ONE)
     assert "broker 1 is not known" in found.assumptions[0]
     known = evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE)
-    assert known.assumptions == (OUTSIDE_EVERY_CARD,)
+    assert not any("is not known" in text for text in known.assumptions)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
