@@ -10,11 +10,11 @@ import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.joint_survival import JointSurvival
-from advisor.reliability.common_cause.outage_class import CLUSTER, SCOPES, OutageClass, scope_of
+from advisor.reliability.common_cause.outage_class import CLUSTER, SCOPES, scope_of
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses
-from advisor.reliability.common_cause.survivors import Destruction
+from advisor.reliability.common_cause.survivors import Destruction, Exposure
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, table
 from advisor.reliability.solver.generator import IntArray, Vector, sums
@@ -22,8 +22,6 @@ from advisor.reliability.solver.generator import IntArray, Vector, sums
 Pattern = tuple[int, ...]
 Event = tuple[str, str, bool]
 """Mechanism, scope, and whether it finds destroyed brokers, which are out for long."""
-Part = tuple[Pattern, OutageClass, float]
-"""How often, per year, a set of a pattern loses in an outage class."""
 
 
 def combine_picked(
@@ -94,7 +92,7 @@ def combine_common_events(
     (dict of pattern to losses, float)
         What remains of each set's, and how far the sum of what is added may be off, per year.
     """
-    parts: dict[Event, list[Part]] = defaultdict(list)
+    parts: dict[Event, list[Exposure]] = defaultdict(list)
     rest: dict[Pattern, Mapping[str, float]] = {}
     for pattern, found in losses.items():
         per_year = dict(found.per_year)
@@ -104,12 +102,16 @@ def combine_common_events(
             if survival.strikes(mechanism):
                 per_year[mechanism] = max(per_year[mechanism] - flux, 0.0)
                 destruction = any(rack.destroyed for rack in outage_class)
-                parts[mechanism, scope, destruction].append((pattern, outage_class, flux))
+                _, shares = coincident_sets.events(pattern, scope, outage_class)
+                exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
+                parts[mechanism, scope, destruction].append(exposure)
         rest[pattern] = per_year
     shared: dict[Event, Vector] = {}
     off = 0.0
+    whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     for event, members in parts.items():
-        shared[event], more = _per_event(members, event[1], coincident_sets, destroyed)
+        once = destroyed.exposed_once(coincident_sets, event[1], members, whole)
+        shared[event], more = _per_event(members, once, event[1], coincident_sets)
         off += more
     off += _first_of_outage(shared, losses, parts, coincident_sets)
     for (mechanism, scope, _), often in shared.items():
@@ -124,18 +126,17 @@ def combine_common_events(
 
 
 def _per_event(
-    losses: Sequence[Part],
+    losses: Sequence[Exposure],
+    once: Sequence[tuple[float, float]],
     scope: str,
     coincident_sets: CoincidentSets,
-    destroyed: Destruction,
 ) -> tuple[Vector, float]:
     """How often events of one mechanism and scope lose, by event number; and the sum's error."""
-    once = destroyed.exposed_once(coincident_sets, scope, losses)
     by_pattern: dict[Pattern, list[tuple[Vector, IntArray]]] = defaultdict(list)
     off = 0.0
-    for (pattern, outage_class, flux), (share, error) in zip(losses, once, strict=True):
+    for (pattern, outage_class, flux, events), (share, error) in zip(losses, once, strict=True):
         numbers, shares = coincident_sets.events(pattern, scope, outage_class)
-        off += flux * error * float(shares.sum())
+        off += flux * error * events
         by_pattern[pattern].append((flux * share * shares, numbers))
     summed = []
     for members in by_pattern.values():
@@ -151,7 +152,7 @@ def _per_event(
 def _first_of_outage(
     shared: dict[Event, Vector],
     losses: Mapping[Pattern, SetLosses],
-    parts: Mapping[Event, Sequence[Part]],
+    parts: Mapping[Event, Sequence[Exposure]],
     coincident_sets: CoincidentSets,
 ) -> float:
     """Take off losses that follow others in the same outage; return the error of that, per year.
@@ -169,7 +170,7 @@ def _first_of_outage(
     visits, whole, brokers = np.zeros(size), np.zeros(size), np.ones(size)
     for key, members in struck.items():
         whole += np.bincount(before[key], shared[key][some[key]], size)
-        for pattern, outage_class, _ in members:
+        for pattern, outage_class, *_ in members:
             which = coincident_sets.outages_of_class(pattern, key[1], outage_class)
             _, outages = coincident_sets.ways(pattern, outage_class, key[1])
             often = losses[pattern].visits.get(outage_class, 0.0) / outages

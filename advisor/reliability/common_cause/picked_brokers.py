@@ -24,7 +24,7 @@ from advisor.reliability.solver.generator import IntArray, Vector
 # Up to so many brokers every choice is enumerated (2 ** 16 of them).
 _ENUMERATED = 16
 # Beyond, brokers are picked in so many random orders, fewer where there are many sets.
-_ORDERS, _FEWEST, _POSITIONS = 1024, 16, 1_000_000
+_ORDERS, _FEWEST, _POSITIONS = 512, 16, 1_000_000
 _SEED = 20130626
 # A certain loss would have the logarithm of 0.
 _MOST = 1.0 - 1e-12

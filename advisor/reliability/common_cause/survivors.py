@@ -19,11 +19,30 @@ from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import SCOPES, OutageClass
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 
-# What is rarer among the ways to destroy the same brokers counts as each on its own.
-_RARE = 1e-4
+# Smaller shares of all losses count as each on its own, and as an error.
+_RARE = 2e-4
 
 Pattern = tuple[int, ...]
 Exposed = tuple[Pattern, OutageClass]
+
+
+class Exposure(NamedTuple):
+    """Losses of the sets of one pattern in one outage class.
+
+    Attributes
+    ----------
+    pattern : tuple of int
+    outage_class : OutageClass
+    per_year : float
+        Of one set.
+    events : float
+        How many times that all sets lose if each distinct event counts once.
+    """
+
+    pattern: Pattern
+    outage_class: OutageClass
+    per_year: float
+    events: float
 
 
 class Destruction(NamedTuple):
@@ -51,7 +70,7 @@ class Destruction(NamedTuple):
     within_racks: bool = False
 
     def exposed_once(
-        self, sets: CoincidentSets, scope: str, losses: Sequence[tuple[Pattern, OutageClass, float]]
+        self, sets: CoincidentSets, scope: str, losses: Sequence[Exposure], whole: float
     ) -> list[tuple[float, float]]:
         """How often any set of a class is exposed, as a share of the sum over distinct outages.
 
@@ -62,8 +81,9 @@ class Destruction(NamedTuple):
         ----------
         scope : str
             Of the event that loses.
-        losses : sequence of (pattern, outage class, float)
-            How often a set loses in each class.
+        losses : sequence of Exposure
+        whole : float
+            About how often a year any set loses, by whatever event.
 
         Returns
         -------
@@ -75,13 +95,17 @@ class Destruction(NamedTuple):
             return list(zip(once.tolist(), off.tolist(), strict=True))
         # Per kind of destruction: number of the class, the class with its racks marked, rate.
         kinds: dict[tuple[int, float], list[tuple[int, Exposed, float]]] = defaultdict(list)
-        for number, (pattern, outage_class, often) in enumerate(losses):
+        for number, (pattern, outage_class, often, events) in enumerate(losses):
             weights = self._weights(outage_class)
             total = math.fsum(weights.values())
             for (fires, share, marked), weight in weights.items():
-                if any(rack.destroyed for rack in marked) and weight > _RARE * total:
+                if not any(rack.destroyed for rack in marked):
+                    continue
+                if often * weight * events > _RARE * total * whole:
                     exposed = pattern, marked
                     kinds[fires, share].append((number, exposed, often * weight / total))
+                else:
+                    off[number] += weight / total
         for (fires, share), members in kinds.items():
             exposures = tuple(exposed for _, exposed, _ in members)
             found = sets.alternatives(scope, exposures, by_rack=fires > 0)
@@ -96,7 +120,7 @@ class Destruction(NamedTuple):
             # Twice, as two kinds of outages may expose other sets before the fire is over.
             lost = 2.0 * (self.again + self.within_racks) if fires else 1.0
             for number, _, often in members:
-                part = often / losses[number][2]
+                part = often / losses[number].per_year
                 once[number] -= (1.0 - kept) * part
                 off[number] += (2.0 * error + kept * lost) * part
         return list(zip(once.tolist(), off.tolist(), strict=True))
