@@ -149,15 +149,19 @@ class ChainParameters:
         load: Workload,
         brokers: int,
         brokers_per_rack: float = 1.0,
+        racks: int = 1,
+        voter_racks: int = 0,
     ) -> ChainParameters:
         """Read settings, card and workload.
 
         Parameters
         ----------
-        brokers : int
+        brokers, racks : int
             Of the whole cluster.
         brokers_per_rack : float
             Brokers whose leaders move together when a rack fails.
+        voter_racks : int
+            Racks with voters of the controller quorum whose outages can take the majority.
 
         Raises
         ------
@@ -167,10 +171,12 @@ class ChainParameters:
         constants = chain_constants(config, model, load, brokers)
         mechanisms = possible_mechanisms(model)
         assert config.replication_factor is not None
-        names = transition_rates.names(mechanisms, config.replication_factor, constants.copying)
+        names = transition_rates.names(
+            mechanisms, config.replication_factor, constants.copying, voter_racks
+        )
+        sizes = transition_rates.Sizes(brokers, racks)
         rates = {
-            name: transition_rates.rate_per_hour(name, config, model, load, brokers)
-            for name in names
+            name: transition_rates.rate_per_hour(name, config, model, load, sizes) for name in names
         }
         failovers = transition_rates.failovers(config, model, load, brokers, brokers_per_rack)
         per_second = load.records_per_hour_per_partition / 3600.0
@@ -196,8 +202,9 @@ class ChainParameters:
         )
 
     def setting(self, pattern: tuple[int, ...]) -> fault_processes.Setting:
-        """The fault processes below a replica set with these rack numbers."""
-        return fault_processes.Setting(pattern, self.mechanisms)
+        """The fault processes below a replica set of a pattern of racks."""
+        voters = getattr(pattern, "voters", ())
+        return fault_processes.Setting(tuple(pattern), self.mechanisms, voters)
 
     def roughly_like(self, nominal: ChainParameters) -> ChainParameters:
         """The same to a few digits, on the states of ``nominal`` if both have the same."""
@@ -279,13 +286,17 @@ class Case:
         placement: Placement,
     ) -> Case:
         brokers = placement.brokers
-        chain = ChainParameters.read(config, model, load, brokers, placement.brokers_per_rack)
+        chain = ChainParameters.read(
+            config,
+            model,
+            load,
+            brokers,
+            placement.brokers_per_rack,
+            placement.racks,
+            placement.voter_racks,
+        )
         events = tuple(
-            (
-                name,
-                transition_rates.rate_per_hour(name, config, model, load, brokers) * HOURS_PER_YEAR,
-            )
-            for name in model.mechanisms
+            (name, _events_per_year(name, config, model, brokers)) for name in model.mechanisms
         )
         timeouts, stalls = ProducerTimeouts.of(config), IsrStalls.of(config, model)
         return Case(cluster, config, model, load, placement, chain, timeouts, stalls, events)
@@ -361,8 +372,19 @@ def chain_constants(
 def possible_mechanisms(model: FailureModel) -> frozenset[str]:
     """Names of the failures that the card lets happen."""
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
-    shares = (entry.share_path for entry in table().entries if entry.share)
-    return found | {path for path in shares if model.get(path, 0.0) > 0}
+    chances = (path for entry in table().entries for path in entry.chances)
+    return found | {path for path in chances if model.get(path, 0.0) > 0}
+
+
+def _events_per_year(name: str, config: Config, model: FailureModel, brokers: int) -> float:
+    """How often a mechanism strikes one broker, one rack or the cluster, whatever its course."""
+    assert config.replication_factor is not None
+    together = config.replication_factor
+    per_hour = (
+        transition_rates.strikes_per_hour(course, model, brokers, together)
+        for course in table()[name].courses
+    )
+    return sum(per_hour) * HOURS_PER_YEAR
 
 
 def _power_of_two(value: float, up: bool) -> float:

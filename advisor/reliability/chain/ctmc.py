@@ -63,8 +63,8 @@ class Structure:
         Whether writing stops with it.
     cuts : FlushWindowLosses
         What power loses that goes too early, in states without writing.
-    own, racks : arrays of int, shape (states, replicas)
-        Condition and rack of each slot's broker.
+    own, racks : arrays of int, shape (states, slots)
+        Condition and rack of each slot's broker; see :class:`Setting`.
     waits, election_risks : arrays, shape (states + truncated states, ...)
         See :class:`Graph`; the truncated states last.
     """
@@ -113,9 +113,14 @@ class Structure:
         begun = known.begun_together
         standing = [c for c in begun if c != known.condition_of(known.replacement)]
         some, most, every = (
-            outage_classes(self.own, self.racks, conditions) for conditions in ((), standing, begun)
+            outage_classes(*self._of_replicas, conditions) for conditions in ((), standing, begun)
         )
         return some, most, every
+
+    @property
+    def _of_replicas(self) -> tuple[IntArray, IntArray]:
+        replicas = self.setting.replicas
+        return self.own[:, :replicas], self.racks[:, :replicas]
 
     def unflushed(self, flush_hours: float, hung_hours: float) -> NDArray[np.float64]:
         """For how long after a transition what was written last is not on disk yet.
@@ -232,7 +237,9 @@ def _early_cuts(
 def outage_attribution(waits: IntArray) -> dict[str, NDArray[np.float64]]:
     """Share of each mechanism in the outages of a state; every replica's outage counts the same."""
     known = table()
-    causes = {mechanism.name: waits[:, own] for own, mechanism in known.outages.items()}
+    causes = dict.fromkeys(known.names, np.zeros(len(waits), dtype=np.int64))
+    for condition, mechanism in known.outages.items():
+        causes[mechanism.name] = causes[mechanism.name] + waits[:, condition]
     causes[known.replacement.name] = causes[known.replacement.name] + waits[:, known.conditions]
     count = waits.sum(axis=1)
     shares = {name: share / np.maximum(count, 1.0) for name, share in causes.items()}

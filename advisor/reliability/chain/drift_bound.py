@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 
 from advisor.reliability.failures.mechanisms import (
     COPY,
-    BrokerEvent,
+    HANGING,
+    Mechanism,
     Scope,
+    death_of,
     repair_of,
     table,
     transition,
@@ -95,11 +97,9 @@ def drift(
         No more than this is allowed for what failures bring in. Anything less than infinity is a
         guess, for the choice of states alone.
     """
-    hours, ends, replicas = np.zeros(table().waits), np.zeros(table().waits), len(racks)
-    for condition, mechanism in table().outages.items():
-        if repair_of(mechanism) in rates:
-            hours[condition], ends[condition] = 1.0 / rates[repair_of(mechanism)], 1.0
+    replicas = len(racks)
     copy = 1.0 / rates[COPY] if COPY in rates else 0.0
+    hours, ends = _outages(rates, copy * most_copies(replicas))
     brought = events = 0.0
     for name, rate in rates.items():
         if transition(name).ends:
@@ -110,7 +110,7 @@ def drift(
         events += rate * sites * (1.0 + struck * max(ends[c] for c in conditions))
         # Without its leader a partition may have all to copy; a log that is gone, itself.
         leaders, logs = (
-            rate * strikes_on_leader(name, sites),
+            rate * strikes_on_leader(name, racks),
             rate * sites * struck * destroys(name),
         )
         brought += copy * (leaders * most_copies(replicas) + logs)
@@ -121,30 +121,75 @@ def drift(
     return Drift(hours, copy and copy * slack, replicas, ends, events)
 
 
+def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vector]:
+    """Mean hours and ends ahead of an outage of each condition, what it turns into included.
+
+    A host that dies may leave as much to copy as takes ``copy_hours``.
+    """
+    known = table()
+    hours, ends = np.zeros(known.waits), np.zeros(known.waits)
+    for condition, entry in known.outages.items():
+        if repair_of(entry) in rates:
+            hours[condition], ends[condition] = 1.0 / _ends_per_hour(entry, rates), 1.0
+    for condition, entry in known.outages.items():
+        if entry.ends_in and death_of(entry) in rates:
+            dies = rates[death_of(entry)] * hours[condition]
+            later = known[entry.ends_in].condition
+            hours[condition] += dies * (hours[later] + copy_hours)
+            ends[condition] += ends[later]
+    return hours, ends
+
+
+def _ends_per_hour(entry: Mechanism, rates: Mapping[str, float]) -> float:
+    return rates[repair_of(entry)] + (rates.get(death_of(entry), 0.0) if entry.dies else 0.0)
+
+
+def deaths(name: str, rates: Mapping[str, float]) -> float:
+    """Probability that an outage begun by a failure of this name ends in the death of the host."""
+    entry = transition(name).mechanism
+    if not entry.dies or death_of(entry) not in rates:
+        return 0.0
+    return rates[death_of(entry)] / _ends_per_hour(entry, rates)
+
+
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
     """How many sites a failure of this name can strike, and how many replicas at each at most.
 
-    Where a probability picks brokers only the names for all replicas have sites: with fewer
-    standing the cluster fails no more often.
+    Where a probability picks brokers, or a failure spreads to racks, only the names for all of
+    them have sites: with fewer standing the failure comes no more often. A rack that holds voters
+    and no replica counts as one replica.
     """
     failure = transition(name)
-    if failure.mechanism.scope is Scope.RACK:
-        sizes = Counter(racks).values()
-        return len(sizes), max(sizes)
-    if failure.mechanism.scope is Scope.BROKER:
+    scope, sizes = failure.mechanism.scope, sorted(Counter(racks).values(), reverse=True)
+    if failure.pair:
+        return math.comb(len(racks), 2), 2
+    if failure.mechanism.effect.of_quorum:
+        return 1, 1
+    if scope is Scope.BROKER:
         return len(racks), 1
-    if failure.chosen < 0:
-        return 1, len(racks)
-    ways = math.comb(failure.among, failure.chosen) if failure.among == len(racks) else 0
-    return ways, len(racks)
+    sites, struck = 1.0, len(racks)
+    if scope is Scope.RACK:
+        sites, struck = len(sizes), sizes[0]
+        if failure.racks > 0:
+            sites = math.comb(failure.racks_among, failure.racks)
+            sites *= failure.racks_among >= len(sizes)
+            beyond = max(failure.racks - len(sizes), 0)
+            struck = sum(sizes[: failure.racks]) + beyond
+    if failure.chosen >= 0:
+        among = len(racks) if scope is Scope.CLUSTER else min(struck, len(racks))
+        sites *= math.comb(failure.among, failure.chosen) if failure.among == among else 0
+    return sites, struck
 
 
-def strikes_on_leader(name: str, sites: float) -> float:
+def strikes_on_leader(name: str, racks: tuple[int, ...]) -> float:
     """At how many of the sites a failure of this name strikes a leader and may end its term."""
-    mechanism = transition(name).mechanism
-    if mechanism.effect is BrokerEvent.LAG:
+    failure = transition(name)
+    effect, sites = failure.mechanism.effect, reach(name, racks)[0]
+    if effect in HANGING or effect.of_quorum:
         return 0.0
-    return sites if mechanism.scope is Scope.CLUSTER else 1.0
+    if failure.mechanism.scope is Scope.CLUSTER or failure.racks > 0 or failure.pair:
+        return sites
+    return min(sites, 1.0) if failure.chosen < 0 else sites
 
 
 def destroys(name: str) -> bool:
@@ -153,6 +198,5 @@ def destroys(name: str) -> bool:
 
 
 def _brought_by(name: str) -> tuple[int, ...]:
-    known, mechanism = table(), transition(name).mechanism
-    own = known.condition_of(mechanism)
-    return (own, known[mechanism.turns_into].condition) if mechanism.turns_into else (own,)
+    found = transition(name).mechanism
+    return table().conditions_after(found)

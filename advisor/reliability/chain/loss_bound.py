@@ -8,6 +8,8 @@ rate times hours of them occur. The rules of the protocol leave few ways to lose
   the election of a leader for a partition without one. A partition loses its leader by a failure of
   that leader only. So every loss but one takes a destruction or a leader failure, and a leader
   failure can have two: at once, and at the next election.
+* A limping broker may die in the end, which is a power failure of one broker: each begins with a
+  failure of its kind, or is limping already.
 * With clean elections and acks=all a failure loses at once only if it destroys a log or cuts power
   of the whole ISR before a flush. Records are acknowledged only while the ISR has at least
   ``min.insync.replicas`` members, so that one failure has to strike as many.
@@ -31,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import transition
+from advisor.reliability.failures.mechanisms import table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -66,7 +68,7 @@ class LossRates:
     falls: float
     longest_hours: float
 
-    def elections(self, election_risks: Vector, hours: Vector) -> Vector:
+    def elections(self, election_risks: Vector, hours: Vector, dying: Vector) -> Vector:
         """Mean number of elections that lose until all is healthy, at most.
 
         Parameters
@@ -75,6 +77,8 @@ class LossRates:
             An election risk, see :mod:`advisor.reliability.partition.election_risk`.
         hours : array, shape (states,)
             Mean time until all is healthy, at most.
+        dying : array, shape (states,)
+            Mean number of limping brokers that die.
 
         Returns
         -------
@@ -85,10 +89,9 @@ class LossRates:
         empty_electable = (election_risks == EMPTY_ELECTABLE) | (
             election_risks == OFFLINE_EMPTY_ELECTABLE
         )
-        most: Vector = times(later + np.where(empty_electable, self.falls, 0.0), hours) + (
-            election_risks == OFFLINE_EMPTY_ELECTABLE
-        )
-        return most
+        falls = times(later + np.where(empty_electable, self.falls, 0.0), hours)
+        elected: Vector = falls + np.where(empty_electable, dying, 0.0)
+        return elected + (election_risks == OFFLINE_EMPTY_ELECTABLE)
 
 
 def times(rate: Vector | float, hours: Vector) -> Vector:
@@ -121,7 +124,11 @@ def loss_rates(
         if failure.ends:
             continue
         sites, struck = drift_bound.reach(name, racks)
-        falls += rate * drift_bound.strikes_on_leader(name, sites)
+        falls += rate * drift_bound.strikes_on_leader(name, racks)
+        dying = rate * sites * drift_bound.deaths(name, rates)
+        falls += dying
+        if setup.page_cache and setup.policy.min_isr <= 1:
+            outages_of_power += dying
         if failure.destroys:
             destructions += rate * sites
         elif failure.cuts_power and setup.page_cache and struck >= setup.policy.min_isr:
@@ -180,6 +187,11 @@ class Limits:
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
         self._harm = loss_rates(rates, racks, setup, self._drift)
+        # Of a broker in each outage, the probability that it dies in the end.
+        self._deaths = np.zeros(table().waits)
+        for condition, entry in table().outages.items():
+            self._deaths[condition] = drift_bound.deaths(entry.course, rates)
+        self._alone = setup.page_cache and setup.policy.min_isr <= 1
         self._clean = not setup.policy.unclean
         self._acks_all = setup.acks == "all"
 
@@ -195,15 +207,17 @@ class Limits:
         near = election_risks[:, ELECTION_RISK]
         hours, events = self._drift.until_well(waits, election_risks[:, PENDING_COPIES])
         leaderless = (near == OFFLINE) | (near == OFFLINE_EMPTY_ELECTABLE)
-        fallen = times(self._harm.falls, hours)
+        dying = waits @ self._deaths
+        fallen = times(self._harm.falls, hours) + dying
         destroyed = times(self._harm.destructions, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
         losses = np.minimum(2.0 * events, leaderless + destroyed + (at_once + 1.0) * fallen)
         totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
         if self._clean:
-            gone = destroyed + self._harm.elections(near, hours)
+            gone = destroyed + self._harm.elections(near, hours, dying)
             totals = np.minimum(totals, gone)
             if self._acks_all:
-                losses = np.minimum(losses, gone + times(self._harm.outages_of_power, hours))
+                power = times(self._harm.outages_of_power, hours) + self._alone * dying
+                losses = np.minimum(losses, gone + power)
         return ExcursionBound(losses, totals, events, hours)

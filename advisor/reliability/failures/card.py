@@ -330,7 +330,9 @@ def _check_partners(found: Mapping[str, Quantity], given: Collection[str], origi
     entries = [entry for entry in known.entries if f"{entry.name}.{PER_YEAR.key}" in found]
     # Brokers that a rack or a power cut takes for good are replaced in broker.destroyed.hours,
     # so a card may give those hours even where no broker is destroyed alone.
-    excused = {f"{borrowed}.{PER_YEAR.key}" for entry in entries for borrowed in _borrowed(entry)}
+    # The same holds for the outages in which limping ends.
+    later = ((*_borrowed(entry), entry.ends_in) for entry in entries)
+    excused = {f"{name}.{PER_YEAR.key}" for names in later for name in names if name}
     for section, keys in sections().items():
         for key in keys:
             path = f"{section}.{key}"

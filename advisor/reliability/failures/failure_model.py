@@ -24,6 +24,7 @@ from advisor.reliability.failures.card import (
 )
 from advisor.reliability.failures.card_origin import Origin
 from advisor.reliability.failures.low_discrepancy import normal_deviates
+from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
@@ -217,8 +218,21 @@ class FailureModel:
         A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
         mechanism whose outages it causes.
         """
-        path, per_hour = self._outage_of(mechanism).duration
-        return self[path] / per_hour
+        return self.outage_hours(self._outage_of(mechanism))
+
+    def outage_hours(self, entry: Mechanism) -> float:
+        """Return the mean hours of the outages of an entry of the table, or of its variant.
+
+        A variant that the card gives no duration has the mechanism's. Where a limping host dies
+        and the card gives no duration of such an outage, it is that of limping.
+        """
+        borrowed = (e for e in table().entries if entry.name in (e.name, e.ends_in))
+        for one in (entry, *borrowed):
+            for number in one.numbers:
+                if per_hour(number.key) and one.path(number) in self.quantities:
+                    return self[one.path(number)] / per_hour(number.key)
+        path, units = entry.duration
+        return self[path] / units
 
     def shape(self, mechanism: str) -> float:
         """Return the gamma shape of its time to repair; 1.0, exponential, unless given."""

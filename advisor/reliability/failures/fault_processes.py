@@ -1,16 +1,21 @@
-"""Failure and repair transitions of the brokers of one replica set and of their racks.
+"""Failure and repair transitions of the brokers of one replica set, of racks, and of the quorum.
 
 A broker is well or in one condition at a time, and the outage that ends first ends it. Most
 failures strike running brokers only; destruction strikes whatever still holds a log. That a
 failure finds a broker down already, and would have kept it down longer, is neglected: an overlap
 of two outages of one broker, of relative weight rate times duration. What each mechanism does
 stands in :mod:`advisor.reliability.failures.mechanisms`.
+
+Behind the slots of the replicas stand, where they matter, one slot for each rack that holds voters
+of the controller quorum and no replica, and one for the quorum itself. The quorum is lost while
+its own slot is out, or while racks with a majority of the voters are. A rack with replicas is out
+while one of its slots is in an outage of the rack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -22,13 +27,16 @@ from advisor.reliability.failures.mechanisms import (
     Scope,
     Strikes,
     Table,
+    death_of,
+    pair_of,
     repair_of,
     striking,
     table,
 )
 
 # Plain integers: enumeration members take ten times as long to hash.
-_DESTROY = int(BrokerEvent.DESTROY)
+_DESTROY, _BACK = int(BrokerEvent.DESTROY), int(BrokerEvent.QUORUM_BACK)
+_LOST, _STOPPED = int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED)
 
 Events = tuple[tuple[int, tuple[int, ...]], ...]
 """Values of `BrokerEvent`, each with the slots that it applies to, in order."""
@@ -37,12 +45,12 @@ Own = tuple[int, ...]
 
 
 class BrokerStates(NamedTuple):
-    """Brokers of one replica set.
+    """Brokers of one replica set, and what stands behind them; see :class:`Setting`.
 
     Attributes
     ----------
     own : tuple of int
-        Per slot: the condition of its broker.
+        Per slot: the condition of its broker, of a rack, or of the quorum.
     racks : tuple of int
         Per slot: its rack.
     """
@@ -80,21 +88,60 @@ class Setting:
     Attributes
     ----------
     racks : tuple of int
-        Rack number per slot, 0 first.
+        Rack number per replica, 0 first.
     mechanisms : frozenset of str
         Names of those that can happen, and paths of the probabilities that are not 0.
+    voters : tuple of int
+        Voters of the controller quorum by rack number, first those of the racks with replicas;
+        () if outages of racks cannot take the majority.
     table : Table
         What the names mean.
     """
 
     racks: tuple[int, ...]
     mechanisms: frozenset[str]
+    voters: tuple[int, ...] = ()
     table: Table = field(default_factory=table, repr=False)
+
+    @property
+    def replicas(self) -> int:
+        """How many slots hold a replica; they come first."""
+        return len(self.racks)
+
+    @property
+    def rack_count(self) -> int:
+        """Racks that hold replicas or voters."""
+        return max(len(self.voters), max(self.racks) + 1)
+
+    @property
+    def quorum_slot(self) -> int:
+        """The slot of the controller quorum; -1 if nothing strikes it."""
+        strikes = any(entry.name in self.mechanisms for entry in _of_quorum(self.table))
+        return self.replicas + self.rack_count - max(self.racks) - 1 if strikes else -1
+
+    @property
+    def slot_racks(self) -> tuple[int, ...]:
+        """The rack of every slot; that of the quorum's is none that can be struck."""
+        beyond = range(max(self.racks) + 1, self.rack_count)
+        quorum = (self.rack_count,) if self.quorum_slot >= 0 else ()
+        return (*self.racks, *beyond, *quorum)
+
+    @property
+    def without_controller(self) -> Setting:
+        """The same for schemes that have no controller quorum."""
+        gone = {entry.name for entry in _of_quorum(self.table)}
+        return replace(self, mechanisms=self.mechanisms - gone, voters=())
+
+    @property
+    def quorum_can_fail(self) -> bool:
+        """Elections and ISR changes may stop."""
+        return bool(self.voters) or self.quorum_slot >= 0
 
 
 def initial_state(setting: Setting) -> BrokerStates:
     """Every broker is well."""
-    return BrokerStates((WELL,) * len(setting.racks), setting.racks)
+    racks = setting.slot_racks
+    return BrokerStates((WELL,) * len(racks), racks)
 
 
 def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
@@ -104,56 +151,114 @@ def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
 
 
 def broker_and_cluster_transitions(own: Own, setting: Setting) -> Iterator[Change]:
-    """Failures and repairs of single brokers, and those of the whole cluster."""
-    process = _process(setting.table, setting.mechanisms)
-    for slot in range(len(own)):
-        yield from _broker_failures(own, slot, process)
-        yield from _broker_repairs(own, slot, process)
-    slots = tuple(range(len(own)))
-    for failure in process.cluster:
-        yield from _cluster_failures(own, slots, failure)
-    yield from _joint_repairs(own, slots, process.cluster_repairs)
+    """Failures and repairs of single brokers, and those of the whole cluster.
+
+    Where outages of racks can take the majority of the voters, `of_racks` yields them.
+    """
+    if not setting.voters:
+        yield from _broker_and_cluster(own, setting)
 
 
 def of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     """Failures and repairs of racks."""
+    if not setting.voters:
+        yield from _of_racks(brokers, setting)
+        return
+    before = quorum_state(brokers, setting)
+    for change in (*_broker_and_cluster(brokers.own, setting), *_of_racks(brokers, setting)):
+        after = quorum_state(BrokerStates(change.own, brokers.racks), setting)
+        yield _with_quorum(change, before, after)
+
+
+def quorum_state(brokers: BrokerStates, setting: Setting) -> int:
+    """QUORUM_LOST or QUORUM_STOPPED while the controller quorum is, else QUORUM_BACK."""
+    if setting.quorum_slot >= 0:
+        own = brokers.own[setting.quorum_slot]
+        if own != WELL:
+            return int(setting.table.outages[own].effect)
+    if setting.voters:
+        of_racks = setting.table.of_racks
+        out = {r for c, r in zip(brokers.own, brokers.racks, strict=True) if c in of_racks}
+        if 2 * sum(setting.voters[rack] for rack in out) >= sum(setting.voters):
+            return _LOST
+    return _BACK
+
+
+def _with_quorum(change: Change, before: int, after: int) -> Change:
+    """The quorum is lost before brokers are struck, and back after they are."""
+    events = tuple(told for told in change.events if told[0] not in (_LOST, _STOPPED, _BACK))
+    if before == after:
+        return change._replace(events=events)
+    told = ((after, (0,)),)
+    return change._replace(events=events + told if after == _BACK else told + events)
+
+
+def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
     process = _process(setting.table, setting.mechanisms)
-    for rack in range(max(setting.racks) + 1):
-        members = brokers.members(rack)
-        for failure in process.rack:
-            struck = tuple([s for s in members if brokers.own[s] in failure.strikes])
-            if struck:
-                yield failure.change(brokers.own, struck)
-        yield from _joint_repairs(brokers.own, members, process.rack_repairs)
+    for slot in range(setting.replicas):
+        yield from _broker_failures(own, slot, process)
+        yield from _broker_repairs(own, slot, process)
+    yield from _pairs(own, setting.replicas, process)
+    slots = tuple(range(setting.replicas))
+    for failure in process.cluster:
+        if failure.entry.effect.of_quorum:
+            yield from _quorum_failures(own, setting.quorum_slot, failure)
+        else:
+            yield from _strikes_on(own, slots, failure, None)
+    yield from _joint_repairs(own, slots, process.cluster_repairs)
+    if setting.quorum_slot >= 0:
+        yield from _joint_repairs(own, (setting.quorum_slot,), process.quorum_repairs)
 
 
-def ends(brokers: BrokerStates, known: Table | None = None) -> Iterator[Change]:
-    """The outages that can end next."""
-    process = _process(known or table(), frozenset())
-    slots = tuple(range(len(brokers.own)))
+def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
+    process = _process(setting.table, setting.mechanisms)
+    members = [brokers.members(rack) for rack in range(setting.rack_count)]
+    for failure in process.rack:
+        yield from _rack_failures(brokers.own, members, failure, setting.replicas)
+    for slots in members:
+        yield from _joint_repairs(brokers.own, slots, process.rack_repairs)
+
+
+def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
+    """The outages that can end next, each as it ends nearly always."""
+    process = _process(setting.table, frozenset())
+    slots = range(setting.replicas)
+    found: list[Change] = []
     for slot in slots:
-        yield from _broker_repairs(brokers.own, slot, process)
-    yield from _joint_repairs(brokers.own, slots, process.cluster_repairs)
-    for rack in range(max(brokers.racks) + 1):
-        yield from _joint_repairs(brokers.own, brokers.members(rack), process.rack_repairs)
+        found += _broker_repairs(brokers.own, slot, process)
+    found += _joint_repairs(brokers.own, tuple(slots), process.cluster_repairs)
+    if setting.quorum_slot >= 0:
+        found += _joint_repairs(brokers.own, (setting.quorum_slot,), process.quorum_repairs)
+    for rack in range(setting.rack_count):
+        found += _joint_repairs(brokers.own, brokers.members(rack), process.rack_repairs)
+    if not setting.voters:
+        yield from found
+        return
+    before = quorum_state(brokers, setting)
+    for change in found:
+        after = quorum_state(BrokerStates(change.own, brokers.racks), setting)
+        yield _with_quorum(change, before, after)
 
 
 class _Failure(NamedTuple):
-    """A mechanism, compiled.
+    """A course of a mechanism, compiled.
 
     Attributes
     ----------
     name : str
+        Of the rate.
     event, condition : int
         What happens to a struck broker, and the condition that it is left in.
     strikes : frozenset of int
         The conditions in which a broker is struck.
-    exclusive : bool
-    by_chance : bool
-        A probability that is not 0 picks brokers.
+    excluded : frozenset of int
+        It does not strike while a broker is in one of these conditions.
+    by_chance, spreads, overlaps : bool
+        Probabilities that are not 0: that of brokers to be picked, of racks to be struck together,
+        and of a second broker to be.
     turned : int
-        The condition of those that it picks for another outage; WELL if it picks who is struck,
-        or none.
+        The condition of those that are picked for another outage; WELL if chance picks who is
+        struck, or none.
     candidates : frozenset of int
         The conditions in which a broker can be picked.
     entry : Mechanism
@@ -163,51 +268,69 @@ class _Failure(NamedTuple):
     event: int
     condition: int
     strikes: frozenset[int]
-    exclusive: bool
+    excluded: frozenset[int]
     by_chance: bool
+    spreads: bool
+    overlaps: bool
     turned: int
     candidates: frozenset[int]
     entry: Mechanism
 
-    def change(self, own: Own, struck: tuple[int, ...]) -> Change:
+    def change(self, name: str, own: Own, struck: tuple[int, ...]) -> Change:
         """All of some brokers are struck."""
-        return Change(self.name, _with(own, struck, self.condition), ((self.event, struck),))
+        return Change(name, _with(own, struck, self.condition), ((self.event, struck),))
+
+
+class _Repair(NamedTuple):
+    """How an outage ends: name of the rate, event, and the condition afterwards."""
+
+    rate: str
+    event: int
+    after: int = WELL
+
+
+Repairs = dict[int, tuple[_Repair, ...]]
 
 
 class _Process(NamedTuple):
-    """The failures of a setting by scope; and, by condition, name and event of repairs."""
+    """The failures of a setting by scope, and repairs by condition."""
 
     broker: tuple[_Failure, ...]
     rack: tuple[_Failure, ...]
     cluster: tuple[_Failure, ...]
-    repairs: dict[int, tuple[str, int]]
-    rack_repairs: dict[int, tuple[str, int]]
-    cluster_repairs: dict[int, tuple[str, int]]
+    repairs: Repairs
+    rack_repairs: Repairs
+    cluster_repairs: Repairs
+    quorum_repairs: Repairs
 
 
 @lru_cache(maxsize=256)
 def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
     def failures(scope: Scope) -> tuple[_Failure, ...]:
-        chosen = [e for e in known.entries if e.name in mechanisms and e.scope is scope]
+        happen = [c for c in known.courses if c.name in mechanisms and c.scope is scope]
+        chosen = [c for c in happen if not c.variant or f"{c.name}.{c.variant}" in mechanisms]
         # Destruction last, whatever the order of the results.
         chosen.sort(key=lambda entry: entry.effect is BrokerEvent.DESTROY)
         return tuple(_failure(known, entry, mechanisms) for entry in chosen)
 
-    def repairs(joint: Scope | None) -> dict[int, tuple[str, int]]:
-        return {
-            condition: (repair_of(entry), int(entry.effect.end))
-            for condition, entry in known.outages.items()
-            if (entry.scope if entry.together else None) is joint
-        }
-
+    joint: dict[str, Repairs] = {"": {}, "rack": {}, "cluster": {}, "quorum": {}}
+    for condition, entry in known.outages.items():
+        kind = "quorum" if entry.effect.of_quorum else entry.scope.value * entry.together
+        joint[kind][condition] = _repairs(known, entry, mechanisms)
     return _Process(
         failures(Scope.BROKER),
         failures(Scope.RACK),
         failures(Scope.CLUSTER),
-        repairs(None),
-        repairs(Scope.RACK),
-        repairs(Scope.CLUSTER),
+        *joint.values(),
     )
+
+
+def _repairs(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> tuple[_Repair, ...]:
+    well = _Repair(repair_of(entry), int(entry.effect.end))
+    if entry.path(entry.dies) not in mechanisms:
+        return (well,)
+    later = known[entry.ends_in]
+    return well, _Repair(death_of(entry), int(later.effect), later.condition)
 
 
 def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Failure:
@@ -215,13 +338,16 @@ def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Fai
         return frozenset(c for c in range(known.conditions) if known.severity(c) <= strikes)
 
     other = known[entry.turns_into] if entry.turns_into else None
+    courses = known[entry.name].courses if entry.exclusive else ()
     return _Failure(
-        entry.name,
+        entry.course,
         int(entry.effect),
         known.condition_of(entry),
         conditions(entry.strikes),
-        entry.exclusive,
+        frozenset(course.condition for course in courses),
         entry.share_path in mechanisms,
+        entry.path(entry.spreads) in mechanisms,
+        entry.path(entry.overlaps) in mechanisms,
         known.condition_of(other) if other else WELL,
         conditions(other.strikes if other else entry.strikes),
         entry,
@@ -238,39 +364,69 @@ def _with(own: Own, slots: tuple[int, ...], condition: int) -> Own:
 
 def _broker_failures(own: Own, slot: int, process: _Process) -> Iterator[Change]:
     for failure in process.broker:
-        if own[slot] not in failure.strikes:
-            continue
-        if failure.exclusive and failure.condition in own:
-            continue
-        yield failure.change(own, (slot,))
+        if own[slot] in failure.strikes and failure.excluded.isdisjoint(own):
+            yield failure.change(failure.name, own, (slot,))
+
+
+def _pairs(own: Own, replicas: int, process: _Process) -> Iterator[Change]:
+    """Restarts that did not wait for the last broker: both are out at once."""
+    for failure in process.broker:
+        if failure.overlaps and failure.excluded.isdisjoint(own):
+            ready = [slot for slot in range(replicas) if own[slot] in failure.strikes]
+            for pair in combinations(ready, 2):
+                yield failure.change(pair_of(failure.entry), own, pair)
 
 
 def _broker_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
-    repair = process.repairs.get(own[slot])
-    if repair is not None:
-        rate, event = repair
-        yield Change(rate, _with(own, (slot,), WELL), ((event, (slot,)),))
+    for rate, event, after in process.repairs.get(own[slot], ()):
+        yield Change(rate, _with(own, (slot,), after), ((event, (slot,)),))
 
 
-def _joint_repairs(
-    own: Own, members: tuple[int, ...], repairs: dict[int, tuple[str, int]]
-) -> Iterator[Change]:
+def _joint_repairs(own: Own, members: tuple[int, ...], repairs: Repairs) -> Iterator[Change]:
     """Ends of outages that all brokers struck together leave together."""
-    for condition, (rate, event) in repairs.items():
+    for condition, ways in repairs.items():
         back = tuple([s for s in members if own[s] == condition])
         if back:
-            yield Change(rate, _with(own, back, WELL), ((event, back),))
+            for rate, event, after in ways:
+                yield Change(rate, _with(own, back, after), ((event, back),))
 
 
-def _cluster_failures(own: Own, slots: tuple[int, ...], failure: _Failure) -> Iterator[Change]:
+def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]:
+    if own[slot] == WELL:
+        yield failure.change(failure.name, own, (slot,))
+
+
+def _rack_failures(
+    own: Own, members: list[tuple[int, ...]], failure: _Failure, replicas: int
+) -> Iterator[Change]:
+    """One rack fails, or, where failures spread, any racks at once."""
+    reach = failure.candidates if failure.by_chance else failure.strikes
+    ready = [slots for slots in members if any(own[slot] in reach for slot in slots)]
+    for size in range(1, len(ready) + 1) if failure.spreads else (1,):
+        racks = (size, len(ready)) if failure.spreads else None
+        for struck in combinations(ready, size):
+            slots = [slot for rack in struck for slot in rack]
+            brokers = tuple([slot for slot in slots if slot < replicas])
+            found = list(_strikes_on(own, brokers, failure, racks))
+            voters = tuple([s for s in slots if s >= replicas and own[s] in failure.strikes])
+            if voters:
+                found = found or [Change(striking(failure.entry, racks), own, ())]
+                found = [c._replace(own=_with(c.own, voters, failure.condition)) for c in found]
+            yield from found
+
+
+def _strikes_on(
+    own: Own, slots: tuple[int, ...], failure: _Failure, racks: tuple[int, int] | None
+) -> Iterator[Change]:
+    """All of some brokers are struck; or each by chance; or all, and some turn into another."""
     struck = tuple([slot for slot in slots if own[slot] in failure.strikes])
-    if failure.entry.share is None:
+    if failure.entry.share is None or (failure.turned and not failure.by_chance):
         if struck:
-            yield failure.change(own, struck)
+            yield failure.change(striking(failure.entry, racks), own, struck)
         return
     candidates = tuple([slot for slot in slots if own[slot] in failure.candidates])
     down = _with(own, struck, failure.condition)
-    for rate, picked in _picks(failure.entry, candidates, failure.by_chance):
+    for rate, picked in _picks(failure.entry, candidates, failure.by_chance, racks):
         if failure.turned:
             events = ((failure.event, struck), (_DESTROY, picked))
             yield Change(rate, _with(down, picked, failure.turned), events)
@@ -281,11 +437,19 @@ def _cluster_failures(own: Own, slots: tuple[int, ...], failure: _Failure) -> It
 
 @lru_cache(maxsize=4096)
 def _picks(
-    entry: Mechanism, candidates: tuple[int, ...], by_chance: bool
+    entry: Mechanism,
+    candidates: tuple[int, ...],
+    by_chance: bool,
+    racks: tuple[int, int] | None,
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Name of the rate and picked slots, for every set that the probability may pick."""
     return tuple(
-        (striking(entry, count, len(candidates)), picked)
+        (striking(entry, racks, (count, len(candidates))), picked)
         for count in range(len(candidates) + 1 if by_chance else 1)
         for picked in combinations(candidates, count)
     )
+
+
+@lru_cache(maxsize=64)
+def _of_quorum(known: Table) -> tuple[Mechanism, ...]:
+    return tuple(entry for entry in known.entries if entry.effect.of_quorum)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Scope(Enum):
 
 
 class BrokerEvent(IntEnum):
-    """What happens to a broker: at the start of an outage (up to LAG), or at its end."""
+    """What happens to a broker or to the controller quorum, at the start or end of an outage."""
 
     CRASH = 0
     """The process is down; log and page cache survive; an unclean shutdown."""
@@ -39,14 +39,37 @@ class BrokerEvent(IntEnum):
     """An empty broker takes the place of a destroyed one."""
     CAUGHT_UP = 8
     """Back in sync after lagging."""
+    LIMP = 9
+    """Up and in session, but followers cannot fetch from it, and it cannot fetch from leaders."""
+    RECOVERED = 10
+    """Well again after limping."""
+    QUORUM_LOST = 11
+    """Of the controller quorum: no elections, no ISR changes, no registrations."""
+    QUORUM_STOPPED = 12
+    """The same, and clients are stopped, too."""
+    QUORUM_BACK = 13
+    """The controller quorum works again."""
 
     @property
     def end(self) -> BrokerEvent:
         """What ends an outage that began with this."""
         return _ENDS.get(self, BrokerEvent.BACK)
 
+    @property
+    def of_quorum(self) -> bool:
+        """It concerns the controller quorum, not a broker."""
+        return self >= BrokerEvent.QUORUM_LOST
 
-_ENDS = {BrokerEvent.DESTROY: BrokerEvent.REPLACED, BrokerEvent.LAG: BrokerEvent.CAUGHT_UP}
+
+_ENDS = {
+    BrokerEvent.DESTROY: BrokerEvent.REPLACED,
+    BrokerEvent.LAG: BrokerEvent.CAUGHT_UP,
+    BrokerEvent.LIMP: BrokerEvent.RECOVERED,
+    BrokerEvent.QUORUM_LOST: BrokerEvent.QUORUM_BACK,
+    BrokerEvent.QUORUM_STOPPED: BrokerEvent.QUORUM_BACK,
+}
+HANGING = (BrokerEvent.LAG, BrokerEvent.LIMP)
+"""A follower is up and does not fetch, or not from its leader."""
 
 
 class Strikes(IntEnum):
@@ -54,7 +77,7 @@ class Strikes(IntEnum):
 
     IN_SYNC = 0
     RUNNING = 1
-    """Those that lag, too."""
+    """Those that lag or limp, too."""
     POWERED = 2
     """Those that are cut off, too."""
     STANDING = 3
@@ -62,7 +85,14 @@ class Strikes(IntEnum):
 
 
 # How far a broker is out of service, on the scale of `Strikes`.
-_SEVERITY = {BrokerEvent.LAG: 1, BrokerEvent.ISOLATE: 2, BrokerEvent.DESTROY: 4}
+_SEVERITY = {
+    BrokerEvent.LAG: 1,
+    BrokerEvent.LIMP: 1,
+    BrokerEvent.ISOLATE: 2,
+    BrokerEvent.DESTROY: 4,
+    BrokerEvent.QUORUM_LOST: 0,
+    BrokerEvent.QUORUM_STOPPED: 0,
+}
 _DOWN = 3
 
 
@@ -89,7 +119,36 @@ PER_YEAR = Number("per_year", "events per year of one broker, rack or cluster")
 MINUTES = Number("minutes", "mean minutes until the outage ends")
 HOURS = Number("hours", "mean hours until a lost broker is replaced; copying comes on top")
 SHAPE = Number("shape", "gamma shape of the duration; 1, exponential, if left out", required=False)
-_PER_HOUR = {MINUTES.key: 60.0, HOURS.key: 1.0}
+_PER_HOUR = {"minutes": 60.0, "hours": 1.0}
+
+
+def per_hour(key: str) -> float:
+    """Units per hour of a duration's key; 0 if it is no duration.
+
+    >>> per_hour("minutes"), per_hour("unclean_minutes"), per_hour("per_year")
+    (60.0, 60.0, 0.0)
+    """
+    return _PER_HOUR.get(key.rpartition("_")[2], 0.0)
+
+
+class Variant(NamedTuple):
+    """Another course that an event of a mechanism may take.
+
+    Attributes
+    ----------
+    chance : Number
+        The probability that an event takes it.
+    effect : BrokerEvent
+    condition : int
+        A number of its own, as that of a mechanism.
+    minutes : Number or None
+        Its mean duration; that of the mechanism if None, or if the card does not give it.
+    """
+
+    chance: Number
+    effect: BrokerEvent
+    condition: int
+    minutes: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +180,18 @@ class Mechanism:
         outage to turn into another.
     turns_into : str
         The mechanism that takes over with probability ``share``, also for brokers that are down.
+    spreads : Number or None
+        The probability, for each other rack, to be struck at the same moment.
+    overlaps : Number or None
+        The probability that a second broker is out of sync for as long on average, because the
+        next restart did not wait for it.
+    ends_in : str
+        The mechanism in whose outage this one's ends with probability ``dies``.
+    dies : Number or None
+    variants : tuple of Variant
+        Other courses that an event may take.
+    variant : str
+        Of an entry made from a variant, the key of its probability; see `Table.courses`.
     outlasted : bool
         Producers are expected to retry for longer than it lasts (finding KRA402).
     beyond_settings : bool
@@ -139,6 +210,12 @@ class Mechanism:
     exclusive: bool = False
     share: Number | None = None
     turns_into: str = ""
+    spreads: Number | None = None
+    overlaps: Number | None = None
+    ends_in: str = ""
+    dies: Number | None = None
+    variants: tuple[Variant, ...] = ()
+    variant: str = ""
     outlasted: bool = False
     beyond_settings: bool = False
 
@@ -147,18 +224,50 @@ class Mechanism:
         """Whom one event strikes."""
         return Scope(self.name.partition(".")[0])
 
+    def path(self, number: Number | None) -> str:
+        """Dotted path of one of its numbers in a card; "" for None."""
+        return f"{self.name}.{number.key}" if number else ""
+
     @property
     def share_path(self) -> str:
-        """Dotted path of the probability in a card; "" without one."""
-        return f"{self.name}.{self.share.key}" if self.share else ""
+        """Dotted path of ``share``; "" without one."""
+        return self.path(self.share)
+
+    @property
+    def chances(self) -> tuple[str, ...]:
+        """Dotted paths of its probabilities."""
+        return tuple(self.path(number) for number in self.numbers if number.probability)
+
+    @property
+    def course(self) -> str:
+        """Its name, with that of the variant: the name of the rate at which it strikes."""
+        return f"{self.name} {self.variant}".rstrip()
 
     @property
     def duration(self) -> tuple[str, float]:
         """Dotted path of its own duration in a card, and units per hour; ("", 1) without one."""
         for number in self.numbers:
-            if number.key in _PER_HOUR:
-                return f"{self.name}.{number.key}", _PER_HOUR[number.key]
+            if per_hour(number.key):
+                return self.path(number), per_hour(number.key)
         return "", 1.0
+
+    @property
+    def courses(self) -> tuple[Mechanism, ...]:
+        """The entry itself, and one for each variant."""
+        return (self, *map(self._with_variant, self.variants))
+
+    def _with_variant(self, variant: Variant) -> Mechanism:
+        minutes = (variant.minutes,) if variant.minutes else ()
+        return replace(
+            self,
+            effect=variant.effect,
+            condition=variant.condition,
+            # Its own duration first, which is the one that counts.
+            numbers=(*minutes, *self.numbers),
+            variants=(),
+            variant=variant.chance.key,
+            overlaps=None,
+        )
 
     @property
     def severity(self) -> int:

@@ -4,9 +4,10 @@ Cards, the CTMC, the sampler, the other schemes, causes, findings and assumption
 no other module names a mechanism. To add one, add an entry to ``_ENTRIES``. Results list the
 mechanisms in the order of the table.
 
-A broker is well or in one *condition*, the mark of the outage that it is in. Transition rates are
-named after the mechanism ("broker.crash"), its end ("repair broker.crash"), or, where each broker
-is struck by chance, how many of how many were ("cluster.power 1 of 3").
+A broker is well or in one *condition*, the mark of the outage that it is in; so is the controller
+quorum. Transition rates are named after the mechanism ("broker.crash"), its end ("repair
+broker.crash"), or, where brokers or racks are struck by chance, how many of how many were
+("cluster.power 1 of 3").
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from advisor.reliability.failures.mechanism import (
+    HANGING,
     HOURS,
     MINUTES,
     PER_YEAR,
@@ -29,11 +31,13 @@ from advisor.reliability.failures.mechanism import (
     Number,
     Scope,
     Strikes,
+    Variant,
 )
 
 __all__ = [
     "CONFIGURATION",
     "COPY",
+    "HANGING",
     "HOURS",
     "MINUTES",
     "PER_YEAR",
@@ -63,6 +67,28 @@ COPY = "copy"
 
 _NOT_RETURNING = Number(
     "not_returning", "probability that a broker never returns", required=False, probability=True
+)
+
+_SPREADS = Number(
+    "spreads",
+    "probability, for each other rack, to be struck at the same moment",
+    required=False,
+    probability=True,
+)
+_BROKERS = Number("brokers", "probability, for each broker, to be struck", probability=True)
+_DIES = Number("dies", "probability that the host dies in the end", probability=True)
+_STOPS = Number("stops", "probability that clients are stopped, too", probability=True)
+_OVERLAP = Number(
+    "overlap",
+    "probability that a restart does not wait for the last broker to be back in sync",
+    required=False,
+    probability=True,
+)
+_UNCLEAN = Number(
+    "unclean", "probability that the shutdown ends hard", required=False, probability=True
+)
+_UNCLEAN_MINUTES = Number(
+    "unclean_minutes", "mean minutes of a restart whose shutdown ended hard", required=False
 )
 
 _ENTRIES = (
@@ -97,12 +123,25 @@ _ENTRIES = (
         condition=6,
     ),
     Mechanism(
+        "broker.gray",
+        BrokerEvent.LIMP,
+        Strikes.IN_SYNC,
+        "limping brokers",
+        numbers=(PER_YEAR, MINUTES, _DIES),
+        condition=9,
+        ends_in="broker.power",
+        dies=_DIES,
+    ),
+    Mechanism(
         "broker.restart",
         BrokerEvent.STOP,
         Strikes.IN_SYNC,
         "planned restarts",
+        numbers=(PER_YEAR, MINUTES, _OVERLAP, _UNCLEAN, _UNCLEAN_MINUTES, SHAPE),
         condition=4,
         exclusive=True,
+        overlaps=_OVERLAP,
+        variants=(Variant(_UNCLEAN, BrokerEvent.CRASH, 10, _UNCLEAN_MINUTES),),
         outlasted=True,
     ),
     Mechanism(
@@ -110,8 +149,10 @@ _ENTRIES = (
         BrokerEvent.ISOLATE,
         Strikes.RUNNING,
         "racks unreachable",
+        numbers=(PER_YEAR, MINUTES, _SPREADS, SHAPE),
         condition=7,
         together=True,
+        spreads=_SPREADS,
         outlasted=True,
     ),
     Mechanism(
@@ -119,8 +160,12 @@ _ENTRIES = (
         BrokerEvent.POWER,
         Strikes.POWERED,
         "racks losing power",
+        numbers=(PER_YEAR, MINUTES, _NOT_RETURNING, _SPREADS, SHAPE),
         condition=8,
         together=True,
+        share=_NOT_RETURNING,
+        turns_into="broker.destroyed",
+        spreads=_SPREADS,
         outlasted=True,
     ),
     Mechanism(
@@ -128,8 +173,9 @@ _ENTRIES = (
         BrokerEvent.DESTROY,
         Strikes.STANDING,
         "racks destroyed",
-        numbers=(PER_YEAR,),
+        numbers=(PER_YEAR, _SPREADS),
         ends_as="broker.destroyed",
+        spreads=_SPREADS,
     ),
     Mechanism(
         "cluster.power",
@@ -142,6 +188,60 @@ _ENTRIES = (
         turns_into="broker.destroyed",
         beyond_settings=True,
     ),
+    Mechanism(
+        "cluster.crash",
+        BrokerEvent.CRASH,
+        Strikes.RUNNING,
+        "several brokers crashing for one cause",
+        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        condition=11,
+        together=True,
+        share=_BROKERS,
+        beyond_settings=True,
+    ),
+    Mechanism(
+        "cluster.rollout",
+        BrokerEvent.CRASH,
+        Strikes.RUNNING,
+        "changes that go wrong",
+        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        condition=12,
+        together=True,
+        share=_BROKERS,
+        beyond_settings=True,
+    ),
+    Mechanism(
+        "cluster.disk_full",
+        BrokerEvent.CRASH,
+        Strikes.RUNNING,
+        "disks filling up",
+        numbers=(PER_YEAR, _BROKERS, MINUTES, SHAPE),
+        condition=13,
+        together=True,
+        share=_BROKERS,
+        beyond_settings=True,
+    ),
+    Mechanism(
+        "cluster.wiped",
+        BrokerEvent.DESTROY,
+        Strikes.STANDING,
+        "logs of several brokers being wiped",
+        numbers=(PER_YEAR, _BROKERS, HOURS, SHAPE),
+        condition=14,
+        together=True,
+        share=_BROKERS,
+        beyond_settings=True,
+    ),
+    Mechanism(
+        "cluster.controller",
+        BrokerEvent.QUORUM_LOST,
+        Strikes.IN_SYNC,
+        "the controller quorum failing",
+        numbers=(PER_YEAR, MINUTES, _STOPS, SHAPE),
+        condition=15,
+        variants=(Variant(_STOPS, BrokerEvent.QUORUM_STOPPED, 16),),
+        beyond_settings=True,
+    ),
 )
 
 
@@ -151,11 +251,17 @@ class Transition(NamedTuple):
     Attributes
     ----------
     mechanism : Mechanism
-        Of a copy, the one whose outage it follows.
+        With its variant. Of a copy, the one whose outage it follows.
     ends : bool
         An outage or a copy ends; else a failure strikes.
     copies : bool
         A copy ends.
+    dies : bool
+        The outage ends in that of ``mechanism.ends_in``.
+    pair : bool
+        Two brokers are struck: a restart that did not wait.
+    racks, racks_among : int
+        How many racks of how many are struck; -1 where the failure does not spread.
     chosen, among : int
         How many brokers of how many the probability ``share`` picked; -1 where it picks none.
     """
@@ -163,18 +269,24 @@ class Transition(NamedTuple):
     mechanism: Mechanism
     ends: bool = False
     copies: bool = False
+    dies: bool = False
+    pair: bool = False
+    racks: int = -1
+    racks_among: int = -1
     chosen: int = -1
     among: int = -1
 
     @property
     def cuts_power(self) -> bool:
         """A failure that may lose what was not flushed."""
-        return not self.ends and self.mechanism.effect is BrokerEvent.POWER
+        if self.ends:
+            return self.dies
+        return self.mechanism.effect is BrokerEvent.POWER
 
     @property
     def hangs(self) -> bool:
-        """A follower begins to lag."""
-        return not self.ends and self.mechanism.effect is BrokerEvent.LAG
+        """A follower begins to lag, or a leader to limp."""
+        return not self.ends and self.mechanism.effect in HANGING
 
     @property
     def destroys(self) -> bool:
@@ -185,8 +297,11 @@ class Transition(NamedTuple):
         return bool(self.mechanism.effect is BrokerEvent.DESTROY or picked)
 
 
-_CHOSEN = re.compile(r"(\S+) (\d+) of (\d+)")
-_REPAIR = "repair "
+_RATE = re.compile(
+    r"(?P<repair>repair )?(?P<name>\S+?)(?: (?P<word>[a-z_]+))?"
+    r"(?: (?P<racks>\d+) of (?P<racks_among>\d+) racks)?(?: (?P<chosen>\d+) of (?P<among>\d+))?"
+)
+_REPAIR, _PAIR = "repair ", "pair"
 
 
 @dataclass(frozen=True)
@@ -228,9 +343,14 @@ class Table:
         return tuple(self._by_name)
 
     @cached_property
+    def courses(self) -> tuple[Mechanism, ...]:
+        """The entries, each followed by those of its variants."""
+        return tuple(course for entry in self.entries for course in entry.courses)
+
+    @cached_property
     def outages(self) -> Mapping[int, Mechanism]:
         """By condition, ascending from 1: the mechanism whose duration ends it."""
-        own = sorted((entry for entry in self.entries if entry.condition), key=_condition)
+        own = sorted((entry for entry in self.courses if entry.condition), key=_condition)
         if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
             raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
         return {entry.condition: entry for entry in own}
@@ -248,6 +368,22 @@ class Table:
     def condition_of(self, entry: Mechanism) -> int:
         """The condition that it leaves a struck broker in."""
         return self._by_name[entry.ends_as].condition if entry.ends_as else entry.condition
+
+    def conditions_after(self, entry: Mechanism) -> tuple[int, ...]:
+        """The conditions in which an event of it can leave a struck broker, at once or in time."""
+        others = (entry.turns_into, entry.ends_in)
+        own = (self.condition_of(entry),)
+        return own + tuple(self._by_name[name].condition for name in others if name)
+
+    @cached_property
+    def of_racks(self) -> frozenset[int]:
+        """The conditions of brokers whose whole rack is out and comes back together."""
+        return frozenset(c for c, e in self.outages.items() if e.scope is Scope.RACK and e.together)
+
+    @cached_property
+    def of_quorum(self) -> tuple[int, ...]:
+        """The conditions of the controller quorum, ascending."""
+        return tuple(c for c, entry in self.outages.items() if entry.effect.of_quorum)
 
     def conditions_with(self, *effects: BrokerEvent) -> tuple[int, ...]:
         """The conditions that begin with one of some effects, ascending."""
@@ -276,21 +412,31 @@ class Table:
     @cached_property
     def _begin_together(self) -> tuple[Mechanism, ...]:
         several = (entry for entry in self.entries if entry.scope is not Scope.BROKER)
-        return tuple(entry for entry in several if not entry.together)
+        return tuple(e for e in several if not e.together and not e.effect.of_quorum)
 
     @cached_property
     def replacement(self) -> Mechanism:
         """The mechanism whose end is the replacement of a destroyed broker; copying follows."""
-        (found,) = self.conditions_with(BrokerEvent.DESTROY)
-        return self.outages[found]
+        (found,) = (e for e in self.with_effect(BrokerEvent.DESTROY) if self._replaces(e))
+        return found
+
+    @staticmethod
+    def _replaces(entry: Mechanism) -> bool:
+        return bool(entry.condition) and entry.scope is Scope.BROKER
+
+    @cached_property
+    def destroying(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that can destroy logs."""
+        by_effect = BrokerEvent.DESTROY
+        return tuple(e for e in self.entries if e.effect is by_effect or e.turns_into)
 
     def leading_to(self, entry: Mechanism) -> tuple[Mechanism, ...]:
         """Other mechanisms that can leave a broker in this one's condition."""
         return tuple(e for e in self.entries if entry.name in (e.ends_as, e.turns_into))
 
-    def with_effect(self, effect: BrokerEvent) -> tuple[Mechanism, ...]:
-        """The mechanisms with an effect."""
-        return tuple(entry for entry in self.entries if entry.effect is effect)
+    def with_effect(self, *effects: BrokerEvent) -> tuple[Mechanism, ...]:
+        """The mechanisms with one of some effects."""
+        return tuple(entry for entry in self.entries if entry.effect in effects)
 
     def transition(self, rate: str) -> Transition:
         """What the name of a transition rate stands for.
@@ -298,7 +444,7 @@ class Table:
         Parameters
         ----------
         rate : str
-            A mechanism, "repair" and a mechanism, "copy", or "<mechanism> <count> of <count>".
+            As `striking`, `repair_of`, `death_of`, `pair_of` and COPY give it.
         """
         return _transition(self, rate)
 
@@ -309,24 +455,49 @@ def _condition(entry: Mechanism) -> int:
 
 def repair_of(entry: Mechanism) -> str:
     """Name of the rate at which its outages end."""
-    return f"{_REPAIR}{entry.name}"
+    return f"{_REPAIR}{entry.course}"
 
 
-def striking(entry: Mechanism, chosen: int, among: int) -> str:
-    """Name of the rate at which it strikes where its probability picks some of some brokers."""
-    return f"{entry.name} {chosen} of {among}"
+def death_of(entry: Mechanism) -> str:
+    """Name of the rate at which its outages end in another one's."""
+    assert entry.dies
+    return f"{_REPAIR}{entry.name} {entry.dies.key}"
+
+
+def pair_of(entry: Mechanism) -> str:
+    """Name of the rate at which it strikes two brokers at once."""
+    return f"{entry.name} {_PAIR}"
+
+
+def striking(
+    entry: Mechanism,
+    racks: tuple[int, int] | None = None,
+    chosen: tuple[int, int] | None = None,
+) -> str:
+    """Name of the rate at which it strikes some racks of some, and picks some brokers of some.
+
+    >>> striking(table()["rack.power"], (1, 3), (0, 2))
+    'rack.power 1 of 3 racks 0 of 2'
+    """
+    of_racks = f" {racks[0]} of {racks[1]} racks" if racks else ""
+    return f"{entry.course}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
 
 
 @lru_cache(maxsize=4096)
 def _transition(table: Table, rate: str) -> Transition:
     if rate == COPY:
         return Transition(table.replacement, ends=True, copies=True)
-    if rate.startswith(_REPAIR):
-        return Transition(table[rate.removeprefix(_REPAIR)], ends=True)
-    chosen = _CHOSEN.fullmatch(rate)
-    if chosen:
-        return Transition(table[chosen[1]], chosen=int(chosen[2]), among=int(chosen[3]))
-    return Transition(table[rate])
+    found = _RATE.fullmatch(rate)
+    if found is None:
+        raise KeyError(rate)
+    entry, word, ends = table[found["name"]], found["word"], bool(found["repair"])
+    if word == _PAIR:
+        return Transition(entry, pair=True)
+    if ends and entry.dies and word == entry.dies.key:
+        return Transition(entry, ends=True, dies=True)
+    (course,) = (each for each in entry.courses if each.variant == (word or ""))
+    counts = (found[group] for group in ("racks", "racks_among", "chosen", "among"))
+    return Transition(course, ends, False, False, False, *(int(n) if n else -1 for n in counts))
 
 
 _current = Table(_ENTRIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,9 @@ from advisor.reliability.failures.mechanisms import (
     COPY,
     Mechanism,
     Scope,
+    Transition,
+    death_of,
+    pair_of,
     repair_of,
     striking,
     table,
@@ -45,7 +48,9 @@ def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int
     return hours if hours >= _INSTANT_HOURS else 0.0
 
 
-def names(mechanisms: frozenset[str], replicas: int, copying: bool) -> tuple[str, ...]:
+def names(
+    mechanisms: frozenset[str], replicas: int, copying: bool, voter_racks: int = 0
+) -> tuple[str, ...]:
     """Names of all rates that the chain of a replica set can hold.
 
     Parameters
@@ -54,26 +59,66 @@ def names(mechanisms: frozenset[str], replicas: int, copying: bool) -> tuple[str
         Those that can happen, and the paths of their probabilities that are not 0.
     copying : bool
         A replaced broker takes time to copy.
+    voter_racks : int
+        Racks with voters of the controller quorum that may hold no replica.
     """
     known = table()
     entries = [entry for entry in known.entries if entry.name in mechanisms]
-    found = sorted(entry.name for entry in entries if entry.share is None)
-    found += [
-        striking(entry, chosen, among)
+    courses = [
+        course
         for entry in entries
-        if entry.share is not None
-        for among in range(replicas + 1)
-        for chosen in range(among + 1 if entry.share_path in mechanisms else 1)
+        for course in entry.courses
+        if not course.variant or f"{course.name}.{course.variant}" in mechanisms
     ]
-    ending = {entry.ends_as or entry.name for entry in entries}
-    ending |= {entry.turns_into for entry in entries if entry.share_path in mechanisms}
-    ending.discard("")
-    found += [repair_of(known[name]) for name in sorted(ending)]
+    found = sorted(
+        name for course in courses for name in _strikes(course, mechanisms, replicas, voter_racks)
+    )
+    ending = {entry.ends_as: known[entry.ends_as] for entry in entries if entry.ends_as}
+    ending |= {course.course: course for course in courses if course.condition}
+    for entry in entries:
+        if entry.turns_into and entry.share_path in mechanisms:
+            ending[entry.turns_into] = known[entry.turns_into]
+        if entry.path(entry.dies) in mechanisms:
+            ending[entry.ends_in] = known[entry.ends_in]
+            found.append(death_of(entry))
+    found += [repair_of(ending[name]) for name in sorted(ending)]
     return (*found, *([COPY] if copying else []))
 
 
+def _strikes(
+    course: Mechanism, mechanisms: frozenset[str], replicas: int, voter_racks: int
+) -> Iterator[str]:
+    """Names of the rates at which a course of a mechanism strikes."""
+    by_chance = course.share_path in mechanisms
+    if course.share is not None and not course.turns_into and not by_chance:
+        return
+    spreads = course.path(course.spreads) in mechanisms
+    most = replicas + voter_racks
+    racks = [(k, m) for m in range(1, most + 1) for k in range(1, m + 1)] if spreads else [None]
+    picks = [(k, m) for m in range(replicas + 1) for k in range(m + 1)] if by_chance else [None]
+    if by_chance and voter_racks:
+        # A rack without replicas has no broker that could be picked.
+        yield from (striking(course, each) for each in racks)
+    for each in racks:
+        yield from (striking(course, each, picked) for picked in picks)
+    if course.path(course.overlaps) in mechanisms and replicas > 1:
+        yield pair_of(course)
+
+
+class Sizes(NamedTuple):
+    """How large the cluster is.
+
+    Attributes
+    ----------
+    brokers, racks : int
+    """
+
+    brokers: int
+    racks: int = 1
+
+
 def rate_per_hour(
-    name: str, config: Config, model: FailureModel, load: Workload, brokers: int
+    name: str, config: Config, model: FailureModel, load: Workload, sizes: Sizes
 ) -> float:
     """The rate of one kind of transition.
 
@@ -81,7 +126,7 @@ def rate_per_hour(
     ----------
     name : str
         As :meth:`advisor.reliability.failures.mechanisms.Table.transition` reads it.
-    brokers : int
+    sizes : Sizes
         Of the whole cluster.
 
     Raises
@@ -90,24 +135,74 @@ def rate_per_hour(
         If the card gives the repair a shape other than exponential.
     """
     found = transition(name)
-    mechanism = found.mechanism.name
+    entry = found.mechanism
     if found.copies:
-        return 1.0 / copy_hours(config, model, load, brokers)
+        return 1.0 / copy_hours(config, model, load, sizes.brokers)
     if found.ends:
-        if model.shape(mechanism) != 1.0:
-            raise NotComputedError(
-                f"{mechanism}.shape={model.shape(mechanism):g}: evaluate() solves exponential "
-                "repairs; simulate() samples any shape"
-            )
-        return 1.0 / model.repair_hours(mechanism)
+        return _ends_per_hour(found, model)
+    assert config.replication_factor is not None
+    rate = strikes_per_hour(entry, model, sizes.brokers, config.replication_factor)
+    if found.racks > 0:
+        rate *= spreading_factor(entry, model, found.racks, found.racks_among, sizes.racks)
     if found.chosen >= 0:
-        chance = model.get(found.mechanism.share_path, 0.0)
-        share = chance**found.chosen * (1.0 - chance) ** (found.among - found.chosen)
-        return model.rate_per_hour(mechanism) * share
-    if found.mechanism.exclusive:
-        assert config.replication_factor is not None
-        return offered_rate(found.mechanism, model, brokers, config.replication_factor)
-    return model.rate_per_hour(mechanism)
+        chance = model.get(entry.share_path, 0.0)
+        rate *= chance**found.chosen * (1.0 - chance) ** (found.among - found.chosen)
+    if entry.path(entry.overlaps) and sizes.brokers > 1:
+        overlap = model.get(entry.path(entry.overlaps), 0.0)
+        others, partners = sizes.brokers - 1, config.replication_factor - 1
+        if found.pair:
+            return rate * 2.0 * overlap / others
+        # A restart with its partner elsewhere, and being the partner of one elsewhere.
+        rate *= 1.0 + overlap * (1.0 - 2.0 * partners / others)
+    return rate
+
+
+def _ends_per_hour(found: Transition, model: FailureModel) -> float:
+    entry = found.mechanism
+    if model.shape(entry.name) != 1.0:
+        raise NotComputedError(
+            f"{entry.name}.shape={model.shape(entry.name):g}: evaluate() solves exponential "
+            "repairs; simulate() samples any shape"
+        )
+    dies = model.get(entry.path(entry.dies), 0.0)
+    return (dies if found.dies else 1.0 - dies) / model.outage_hours(entry)
+
+
+def spreading_factor(
+    entry: Mechanism, model: FailureModel, struck: int, among: int, racks: int
+) -> float:
+    """How often some racks of some are struck at once, in units of how often one rack fails.
+
+    One of ``racks`` racks fails first, and takes each other along with probability s. Of ``among``
+    racks exactly a given k are struck if one of them, or a rack elsewhere, was the first:
+    ``s^(k-1) (1-s)^(among-k) (k + (racks - among) s)``.
+    """
+    spreads = model.get(entry.path(entry.spreads), 0.0)
+    elsewhere = max(racks - among, 0)
+    alone = (1.0 - spreads) ** (among - struck)
+    return alone * spreads ** (struck - 1) * (struck + elsewhere * spreads)
+
+
+def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
+    """How often a course of a mechanism strikes one broker, rack or cluster, per hour.
+
+    Parameters
+    ----------
+    entry : Mechanism
+        An entry of the table, or one made from a variant of it.
+    brokers : int
+        Of the whole cluster.
+    together : int
+        Those among which planned restarts are drawn: a replica set's, or all.
+    """
+    whole = table()[entry.name]
+    if entry.variant:
+        share = model.get(f"{entry.name}.{entry.variant}", 0.0)
+    else:
+        share = 1.0 - sum(model.get(whole.path(v.chance), 0.0) for v in whole.variants)
+    if entry.exclusive:
+        return share * offered_rate(whole, model, brokers, together)
+    return share * model.rate_per_hour(entry.name)
 
 
 def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
@@ -136,10 +231,9 @@ def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: 
 
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     """How a destroyed broker came to be destroyed, by the rates of the ways there."""
-    known = table()
-    rates = {known.replacement.name: model.rate_per_hour(known.replacement.name)}
-    for entry in known.leading_to(known.replacement):
-        chance = model.get(entry.share_path, 0.0) if entry.turns_into else 1.0
+    rates = {}
+    for entry in table().destroying:
+        chance = model.get(entry.share_path, 0.0) if entry.share else 1.0
         rates[entry.name] = model.rate_per_hour(entry.name) * chance
     total = sum(rates.values())
     return {name: rate / total for name, rate in rates.items() if rate > 0} if total else {}
@@ -158,7 +252,7 @@ def causes_of(name: str, destruction: Mapping[str, float]) -> Mapping[str, float
         See :func:`shares_of_destruction`.
     """
     found = transition(name)
-    if found.ends and found.mechanism is table().replacement:
+    if found.ends and found.mechanism.name == table().replacement.name:
         return destruction
     return {found.mechanism.name: 1.0}
 
@@ -237,6 +331,7 @@ __all__ = [
     "HOURS_PER_YEAR",
     "MEAN_LAG_TIMES",
     "Failovers",
+    "Sizes",
     "causes_of",
     "copy_hours",
     "failovers",
@@ -244,6 +339,8 @@ __all__ = [
     "offered_rate",
     "rate_per_hour",
     "shares_of_destruction",
+    "spreading_factor",
     "stall_hours",
+    "strikes_per_hour",
     "sum_by_mechanism",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from advisor.reliability.case import IsrStalls, ProducerTimeouts
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
+from advisor.reliability.failures.mechanisms import HANGING, BrokerEvent, table, transition
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
@@ -152,6 +152,6 @@ def max_refused_hours(
     """
     if math.isinf(timeouts.outage_hours):
         return 0.0
-    hangs = any(entry.name in mechanisms for entry in table().with_effect(BrokerEvent.LAG))
+    hangs = any(entry.name in mechanisms for entry in table().with_effect(*HANGING))
     hung = stalls.hung_hours if hangs else 0.0
     return max(hung, refused_hours_dead(stalls, timeouts.waiting_hours))

@@ -16,7 +16,7 @@ from advisor.reliability.chain.truncation_error import third_failures, truncatio
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
+from advisor.reliability.failures.mechanisms import HANGING, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
@@ -319,7 +319,7 @@ class SolvedChain:
     def _stalled(self, stalls: IsrStalls) -> Causes:
         """Share of time in which acks=all waits for a failed follower to leave the ISR."""
         dead, hung = stalls.dead_hours, stalls.hung_hours
-        lags = {entry.name for entry in table().with_effect(BrokerEvent.LAG)}
+        lags = {entry.name for entry in table().with_effect(*HANGING)}
         hours = np.array([hung if name in lags else dead for name in self.mechanisms])
         return self._by_mechanism(self._stalls_per_hour * hours)
 

@@ -17,31 +17,123 @@ from advisor.protocol.rules.partition_registration import NO_LEADER, Registratio
 from advisor.reliability.partition import log_levels
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.log_levels import gaps_between, newest, ranked
+from advisor.reliability.partition.log_levels import EMPTY, newest, ranked
+from advisor.reliability.partition.partition_state import (
+    CLIENTS_STOPPED,
+    CONDITIONS,
+    CONTROLLER_WORKS,
+    COPYING,
+    CUT_OFF,
+    DESTROYED,
+    DOWN,
+    DOWN_CLEAN,
+    DOWN_UNCLEAN,
+    LIMPING,
+    NO_CONTROLLER,
+    NOT_FETCHING,
+    RUNNING,
+    UP,
+    WAITING,
+    WAITING_CLEAN,
+    WAITING_UNCLEAN,
+    PartitionState,
+    copies_run,
+    healthy,
+    is_readable,
+    is_writable,
+    most_complete,
+    operator_can_elect,
+    receivers,
+    refused,
+)
 
-UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING, NOT_FETCHING = range(6)
+__all__ = [
+    "BACK",
+    "CAUGHT_UP",
+    "CLIENTS_STOPPED",
+    "CONDITIONS",
+    "CONTROLLER_WORKS",
+    "COPIED",
+    "COPYING",
+    "CRASH",
+    "CUT_OFF",
+    "DECIDED",
+    "DESTROY",
+    "DESTROYED",
+    "DOWN",
+    "DOWN_CLEAN",
+    "DOWN_UNCLEAN",
+    "EARLY_POWER",
+    "EMPTY",
+    "EVENTS",
+    "ISOLATE",
+    "LAG",
+    "LIMP",
+    "LIMPING",
+    "NOT_FETCHING",
+    "NO_CONTROLLER",
+    "POWER",
+    "QUORUM_BACK",
+    "QUORUM_LOST",
+    "QUORUM_STOPPED",
+    "RECOVERED",
+    "REPLACED",
+    "RETURNS",
+    "RUNNING",
+    "STOP",
+    "UP",
+    "WAITING",
+    "WAITING_CLEAN",
+    "WAITING_UNCLEAN",
+    "Outcome",
+    "PartitionState",
+    "applies",
+    "apply",
+    "copies_run",
+    "healthy",
+    "is_readable",
+    "is_writable",
+    "most_complete",
+    "nothing_happens",
+    "operator_can_elect",
+    "receivers",
+    "refused",
+]
 
-EMPTY = log_levels.EMPTY
 # Events; each can strike several slots at once.
 CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
 # Power fails within the flush window: the last writes are not on disk yet.
 EARLY_POWER = 10
-RUNNING = (UP, COPYING, NOT_FETCHING)
-DOWN = (DOWN_CLEAN, DOWN_UNCLEAN)
+LIMP, RECOVERED = 11, 12
+# Of the controller quorum, whatever the slots: no controller; clients stopped, too; back.
+QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK = 13, 14, 15
+# An operator elects a leader where no electable replica can return with its log.
+DECIDED = 16
+EVENTS = 17
+_OF_QUORUM = (QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK)
 _FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
 RETURNS = frozenset((BACK, REPLACED))
 # The controller is told of these only.
 _HEARD = _FALLS | RETURNS
 # The conditions in which an event can strike a slot.
 _STRUCK = {
-    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN)),
-    **dict.fromkeys((ISOLATE, STOP), RUNNING),
-    DESTROY: (*RUNNING, *DOWN),
-    BACK: DOWN,
+    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN, CUT_OFF, *WAITING)),
+    **dict.fromkeys((ISOLATE, STOP), (*RUNNING, *WAITING)),
+    DESTROY: (*RUNNING, *DOWN, CUT_OFF, *WAITING),
+    BACK: (*DOWN, CUT_OFF),
     REPLACED: (DESTROYED,),
     COPIED: (COPYING,),
     LAG: (UP,),
     CAUGHT_UP: (NOT_FETCHING,),
+    LIMP: (UP, COPYING, NOT_FETCHING),
+    RECOVERED: (LIMPING,),
+}
+
+# What the controller becomes.
+_CONTROLLER_AFTER = {
+    QUORUM_LOST: NO_CONTROLLER,
+    QUORUM_STOPPED: CLIENTS_STOPPED,
+    QUORUM_BACK: CONTROLLER_WORKS,
 }
 
 _MEDIA_LOSS = int(Effect.LOSS | Effect.MEDIA_LOSS)
@@ -55,38 +147,15 @@ _LOSSES = int(Effect.LOSSES)
 _AFTER = {
     **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
     **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
-    **dict.fromkeys((CAUGHT_UP, COPIED), UP),
+    **dict.fromkeys((CAUGHT_UP, COPIED, RECOVERED), UP),
     DESTROY: DESTROYED,
     LAG: NOT_FETCHING,
+    LIMP: LIMPING,
 }
 
 
-class PartitionState(NamedTuple):
-    """A quiescent partition. Slots are positions in the assignment, 0 the preferred leader.
-
-    Attributes
-    ----------
-    registration : Registration
-        With slots for broker ids and every epoch 0.
-    condition : tuple of int
-        Per slot: UP, DOWN_CLEAN, DOWN_UNCLEAN, DESTROYED, COPYING or NOT_FETCHING.
-    level : tuple of int
-        Per slot: log completeness, see `log_levels`.
-    """
-
-    registration: Registration
-    condition: tuple[int, ...]
-    level: tuple[int, ...]
-
-    @property
-    def gaps(self) -> int:
-        """How many gaps there are between the finite levels."""
-        return gaps_between(self.level)
-
-    @property
-    def has_data(self) -> bool:
-        """Whether any replica, up or down, holds a record."""
-        return min(self.level) != EMPTY
+# What an unclean shutdown counts as where the controller does not remember the broker.
+_CLEAN = {DOWN_UNCLEAN: DOWN_CLEAN, WAITING_UNCLEAN: WAITING_CLEAN}
 
 
 class Outcome(NamedTuple):
@@ -122,30 +191,6 @@ def nothing_happens(state: PartitionState) -> Outcome:
     return Outcome(gap_map=tuple(range(state.gaps)))
 
 
-def healthy(replicas: int) -> PartitionState:
-    """Every replica up, in sync and complete; slot 0 leads."""
-    slots = tuple(range(replicas))
-    return PartitionState(
-        Registration(replicas=slots, isr=slots, leader=0), (UP,) * replicas, (0,) * replicas
-    )
-
-
-def is_readable(state: PartitionState) -> bool:
-    """A leader serves reads; one that is down and only on record does not (KAFKA-19522)."""
-    leader = state.registration.leader
-    return leader != NO_LEADER and state.condition[leader] in RUNNING
-
-
-def is_writable(state: PartitionState, setup: ChainConstants) -> bool:
-    """A produce with the configured acks would be acknowledged."""
-    return is_readable(state) and not _refused(state.registration, setup)
-
-
-def _refused(registration: Registration, setup: ChainConstants) -> bool:
-    """The leader refuses writes: the ISR is below the min ISR."""
-    return setup.refuses[min(len(registration.isr), len(setup.refuses) - 1)]
-
-
 def applies(state: PartitionState, event: int, slot: int) -> bool:
     """Whether an event can strike a slot in its present condition."""
     return bool(_struck(state, event, (slot,)))
@@ -153,8 +198,12 @@ def applies(state: PartitionState, event: int, slot: int) -> bool:
 
 def _struck(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[int, ...]:
     """Those of the slots that an event can strike in their present condition."""
+    if event in _OF_QUORUM:
+        return slots[:1] if state.controller != _CONTROLLER_AFTER[event] else ()
+    if event == DECIDED:
+        return slots[:1] if operator_can_elect(state) else ()
     condition, can_be = state.condition, _STRUCK[event]
-    if event == COPIED and not is_readable(state):
+    if event == COPIED and not copies_run(state):
         return ()
     leader = state.registration.leader if event == LAG else None
     return tuple([slot for slot in slots if condition[slot] in can_be and slot != leader])
@@ -171,9 +220,14 @@ def apply(
     if not struck:
         return state, nothing_happens(state)
     work = _Transition(state, setup)
-    work.strike(event, struck)
-    if event in _HEARD:
-        work.decide(event, struck)
+    if event in _OF_QUORUM:
+        work.change_controller(_CONTROLLER_AFTER[event])
+    elif event == DECIDED:
+        work.elect_what_is_left()
+    else:
+        work.strike(event, struck)
+        if event in _HEARD:
+            work.decide(event, struck)
     work.settle()
     return work.finish()
 
@@ -195,14 +249,15 @@ class _Transition:
         self.before = state
         self.setup = setup
         self.decisions = setup.decisions
-        self.registration = registration = state.registration
+        self.registration = state.registration
         self.condition = list(state.condition)
         # holds[s] = j: slot s holds gap j and every older one.
         self.holds = list(state.level)
         # Slots with unfenced brokers; only an event changes them.
         self.active = self.were_active = _active(state.condition)
         self.led_before = self.leader()
-        self.written = self.led_before != NO_LEADER and not _refused(registration, setup)
+        self.controller, self.unfenced = state.controller, state.unfenced
+        self.written = is_writable(state, setup)
 
     def leader(self) -> int:
         """The registered leader, if it is up."""
@@ -211,13 +266,11 @@ class _Transition:
 
     def strike(self, event: int, slots: tuple[int, ...]) -> None:
         """Change conditions and logs."""
-        if event in RETURNS:
-            self.returned_unclean = frozenset([s for s in slots if self.condition[s] != DOWN_CLEAN])
-            for slot in slots:
-                self.condition[slot] = COPYING if self._must_copy(slot) else UP
+        if event in RETURNS and self.controller == CONTROLLER_WORKS:
+            self._start(slots, DOWN_CLEAN)
         else:
             for slot in slots:
-                self.condition[slot] = _AFTER[event]
+                self.condition[slot] = self._after(event, slot)
         self.active = _active(tuple(self.condition))
         if event == DESTROY:
             for slot in slots:
@@ -229,25 +282,69 @@ class _Transition:
             for slot in slots:
                 self.holds[slot] = self.holds[self.registration.leader]
 
+    def _after(self, event: int, slot: int) -> int:
+        """What a struck slot becomes; without a controller no broker can register."""
+        old = self.condition[slot]
+        if event == RECOVERED:
+            return COPYING if self._must_copy(slot) else UP
+        if self.controller == CONTROLLER_WORKS:
+            return _AFTER[event]
+        if event in RETURNS:
+            if old == CUT_OFF:
+                return UP
+            return WAITING_CLEAN if old == DOWN_CLEAN else WAITING_UNCLEAN
+        if event in (ISOLATE, STOP):
+            if old in WAITING:
+                return DOWN_CLEAN if old == WAITING_CLEAN else DOWN_UNCLEAN
+            return CUT_OFF if event == ISOLATE else DOWN_CLEAN
+        return _AFTER[event]
+
+    def _start(self, slots: tuple[int, ...], clean: int) -> None:
+        """Brokers start, or are reachable again, and register."""
+        self.returned_unclean = frozenset([s for s in slots if self.condition[s] != clean])
+        for slot in slots:
+            self.condition[slot] = COPYING if self._must_copy(slot) else UP
+
+    def change_controller(self, after: int) -> None:
+        """The controller is lost, or back: then it decides what it owes."""
+        works, self.controller = self.controller == CONTROLLER_WORKS, after
+        if works:
+            self.unfenced = tuple(sorted(self.active))
+        if after != CONTROLLER_WORKS:
+            return
+        fallen = [slot for slot in self.unfenced if slot not in self.active]
+        waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
+        self.unfenced, leader = (), self.registration.leader
+        self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
+        fallen.sort(key=lambda slot: slot != leader)
+        if self.setup.policy.rules.mode == "kraft":
+            self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
+        elif fallen:
+            self.registration = controller.controller_started(
+                self.registration, self.active, self.setup.policy
+            )
+        if waiting:
+            before = self.active
+            self._start(waiting, WAITING_CLEAN)
+            self.active = _active(tuple(self.condition))
+            self._each(BACK, waiting, self.active, before)
+        self._follow(self.led_before, self.leader())
+
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
         """Apply the controller's decisions, slot by slot.
 
         Brokers that fail or return together are fenced or unfenced one by one, the leader first.
         """
+        if self.controller != CONTROLLER_WORKS:
+            return
         final = self.active
         if event in _FALLS:
             # The controller knows already of brokers that were down.
             slots = tuple([slot for slot in slots if slot in self.were_active])
             if not slots:
                 return
-        if len(slots) == 1:
-            self.registration = self._decision(event, slots[0], final)
-        else:
-            order = sorted(slots, key=lambda slot: slot != self.led_before)
-            for position, slot in enumerate(order):
-                later = frozenset(order[position + 1 :])
-                active = (final - later) | (later & self.were_active) if later else final
-                self.registration = self._decision(event, slot, active)
+        order = sorted(slots, key=lambda slot: slot != self.led_before)
+        self._each(event, tuple(order), final, self.were_active)
         before, leader = self.led_before, self.leader()
         self._follow(before, leader)
         if before in slots and leader != before:
@@ -257,6 +354,19 @@ class _Transition:
             given_up = leader != NO_LEADER or before not in electable
             if given_up and self.setup.acks != "all" and self.written:
                 self.effects |= _TAIL
+
+    def _each(
+        self,
+        event: int,
+        order: tuple[int, ...],
+        final: frozenset[int],
+        were_active: frozenset[int],
+    ) -> None:
+        """Decide about one slot after the other; of the later ones nothing is known yet."""
+        for position, slot in enumerate(order):
+            later = frozenset(order[position + 1 :])
+            active = (final - later) | (later & were_active) if later else final
+            self.registration = self._decision(event, slot, active)
 
     def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
         registration, decisions = self.registration, self.decisions
@@ -269,33 +379,33 @@ class _Transition:
         return decisions.broker_gone(registration, slot, active)
 
     def settle(self) -> None:
-        """Elect by operator if no electable replica is left; then replicas catch up and write."""
-        if self.registration.leader == NO_LEADER:
-            self._elect_what_is_left()
+        """Replicas catch up, and the leader changes the ISR if there is a controller."""
         leader = self.leader()
         if leader == NO_LEADER:
             return
-        self.condition[leader] = UP
-        for slot, condition in enumerate(self.condition):
-            if condition == UP and slot not in self.registration.isr:
-                self.holds[slot] = self.holds[leader]
-                self._propose((*self.registration.isr, slot))
-        self._remove_from_isr(leader)
+        limps = self.condition[leader] == LIMPING
+        if not limps:
+            self.condition[leader] = UP
+            for slot, condition in enumerate(self.condition):
+                if condition == UP:
+                    self.holds[slot] = self.holds[leader]
+                    if slot not in self.registration.isr and self.controller == CONTROLLER_WORKS:
+                        self._propose((*self.registration.isr, slot))
+        if self.controller == CONTROLLER_WORKS:
+            self._remove_from_isr(leader, limps)
 
-    def _remove_from_isr(self, leader: int) -> None:
+    def _remove_from_isr(self, leader: int, limps: bool) -> None:
         """A follower that does not fetch leaves the ISR once it is behind the leader.
 
         That takes a write, or a new leader, which does not know its followers' offsets. Where
         writes are refused it stays in sync.
         """
         isr, condition = self.registration.isr, self.condition
-        for slot in isr:
-            if condition[slot] != UP:
-                break
-        else:
+        kept = (leader,) if limps else tuple([slot for slot in isr if condition[slot] == UP])
+        if kept == isr:
             return
-        if leader != self.led_before or not _refused(self.registration, self.setup):
-            self._propose(tuple([slot for slot in isr if condition[slot] == UP]))
+        if leader != self.led_before or not refused(self.registration, self.setup):
+            self._propose(kept)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         """The leader's AlterPartition request."""
@@ -304,19 +414,23 @@ class _Transition:
     def finish(self) -> tuple[PartitionState, Outcome]:
         """Rank the logs again and map every old gap to its new number."""
         registration, before = self.registration, self.before
-        if registration.leader in self.active and not _refused(registration, self.setup):
-            self.pushed = registration.isr
+        now = PartitionState(
+            registration, tuple(self.condition), before.level, self.controller, self.unfenced
+        )
+        if is_writable(now, self.setup):
+            self.pushed = receivers(now)
         ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
         if registration is not before.registration:
             registration = self.decisions.quiet(registration)
-        state = PartitionState(registration, self._remembered_conditions(), ranks)
+        conditions = self._remembered_conditions()
+        state = PartitionState(registration, conditions, ranks, self.controller, self.unfenced)
         if self.spared and state.gaps > 0 and self.spared == newest(ranks):
             self.effects |= _UNFLUSHED
         return state, Outcome(self.effects, gap_map)
 
     def _remembered_conditions(self) -> tuple[int, ...]:
         """An unclean shutdown matters only while the broker is in the ISR or ELR on record."""
-        if DOWN_UNCLEAN not in self.condition:
+        if DOWN_UNCLEAN not in self.condition and WAITING_UNCLEAN not in self.condition:
             return tuple(self.condition)
         on_record: tuple[int, ...] = ()
         if self.setup.policy.rules.eligible_leader_replicas:
@@ -325,8 +439,8 @@ class _Transition:
                 on_record += self.registration.last_known_elr
         remembered = list(self.condition)
         for slot, condition in enumerate(remembered):
-            if condition == DOWN_UNCLEAN and slot not in on_record:
-                remembered[slot] = DOWN_CLEAN
+            if condition in _CLEAN and slot not in on_record:
+                remembered[slot] = _CLEAN[condition]
         return tuple(remembered)
 
     def _must_copy(self, slot: int) -> bool:
@@ -345,7 +459,7 @@ class _Transition:
     def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
         """Unflushed records are lost if every holder lost power, else kept by the others."""
         if self.written:
-            holders = frozenset(self.registration.isr)
+            holders = frozenset(receivers(self.before))
         elif early:
             holders = newest(self.holds)
         else:
@@ -366,27 +480,11 @@ class _Transition:
             self.effects |= _ELECTION_LOSS | (_TOTAL if kept == EMPTY else 0)
         self.holds = [max(held, kept) for held in self.holds]
 
-    def _elect_what_is_left(self) -> None:
-        """The operator's unclean election once no electable replica can return with its log.
-
-        Kafka would wait for ever. The operator waits only for brokers that are down and hold more
-        than any active one, then elects the active replica that holds most: a healthy one first,
-        then the first in the assignment.
-        """
-        registration = self.registration
-        electable = registration.isr or registration.elr or registration.last_known_elr
-        for slot in electable:
-            if self.condition[slot] in DOWN:
-                return
-        best = min(
-            self.active,
-            key=lambda slot: (self.holds[slot], self.condition[slot] != UP, slot),
-            default=None,
-        )
-        down = [h for h, c in zip(self.holds, self.condition, strict=True) if c in DOWN]
-        if best is None or min(down, default=EMPTY) < self.holds[best]:
-            return
+    def elect_what_is_left(self) -> None:
+        """The operator's unclean election; see `operator_can_elect`."""
+        best = most_complete(self.before.level, self.before.condition)
+        assert best is not None
         self.registration = controller.elected_by_operator(
-            registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
+            self.registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
         )
         self._follow(NO_LEADER, self.leader())

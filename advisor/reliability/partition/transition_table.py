@@ -9,12 +9,14 @@ import numpy as np
 
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import (
+    CONTROLLER_WORKS,
     COPYING,
     EMPTY,
     UP,
     Outcome,
     PartitionState,
     apply,
+    copies_run,
     healthy,
     is_readable,
     is_writable,
@@ -75,7 +77,8 @@ class Automaton:
         move costs is charged to the change of leader that made it necessary. A partition that
         lost everything and was not written since counts as fully replicated.
         """
-        if state.condition != self._all_up or len(set(state.level)) > 1:
+        whole = state.condition == self._all_up and len(set(state.level)) == 1
+        if not whole or state.controller != CONTROLLER_WORKS:
             return state
         return self.states[0] if is_readable(state) else state
 
@@ -94,7 +97,7 @@ class Automaton:
     def copying(self, number: int) -> tuple[int, ...]:
         """Slots whose copy is in progress, which takes a leader."""
         condition = self.states[number].condition
-        if COPYING not in condition or not self.readable(number):
+        if COPYING not in condition or not copies_run(self.states[number]):
             return ()
         return tuple(s for s, c in enumerate(condition) if c == COPYING)
 

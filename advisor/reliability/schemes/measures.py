@@ -53,7 +53,7 @@ class SchemeSolution:
 
     def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
-        self.chain = chain = explored(scheme, case.chain.setting(pattern))
+        self.chain = chain = explored(scheme, case.chain.setting(pattern).without_controller)
         rates = dict(case.chain.rates_per_hour)
         self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])
         self.rate: Vector = self.rates_per_hour[chain.rate] * chain.weight

@@ -248,7 +248,7 @@ def early_end(
     scheme: Quorums,
     before: View,
     change: fault_processes.Change,
-    racks: tuple[int, ...],
+    setting: fault_processes.Setting,
     outages: Outages[Outage],
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
@@ -257,8 +257,8 @@ def early_end(
     ----------
     before : View
         Without writes.
-    racks : tuple of int
-        Rack of each slot's broker.
+    setting : Setting
+        Racks of the replicas.
     outages : Outages
         Filled as needed.
 
@@ -278,10 +278,10 @@ def early_end(
         return NO_LOSS
 
     def ways(key: Outage) -> Iterator[tuple[str, End[Outage]]]:
-        for end in fault_processes.ends(key[2]):
+        for end in fault_processes.ends(key[2], setting):
             yield end.rate, _after(scheme, key, end.own)
 
-    brokers = fault_processes.BrokerStates(change.own, racks)
+    brokers = fault_processes.BrokerStates(change.own, setting.racks)
     return outages.end((late.view.levels, soon.view.levels, brokers), ways)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import COPY, BrokerEvent
+from advisor.reliability.failures.mechanisms import COPY, HANGING, BrokerEvent
 from advisor.reliability.partition.log_levels import EMPTY, GAP_CLOSED, Levels, gaps_between
 from advisor.reliability.schemes.quorum_rules import (
     Outage,
@@ -140,7 +140,7 @@ def _early_losses(
         fault_processes.BrokerStates(own, setting.racks), setting
     ):
         if any(event == BrokerEvent.POWER for event, _ in change.events):
-            end = early_end(scheme, view, change, setting.racks, outages)
+            end = early_end(scheme, view, change, setting, outages)
             if end != NO_LOSS:
                 yield change.rate, end
 
@@ -195,10 +195,10 @@ def _transitions(
         fault_processes.BrokerStates(own, setting.racks), setting
     ):
         weight = 1.0
-        if change.events[0][0] == BrokerEvent.LAG:
+        if change.events[0][0] in HANGING:
             (slot,) = change.events[0][1]
             size = len(before.members)
-            # The leader does not lag, and each member is equally likely to lead.
+            # A leader that lags or limps counts as well, and each member is equally likely to lead.
             weight = (size - 1) / size if slot in before.members else 1.0
         if weight:
             yield change.rate, weight, follow(scheme, before, change), change.own

@@ -41,6 +41,7 @@ _RETURNS = {
     **dict.fromkeys(red.DOWN, red.BACK),
     red.DESTROYED: red.REPLACED,
     red.NOT_FETCHING: red.CAUGHT_UP,
+    red.LIMPING: red.RECOVERED,
 }
 Outage = tuple[int, int, tuple[int, ...], tuple[int, ...]]
 """The partition after a late and an early power failure, broker conditions, racks; no leader."""
@@ -115,9 +116,14 @@ class EarlyCuts:
     """
 
     def __init__(
-        self, table: Automaton, events: Events, passages: PartitionTransitions, symmetry: Symmetry
+        self,
+        table: Automaton,
+        events: Events,
+        passages: PartitionTransitions,
+        symmetry: Symmetry,
+        setting: fault_processes.Setting,
     ) -> None:
-        self._table, self._events = table, events
+        self._table, self._events, self._setting = table, events, setting
         self._passages, self._symmetry = passages, symmetry
         self._early = np.zeros(0, dtype=np.int64)
         self._known: dict[tuple[int, int], int | None] = {}
@@ -165,9 +171,12 @@ class EarlyCuts:
 
     def _ways(self, key: Outage) -> Iterator[tuple[str, End[Outage]]]:
         late, soon, own, racks = key
-        for change in fault_processes.ends(fault_processes.BrokerStates(own, racks)):
-            ((event, slots),) = change.events
-            after = self._after(late, soon, PARTITION_EVENT[event], slots)
+        brokers = fault_processes.BrokerStates(own, racks)
+        for change in fault_processes.ends(brokers, self._setting):
+            after: int | tuple[int, int] = (late, soon)
+            for event, slots in change.events:
+                if isinstance(after, tuple):
+                    after = self._after(*after, PARTITION_EVENT[event], slots)
             if isinstance(after, tuple):
                 end = self._end_in_any_order(*after)
                 if end is None:
@@ -192,6 +201,8 @@ class EarlyCuts:
     def _common(self, late: int, soon: int) -> int | None:
         """Common end of every recovery; None if they differ."""
         common: int | None = None
+        if self._table.states[soon].controller != red.CONTROLLER_WORKS:
+            return None
         known = self._symmetry.by_slot(late, soon)
         condition_of = self._table.states[soon].condition
         # Of exchangeable slots one stands for all.

@@ -18,7 +18,7 @@ next election repeats.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import Any
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.reliability.failures.fault_processes import Setting, initial_state
-from advisor.reliability.failures.mechanisms import WELL, BrokerEvent
+from advisor.reliability.failures.mechanisms import HANGING, WELL
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.reduced_state import EMPTY, NOT_FETCHING, PartitionState
+from advisor.reliability.partition.reduced_state import CONDITIONS, EMPTY, PartitionState
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.state_index import place_values
@@ -42,8 +42,8 @@ _HEALTHY = 0
 # Shares of a measure neglected: a leader that does not fetch treated as a follower; the rack of the
 # next leader, among unlike racks; and the order of the last two replicas after an election.
 _LAGGING_LEADER, _NEXT_LEADER, _ELECTION_ORDER = 1e-8, 1e-4, 1e-3
-# Of a partition's slots, which have fewer conditions than brokers.
-_CONDITIONS, _LEVELS = NOT_FETCHING + 1, EMPTY + 1
+# Of a partition's slots.
+_LEVELS = EMPTY + 1
 
 
 class Symmetry:
@@ -60,19 +60,22 @@ class Symmetry:
         self._classes, replicas = slot_classes(table.setup, setting), table.replicas
         self._lumps = len(set(self._classes)) < replicas
         self.exchanging = self._lumps and table.setup.policy.unclean
-        sizes = Counter(setting.racks)
-        # Sorts after every rack with several replicas.
-        self._alone = max(setting.racks) + 1
-        self._renamings = _renamings(sizes, self._alone)
-        self._singles = np.array(sorted(rack for rack, size in sizes.items() if size == 1))
+        # Sorts after every rack that has a name.
+        self._alone = max(setting.slot_racks) + 1
+        singles = _interchangeable_singles(setting)
+        self._renamings = _renamings(setting, singles, self._alone)
+        self._singles = np.array(singles)
+        behind = len(setting.slot_racks) - replicas
+        # Behind the replicas, each in a place of its own; see `Setting`.
+        self._behind = np.arange(replicas, replicas + behind)
         self._digits, self._conditions = _digits(setting), setting.table.conditions
-        self._places = place_values(self._digits, replicas)
+        self._places = place_values(self._digits, replicas + behind)
         self._form_of: dict[tuple[int, ...], int] = {}
         self._forms = np.zeros(0, dtype=np.int64)
         self._ranks = np.zeros((0, replicas), dtype=np.int64)
         self._by_slot: dict[int, list[int]] = {}
         self._known_numbers: dict[Hashable, int] = {}
-        well, racks = np.array([initial_state(setting).own]), np.array([setting.racks])
+        well, racks = np.array([initial_state(setting).own]), np.array([setting.slot_racks])
         # The preferred replica leads again.
         start = self._slots(well, self._named(racks, self._renamings[0]))
         self._start = (start @ self._places)[0]
@@ -84,7 +87,7 @@ class Symmetry:
 
         Parameters
         ----------
-        own, racks : arrays of int, shape (states, replicas)
+        own, racks : arrays of int, shape (states, slots)
             Condition and rack of each slot's broker.
         partition : array of int, shape (states,)
 
@@ -98,6 +101,9 @@ class Symmetry:
             return self._slots(own, racks) @ self._places, partition
         self._ask_forms(partition)
         ranks = self._ranks.take(partition, axis=0) * self._digits
+        if len(self._behind):
+            last = np.broadcast_to(self._behind * self._digits, (len(ranks), len(self._behind)))
+            ranks = np.concatenate([ranks, last], axis=1)
         code: NDArray[Any] | None = None
         for new in self._renamings:
             slots = ranks + self._slots(own, self._named(racks, new))
@@ -110,7 +116,7 @@ class Symmetry:
         return np.where(healthy, self._start, code), self._forms[partition]
 
     def broker_states(self, code: NDArray[Any]) -> tuple[IntArray, IntArray]:
-        """Condition and rack of each slot's broker, shape (states, replicas)."""
+        """Condition and rack of each slot's broker, shape (states, slots)."""
         slots = code[:, None] // self._places % self._digits
         racks, own = np.divmod(slots.astype(np.int64), self._conditions)
         alone = racks == self._alone
@@ -157,7 +163,7 @@ class Symmetry:
         distinct = sorted(set(known))
         ranks = tuple([distinct.index(mine) for mine in known])
         # All that is known of the slots, in order, is the form.
-        key = tuple(sorted(known))
+        key = (state.controller, *sorted(known))
         form = self._form_of.get(key)
         if form is None:
             order = sorted(range(len(known)), key=ranks.__getitem__)
@@ -169,13 +175,13 @@ class Symmetry:
 
 def broker_state_count(setting: Setting) -> int:
     """All codes that `Symmetry.representatives` gives are below this."""
-    codes: int = _digits(setting) ** len(setting.racks)
+    codes: int = _digits(setting) ** len(setting.slot_racks)
     return codes
 
 
 def _digits(setting: Setting) -> int:
     """Number of combinations of a broker's condition and rack."""
-    return (max(setting.racks) + 2) * setting.table.conditions
+    return (max(setting.slot_racks) + 2) * setting.table.conditions
 
 
 def lumping_error(setup: ChainConstants, setting: Setting) -> float:
@@ -190,7 +196,7 @@ def lumping_error(setup: ChainConstants, setting: Setting) -> float:
     if setup.policy.unclean:
         return _ELECTION_ORDER
     chosen = 1 < len(set(racks)) < len(racks) and len(set(racks[1:])) > 1
-    lags = any(e.name in setting.mechanisms for e in setting.table.with_effect(BrokerEvent.LAG))
+    lags = any(e.name in setting.mechanisms for e in setting.table.with_effect(*HANGING))
     return chosen * _NEXT_LEADER + lags * _LAGGING_LEADER
 
 
@@ -200,22 +206,42 @@ def slot_classes(setup: ChainConstants, setting: Setting) -> Classes:
     if not setup.policy.unclean:
         return (0,) * len(racks)
     # They are last in the assignment, and the preferred replica is distinguished.
-    kinds = [(slot == 0, rack == racks[0], racks.count(rack)) for slot, rack in enumerate(racks)]
+    kinds = [
+        (slot == 0, rack == racks[0], racks.count(rack), _voters(setting, rack))
+        for slot, rack in enumerate(racks)
+    ]
     pair = last > 0 and kinds[last - 1] == kinds[last]
     return (*range(last), last - pair)
 
 
-def _renamings(sizes: Mapping[int, int], alone: int) -> list[IntArray]:
-    """Exchanges of racks with equally many replicas, new name of each old one.
+def _interchangeable_singles(setting: Setting) -> list[int]:
+    """Racks with one replica and equally many voters, the most there are, ascending."""
+    sizes = Counter(setting.racks)
+    by_voters: dict[int, list[int]] = {}
+    for rack, size in sorted(sizes.items()):
+        if size == 1:
+            by_voters.setdefault(_voters(setting, rack), []).append(rack)
+    return max(by_voters.values(), key=len, default=[])
 
-    Racks with one replica share the name ``alone``.
+
+def _voters(setting: Setting, rack: int) -> int:
+    return setting.voters[rack] if setting.voters else 0
+
+
+def _renamings(setting: Setting, singles: Sequence[int], alone: int) -> list[IntArray]:
+    """Exchanges of racks with equally many replicas and voters, new name of each old one.
+
+    The given racks with one replica share the name ``alone``.
     """
-    shared = sorted(rack for rack, size in sizes.items() if size > 1)
+    sizes = Counter(setting.racks)
+    kinds = {rack: (size, _voters(setting, rack)) for rack, size in sizes.items()}
+    named = sorted(rack for rack in kinds if rack not in singles)
     found = []
-    for names in permutations(shared):
-        if all(sizes[new] == sizes[old] for old, new in zip(shared, names, strict=True)):
-            renaming = np.full(alone, alone)
-            renaming[shared] = names
+    for names in permutations(named):
+        if all(kinds[new] == kinds[old] for old, new in zip(named, names, strict=True)):
+            renaming = np.arange(alone)
+            renaming[list(singles)] = alone
+            renaming[named] = names
             found.append(renaming)
     return found
 
@@ -228,9 +254,10 @@ def _known(state: PartitionState, ordered: bool, of: Classes) -> list[int]:
     found = []
     for slot, (condition, level) in enumerate(zip(state.condition, state.level, strict=True)):
         place = (isr.index(slot) if ordered else 0) if slot in isr else replicas
-        of_log = ((of[slot] * 2 + (slot != leader)) * _CONDITIONS + condition) * _LEVELS + level
+        of_log = ((of[slot] * 2 + (slot != leader)) * CONDITIONS + condition) * _LEVELS + level
         on_record = (place * 2 + (slot in elr)) * 2 + (slot in last_known)
-        found.append(of_log * 4 * (replicas + 1) + on_record)
+        on_record = on_record * 2 + (slot in state.unfenced)
+        found.append(of_log * 8 * (replicas + 1) + on_record)
     return found
 
 
@@ -244,6 +271,8 @@ def _sorted(state: PartitionState, order: Sequence[int], ordered: bool) -> Parti
         _moved_registration(state.registration, tuple(to), ordered),
         tuple([condition[slot] for slot in order]),
         tuple([level[slot] for slot in order]),
+        state.controller,
+        tuple(sorted([to[slot] for slot in state.unfenced])),
     )
 
 

@@ -56,7 +56,9 @@ class Graph:
             self.table, self._changes.told, self._symmetry.exchanging
         )
         self._copies = Copies(self.table, self._changes.told)
-        self._cuts = EarlyCuts(self.table, self._changes.told, self._passages, self._symmetry)
+        self._cuts = EarlyCuts(
+            self.table, self._changes.told, self._passages, self._symmetry, setting
+        )
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
@@ -65,7 +67,7 @@ class Graph:
         self._election_risks = np.zeros((0, 2))
         self._rows = np.zeros((0, 6), dtype=np.int64)
         well = np.array([fault_processes.initial_state(setting).own])
-        self._numbered(well, np.array([setting.racks]), np.zeros(1, dtype=np.int64))
+        self._numbered(well, np.array([setting.slot_racks]), np.zeros(1, dtype=np.int64))
 
     def __len__(self) -> int:
         """Number of states found so far."""

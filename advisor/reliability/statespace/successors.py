@@ -39,6 +39,11 @@ PARTITION_EVENT = tuple(
         BrokerEvent.BACK: red.BACK,
         BrokerEvent.REPLACED: red.REPLACED,
         BrokerEvent.CAUGHT_UP: red.CAUGHT_UP,
+        BrokerEvent.LIMP: red.LIMP,
+        BrokerEvent.RECOVERED: red.RECOVERED,
+        BrokerEvent.QUORUM_LOST: red.QUORUM_LOST,
+        BrokerEvent.QUORUM_STOPPED: red.QUORUM_STOPPED,
+        BrokerEvent.QUORUM_BACK: red.QUORUM_BACK,
     }[event]
     for event in BrokerEvent
 )
@@ -88,10 +93,10 @@ class FaultTransitions:
     numbers : Numbering
         Of the codes of broker states.
     rate_names : list of str
-    own, racks : arrays of int, shape (broker_states, replicas)
+    own, racks : arrays of int, shape (broker_states, slots)
         Condition and rack of each slot's broker.
     waits : array of int, shape (broker_states, outages)
-        How many brokers are in each outage.
+        How many slots are in each outage.
     first, count : arrays of int, shape (broker_states,)
         Their rows.
     rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
@@ -99,7 +104,7 @@ class FaultTransitions:
     """
 
     def __init__(self, setting: fault_processes.Setting) -> None:
-        replicas = len(setting.racks)
+        replicas = len(setting.slot_racks)
         self.rate_names: list[str] = []
         self.told, self.numbers = Events(), Numbering(broker_state_count(setting))
         self._setting = setting
