@@ -90,8 +90,9 @@ class LossRates:
             election_risks == OFFLINE_EMPTY_ELECTABLE
         )
         falls = times(later + np.where(empty_electable, self.falls, 0.0), hours)
-        elected: Vector = falls + np.where(empty_electable, dying, 0.0)
-        return elected + (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        falls += np.where(empty_electable, dying, 0.0)
+        most: Vector = falls + (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        return most
 
 
 def times(rate: Vector | float, hours: Vector) -> Vector:
