@@ -172,7 +172,11 @@ class ChainParameters:
         mechanisms = possible_mechanisms(model)
         assert config.replication_factor is not None
         names = transition_rates.names(
-            mechanisms, config.replication_factor, constants.copying, voter_racks
+            mechanisms,
+            config.replication_factor,
+            constants.copying,
+            constants.operator,
+            voter_racks,
         )
         sizes = transition_rates.Sizes(brokers, racks)
         rates = {
@@ -271,7 +275,7 @@ class Case:
             If the card's repairs are not exponential.
         """
         load = Workload() if load is None else load
-        placement = place(cluster, config, load.partitions, replicas)
+        placement = place(cluster, config, load.partitions, replicas, racks_at_once(model))
         if replicas is not None and placement.partitions != load.partitions:
             load = replace(load, partitions=placement.partitions)
         return cls._read(cluster, config, model, load, placement)
@@ -366,6 +370,7 @@ def chain_constants(
         acks=config.acks,
         copying=transition_rates.copy_hours(config, model, load, brokers) > 0,
         page_cache=model.get("flush.seconds", 0.0) > 0,
+        operator=transition_rates.DECISION_HOURS in model.quantities,
     )
 
 
@@ -374,6 +379,15 @@ def possible_mechanisms(model: FailureModel) -> frozenset[str]:
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
     chances = (path for entry in table().entries for path in entry.chances)
     return found | {path for path in chances if model.get(path, 0.0) > 0}
+
+
+def racks_at_once(model: FailureModel) -> int:
+    """How many racks one failure of the card can put out: 0, 1, or 2 for any more."""
+    known = table()
+    found = [known.outages[condition] for condition in known.of_racks]
+    found = [entry for entry in found if model.rate_per_hour(entry.name) > 0]
+    spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in found)
+    return 2 if spreads else len(found[:1])
 
 
 def _events_per_year(name: str, config: Config, model: FailureModel, brokers: int) -> float:

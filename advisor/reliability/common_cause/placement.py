@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -71,6 +71,35 @@ class ReplicaSetClass(NamedTuple):
     members: tuple[Replicas, ...]
 
 
+class RackPattern(tuple[int, ...]):
+    """Rack number of each replica, and the voters of the controller quorum by rack number.
+
+    Racks that hold voters and no replica have the highest numbers. A pattern without voters is
+    equal to the tuple of its numbers.
+    """
+
+    voters: tuple[int, ...]
+
+    def __new__(cls, racks: Iterable[int], voters: tuple[int, ...] = ()) -> RackPattern:
+        """Make a pattern."""
+        made = super().__new__(cls, racks)
+        made.voters = voters
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        same = getattr(other, "voters", ()) == self.voters
+        return same and tuple.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.voters)) if self.voters else tuple.__hash__(self)
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[int, ...], tuple[int, ...]]]:
+        return RackPattern, (tuple(self), self.voters)
+
+
 @dataclass(frozen=True, eq=False)
 class Placement:
     """A topic's partitions, grouped by replica list; equal only to itself.
@@ -83,11 +112,15 @@ class Placement:
         In the whole cluster.
     rack_of : dict
         Rack of each broker; a broker whose rack is unknown has one of its own.
+    voters : dict
+        Voters of the controller quorum by rack; empty if no outage of racks that counts can take
+        the majority, or where they stand is unknown.
     """
 
     sets: tuple[tuple[Replicas, int], ...]
     brokers: int
     rack_of: Mapping[int, str]
+    voters: Mapping[str, int] = field(default_factory=dict)
     # One placement of tens of thousands of sets serves many draws of a card.
     _classes: dict[tuple[Exchangeable, int | None], Mapping[tuple[int, ...], ReplicaSetClass]] = (
         field(default_factory=dict, init=False, repr=False)
@@ -100,12 +133,12 @@ class Placement:
     @property
     def racks(self) -> int:
         """How many racks the cluster has, known or assumed."""
-        return len(set(self.rack_of.values()))
+        return len({*self.rack_of.values(), *self.voters})
 
     @property
     def voter_racks(self) -> int:
         """Racks with voters of the controller quorum whose outages can take the majority."""
-        return 0
+        return len(self.voters)
 
     @property
     def partitions(self) -> int:
@@ -225,15 +258,18 @@ class Placement:
             are not equally full, an error of a share rate times duration.
         """
         racks = [self.rack_of[broker] for broker in replicas]
-        sizes = Counter(racks)
-        if len(sizes) == len(racks):
-            return tuple(range(len(racks)))
-        if exchangeable is Exchangeable.NONE:
-            names = list(sizes)
-            return tuple(names.index(rack) for rack in racks)
-        first = racks[0] if exchangeable is Exchangeable.FOLLOWERS else None
-        order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack]))
-        return tuple(number for number, rack in enumerate(order) for _ in range(sizes[rack]))
+        sizes, keeps_order = Counter(racks), exchangeable is Exchangeable.NONE
+        if keeps_order or (len(sizes) == len(racks) and not self.voters):
+            order = list(sizes)
+        else:
+            first = None if exchangeable is Exchangeable.ALL else racks[0]
+            order = sorted(
+                sizes, key=lambda rack: (rack != first, -sizes[rack], -self.voters.get(rack, 0))
+            )
+            racks.sort(key=order.index)
+        beyond = sorted((n for rack, n in self.voters.items() if rack not in sizes), reverse=True)
+        voters = (*(self.voters.get(rack, 0) for rack in order), *beyond) if self.voters else ()
+        return RackPattern((order.index(rack) for rack in racks), voters)
 
 
 def place(
@@ -241,6 +277,7 @@ def place(
     config: Config,
     partitions: int,
     placement: tuple[Replicas, ...] | None = None,
+    racks_at_once: int = 1,
 ) -> Placement:
     """Place a new topic as Kafka would, or take the placement of an existing one.
 
@@ -254,6 +291,8 @@ def place(
         Number of partitions; ignored if ``placement`` is given.
     placement : tuple of tuple of int, optional
         Replicas of each partition, preferred leader first.
+    racks_at_once : int
+        How many racks one failure can strike; it matters for the controller quorum.
 
     Returns
     -------
@@ -282,20 +321,42 @@ def place(
     >>> placement.replica_set_classes()[0, 1].sets
     2
     """
+    voters = tuple(voters_at_risk(cluster, racks_at_once).items())
     if placement is None:
         assert config.replication_factor is not None
         brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
-        return _new_topic(brokers, partitions, config.replication_factor, striped)
+        return _new_topic(brokers, partitions, config.replication_factor, striped, voters)
     racks = _racks(cluster.brokers)
     lists = Counter(tuple(replicas) for replicas in placement)
     for replicas in lists:
         _check(replicas, config, racks)
-    return Placement(tuple(lists.items()), len(racks), racks)
+    return Placement(tuple(lists.items()), len(racks), racks, dict(voters))
+
+
+def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
+    """Voters of the controller quorum by rack, if outages of racks can take the majority.
+
+    Only outages that begin at once count: of one rack, or of two where failures can spread. If it is
+    unknown where the voters stand and there are two racks, three voters are assumed, two of them
+    in the first rack; with more racks, that a majority is always left.
+    """
+    known: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
+    if known is None:
+        names = sorted({rack for rack in cluster.brokers.values() if rack is not None})
+        known = {names[0]: 2, names[1]: 1} if len(names) == 2 else {}
+    most = sorted(known.values(), reverse=True)[: min(racks_at_once, 2)]
+    if not known or 2 * sum(most) < sum(known.values()):
+        return {}
+    return {_rack_name(rack): voters for rack, voters in known.items() if voters}
+
+
+def _rack_name(rack: str) -> str:
+    return f"rack {rack}"
 
 
 def _racks(brokers: Mapping[int, str | None]) -> dict[int, str]:
     return {
-        broker: f"rack {rack}" if rack is not None else f"broker {broker}"
+        broker: _rack_name(rack) if rack is not None else f"broker {broker}"
         for broker, rack in brokers.items()
     }
 
@@ -306,6 +367,7 @@ def _new_topic(
     partitions: int,
     replication_factor: int,
     striped: bool,
+    voters: tuple[tuple[str, int], ...] = (),
 ) -> Placement:
     """Kafka's placement of a new topic; the settings compared on one cluster share it."""
     rack_aware = all(rack is not None for _, rack in brokers)
@@ -316,7 +378,7 @@ def _new_topic(
         algorithm="striped" if striped else "rack_alternated",
     )
     sets = Counter(tuple(replicas) for replicas in table.values())
-    return Placement(tuple(sets.items()), len(brokers), _racks(dict(brokers)))
+    return Placement(tuple(sets.items()), len(brokers), _racks(dict(brokers)), dict(voters))
 
 
 def _check(replicas: Replicas, config: Config, racks: Mapping[int, str]) -> None:

@@ -24,6 +24,7 @@ _OTHERS = {
     "detection": ("seconds", "kraft_sessions", "zookeeper_sessions"),
     "election": ("ms_per_leader",),
     "copy": ("bytes_per_second",),
+    "operator": ("hours",),
 }
 
 

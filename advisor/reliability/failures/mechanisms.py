@@ -37,6 +37,7 @@ from advisor.reliability.failures.mechanism import (
 __all__ = [
     "CONFIGURATION",
     "COPY",
+    "DECISION",
     "HANGING",
     "HOURS",
     "MINUTES",
@@ -64,6 +65,9 @@ CONFIGURATION = "configuration"
 
 COPY = "copy"
 """Name of the rate at which a replaced, empty broker finishes copying."""
+
+DECISION = "operator"
+"""Name of the rate at which an operator elects what is left where Kafka would wait for ever."""
 
 _NOT_RETURNING = Number(
     "not_returning", "probability that a broker never returns", required=False, probability=True
@@ -264,6 +268,8 @@ class Transition(NamedTuple):
         How many racks of how many are struck; -1 where the failure does not spread.
     chosen, among : int
         How many brokers of how many the probability ``share`` picked; -1 where it picks none.
+    decides : bool
+        An operator elects, after what ``mechanism`` destroyed.
     """
 
     mechanism: Mechanism
@@ -275,6 +281,7 @@ class Transition(NamedTuple):
     racks_among: int = -1
     chosen: int = -1
     among: int = -1
+    decides: bool = False
 
     @property
     def cuts_power(self) -> bool:
@@ -444,7 +451,7 @@ class Table:
         Parameters
         ----------
         rate : str
-            As `striking`, `repair_of`, `death_of`, `pair_of` and COPY give it.
+            As `striking`, `repair_of`, `death_of`, `pair_of`, COPY and DECISION give it.
         """
         return _transition(self, rate)
 
@@ -485,8 +492,8 @@ def striking(
 
 @lru_cache(maxsize=4096)
 def _transition(table: Table, rate: str) -> Transition:
-    if rate == COPY:
-        return Transition(table.replacement, ends=True, copies=True)
+    if rate in (COPY, DECISION):
+        return Transition(table.replacement, True, rate == COPY, decides=rate == DECISION)
     found = _RATE.fullmatch(rate)
     if found is None:
         raise KeyError(rate)
@@ -496,8 +503,12 @@ def _transition(table: Table, rate: str) -> Transition:
     if ends and entry.dies and word == entry.dies.key:
         return Transition(entry, ends=True, dies=True)
     (course,) = (each for each in entry.courses if each.variant == (word or ""))
-    counts = (found[group] for group in ("racks", "racks_among", "chosen", "among"))
-    return Transition(course, ends, False, False, False, *(int(n) if n else -1 for n in counts))
+    racks, racks_among, chosen, among = (
+        int(found[group] or -1) if found[group] != "0" else 0
+        for group in ("racks", "racks_among", "chosen", "among")
+    )
+    counts = {"racks": racks, "racks_among": racks_among, "chosen": chosen, "among": among}
+    return Transition(course, ends)._replace(**counts)
 
 
 _current = Table(_ENTRIES)

@@ -15,6 +15,7 @@ from advisor.reliability.failures.detection import detection_seconds
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import (
     COPY,
+    DECISION,
     Mechanism,
     Scope,
     Transition,
@@ -27,6 +28,8 @@ from advisor.reliability.failures.mechanisms import (
 )
 from advisor.reliability.workload import Workload
 
+DECISION_HOURS = "operator.hours"
+"""Where a card says how long it takes until an operator elects what is left; never if left out."""
 # A copy that takes less counts as instant.
 _INSTANT_HOURS = 1.0 / 3600.0
 # Mean wait for a follower that stops fetching, in units of replica.lag.time.max.ms.
@@ -49,7 +52,11 @@ def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int
 
 
 def names(
-    mechanisms: frozenset[str], replicas: int, copying: bool, voter_racks: int = 0
+    mechanisms: frozenset[str],
+    replicas: int,
+    copying: bool,
+    operator: bool = False,
+    voter_racks: int = 0,
 ) -> tuple[str, ...]:
     """Names of all rates that the chain of a replica set can hold.
 
@@ -59,6 +66,8 @@ def names(
         Those that can happen, and the paths of their probabilities that are not 0.
     copying : bool
         A replaced broker takes time to copy.
+    operator : bool
+        An operator elects a leader at last where Kafka would wait for ever.
     voter_racks : int
         Racks with voters of the controller quorum that may hold no replica.
     """
@@ -82,7 +91,7 @@ def names(
             ending[entry.ends_in] = known[entry.ends_in]
             found.append(death_of(entry))
     found += [repair_of(ending[name]) for name in sorted(ending)]
-    return (*found, *([COPY] if copying else []))
+    return (*found, *([COPY] if copying else []), *([DECISION] if operator else []))
 
 
 def _strikes(
@@ -138,6 +147,8 @@ def rate_per_hour(
     entry = found.mechanism
     if found.copies:
         return 1.0 / copy_hours(config, model, load, sizes.brokers)
+    if found.decides:
+        return 1.0 / model[DECISION_HOURS]
     if found.ends:
         return _ends_per_hour(found, model)
     assert config.replication_factor is not None
@@ -328,6 +339,7 @@ def stall_hours(config: Config, model: FailureModel) -> tuple[float, float]:
 
 
 __all__ = [
+    "DECISION_HOURS",
     "HOURS_PER_YEAR",
     "MEAN_LAG_TIMES",
     "Failovers",

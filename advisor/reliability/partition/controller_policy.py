@@ -77,16 +77,20 @@ class ChainConstants:
         A replaced broker needs time to copy the log; False makes it instant.
     page_cache : bool
         Records are acknowledged before they are on disk, so that losing power loses the newest.
+    operator : bool
+        An operator elects a leader at last where Kafka would wait for ever.
     """
 
     policy: Policy
     acks: str | int
     copying: bool
     page_cache: bool
+    operator: bool = False
 
-    def __reduce__(self) -> tuple[type[ChainConstants], tuple[Policy, str | int, bool, bool]]:
+    def __reduce__(self) -> tuple[type[ChainConstants], tuple[Policy, str | int, bool, bool, bool]]:
         """Pickles without the memoised decisions."""
-        return ChainConstants, (self.policy, self.acks, self.copying, self.page_cache)
+        numbers = self.policy, self.acks, self.copying, self.page_cache, self.operator
+        return ChainConstants, numbers
 
     @cached_property
     def decisions(self) -> ControllerDecisions:

@@ -165,9 +165,14 @@ def plan_for(
         If Kafka could not place the topic.
     """
     # Workers read plans and make none; they need not import scipy.
-    from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
+    from advisor.reliability.case import (
+        IsrStalls,
+        ProducerTimeouts,
+        chain_constants,
+        racks_at_once,
+    )
 
-    where = place(cluster, config, load.partitions, placement)
+    where = place(cluster, config, load.partitions, placement, racks_at_once(model))
     if placement is not None:
         load = replace(load, partitions=where.partitions)
     brokers = list(where.rack_of)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import COPY
+from advisor.reliability.failures.mechanisms import COPY, DECISION
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import election_risk, pending_copies_bound
@@ -25,7 +25,12 @@ from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
 from advisor.reliability.statespace.lumping import Symmetry
 from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
 from advisor.reliability.statespace.state_index import Pairs, spread
-from advisor.reliability.statespace.successors import Copies, PartitionTransitions, changes
+from advisor.reliability.statespace.successors import (
+    Copies,
+    Decisions,
+    PartitionTransitions,
+    changes,
+)
 
 __all__ = ["Graph", "IntArray", "graph", "shared_constants"]
 
@@ -50,12 +55,13 @@ class Graph:
     def __init__(self, setup: ChainConstants, setting: fault_processes.Setting) -> None:
         self.setting = setting
         self.table = automaton(setup, len(setting.racks))
-        self._changes = changes(setting, setup.copying)
+        self._changes = changes(setting, setup.copying, setup.operator)
         self._symmetry = Symmetry(self.table, setting)
         self._passages = PartitionTransitions(
             self.table, self._changes.told, self._symmetry.exchanging
         )
         self._copies = Copies(self.table, self._changes.told)
+        self._decisions = Decisions(self.table, self._changes.told)
         self._cuts = EarlyCuts(
             self.table, self._changes.told, self._passages, self._symmetry, setting
         )
@@ -159,14 +165,15 @@ class Graph:
         known.ask(broker_states)
         source, row = spread(known.first[broker_states], known.count[broker_states])
         copier, done = self._copies.of(partition)
-        source = np.concatenate([source, copier])
-        events = np.concatenate([known.events[row], done])
-        rate = known.rate[row]
-        if len(copier):
-            copied = np.full(len(copier), known.rate_number(COPY))
-            rate = np.concatenate([rate, copied])
-        copies = known.own.take(broker_states[copier], axis=0)
-        own = np.concatenate([known.after.take(row, axis=0), copies])
+        waits, decided = self._decisions.of(partition)
+        events = np.concatenate([known.events[row], done, decided])
+        rate, unchanged = known.rate[row], np.concatenate([copier, waits])
+        for name, which in ((COPY, copier), (DECISION, waits)):
+            if len(which):
+                rate = np.concatenate([rate, np.full(len(which), known.rate_number(name))])
+        source = np.concatenate([source, unchanged])
+        same = known.own.take(broker_states[unchanged], axis=0)
+        own = np.concatenate([known.after.take(row, axis=0), same])
         passage = self._passages.of(partition[source], events)
         ways = self._passages.ways[passage]
         if (ways > 1).any():

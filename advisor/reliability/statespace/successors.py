@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import COPY, WELL, BrokerEvent
+from advisor.reliability.failures.mechanisms import COPY, DECISION, WELL, BrokerEvent
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
@@ -171,11 +171,15 @@ class FaultTransitions:
 
 
 @lru_cache(maxsize=64)
-def changes(setting: fault_processes.Setting, copying: bool) -> FaultTransitions:
+def changes(
+    setting: fault_processes.Setting, copying: bool, operator: bool = False
+) -> FaultTransitions:
     """The one table of a setting; without the name of a rate that never comes up."""
     known = FaultTransitions(setting)
     if copying:
         known.rate_number(COPY)
+    if operator:
+        known.rate_number(DECISION)
     return known
 
 
@@ -296,6 +300,24 @@ class PartitionTransitions:
         if number == len(self.gap_maps):
             self.gap_maps.append(padded)
         return number
+
+
+class Decisions:
+    """Elections by an operator, of partitions whose electable replicas cannot return."""
+
+    def __init__(self, table: Automaton, events: Events) -> None:
+        self._table = table
+        self._event = events.number(((red.DECIDED, (0,)),)) if table.setup.operator else -1
+
+    def of(self, partition: IntArray) -> tuple[IntArray, IntArray]:
+        """Index of the partition asked about, and the event, for every election possible."""
+        states = self._table.states
+        waits = [
+            place
+            for place, number in enumerate(partition.tolist() if self._event >= 0 else ())
+            if red.operator_can_elect(states[number])
+        ]
+        return np.array(waits, dtype=np.int64), np.full(len(waits), self._event)
 
 
 class Copies:
