@@ -154,7 +154,7 @@ def structure(
     setup: ChainConstants, setting: fault_processes.Setting, guide: NominalRates
 ) -> Structure:
     """The chain of the states that matter where rates are about as the guide says."""
-    whole = graph(shared_constants(setup), setting)
+    whole = graph(shared_constants(setup, setting), setting)
     collecting = gc.isenabled()
     # Nearly all that is made here stays; looking for garbage in it takes a third of the time.
     gc.disable()
@@ -167,7 +167,7 @@ def structure(
 
 def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> Structure:
     """The chain of all states; only for small settings."""
-    whole = graph(shared_constants(setup), setting)
+    whole = graph(shared_constants(setup, setting), setting)
     kept = fresh = np.zeros(1, dtype=np.int64)
     while len(fresh):
         _, rows = whole.moves(fresh)

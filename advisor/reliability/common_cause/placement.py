@@ -336,9 +336,9 @@ def place(
 def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     """Voters of the controller quorum by rack, if outages of racks can take the majority.
 
-    Only outages that begin at once count: of one rack, or of two where failures can spread. If it is
-    unknown where the voters stand and there are two racks, three voters are assumed, two of them
-    in the first rack; with more racks, that a majority is always left.
+    Only outages that begin at once count: of one rack, or of two where failures can spread. If
+    it is unknown where the voters stand and there are two racks, three voters are assumed, two of
+    them in the first rack; with more racks, that a majority is always left.
     """
     known: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
     if known is None:

@@ -503,12 +503,11 @@ def _transition(table: Table, rate: str) -> Transition:
     if ends and entry.dies and word == entry.dies.key:
         return Transition(entry, ends=True, dies=True)
     (course,) = (each for each in entry.courses if each.variant == (word or ""))
-    racks, racks_among, chosen, among = (
-        int(found[group] or -1) if found[group] != "0" else 0
-        for group in ("racks", "racks_among", "chosen", "among")
+    groups = ("racks", "racks_among", "chosen", "among")
+    racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
+    return Transition(
+        course, ends, racks=racks, racks_among=racks_among, chosen=chosen, among=among
     )
-    counts = {"racks": racks, "racks_among": racks_among, "chosen": chosen, "among": among}
-    return Transition(course, ends)._replace(**counts)
 
 
 _current = Table(_ENTRIES)

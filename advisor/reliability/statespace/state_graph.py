@@ -214,12 +214,15 @@ class Graph:
         return numbers
 
 
-def shared_constants(setup: ChainConstants) -> ChainConstants:
+def shared_constants(setup: ChainConstants, setting: fault_processes.Setting) -> ChainConstants:
     """The constants whose state space serves these as well.
 
     Where every ISR is large enough, acks=all is acknowledged as acks=1 is, and differs only in that
-    no tail is lost: transitions with the effect TAIL lose nothing.
+    no tail is lost: transitions with the effect TAIL lose nothing. Without a controller the ISR
+    cannot shrink, and acks=all waits for members that are gone.
     """
+    if setting.quorum_can_fail:
+        return setup
     never_refused = setup.acks != "all" or setup.policy.min_isr <= 1
     return replace(setup, acks=1) if never_refused else setup
 
