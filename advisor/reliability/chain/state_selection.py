@@ -46,7 +46,7 @@ _REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
 PRECISION = 1e-2
 _FEW = 3
 # Of loss events, records lost, write unavailability, read unavailability.
-_SHARE_OF_FEW = np.array([1e-4, 1e-3, 1e-5, 1e-5])
+_SHARE_OF_FEW = np.array([1e-3, 1e-2, 1e-4, 1e-4])
 _SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
 # Three digits of an unavailability; a fourth would double the states.
 _SHARE_OF_MANY = np.array([1e-2, 1e-2, 3e-3, 3e-3])

@@ -16,7 +16,7 @@ from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given
 from advisor.reliability.failures.card_origin import Origin, nearest
-from advisor.reliability.failures.event_counts import range_of, rate_at
+from advisor.reliability.failures.distributions import range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
 
 _OTHERS = {

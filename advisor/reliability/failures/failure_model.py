@@ -23,7 +23,7 @@ from advisor.reliability.failures.card import (
     read_card,
 )
 from advisor.reliability.failures.card_origin import Origin
-from advisor.reliability.failures.low_discrepancy import normal_deviates
+from advisor.reliability.failures.distributions import normal_deviates
 from advisor.reliability.failures.mechanism import per_hour
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
 

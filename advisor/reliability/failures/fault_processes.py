@@ -5,17 +5,11 @@ failures strike running brokers only; destruction strikes whatever still holds a
 failure finds a broker down already, and would have kept it down longer, is neglected: an overlap
 of two outages of one broker, of relative weight rate times duration. What each mechanism does
 stands in :mod:`advisor.reliability.failures.mechanisms`.
-
-Behind the slots of the replicas stand, where they matter, one slot for each rack that holds voters
-of the controller quorum and no replica, and one for the quorum itself. The quorum is lost while
-its own slot is out, or while racks with a majority of the voters are. A rack with replicas is out
-while one of its slots is in an outage of the rack.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -31,8 +25,28 @@ from advisor.reliability.failures.mechanisms import (
     pair_of,
     repair_of,
     striking,
-    table,
 )
+from advisor.reliability.failures.setting import (
+    BrokerStates,
+    Own,
+    Setting,
+    initial_state,
+    quorum_state,
+)
+
+__all__ = [
+    "BrokerStates",
+    "Change",
+    "Events",
+    "Own",
+    "Setting",
+    "broker_and_cluster_transitions",
+    "changes",
+    "ends",
+    "initial_state",
+    "of_racks",
+    "quorum_state",
+]
 
 # Plain integers: enumeration members take ten times as long to hash.
 _DESTROY, _BACK = int(BrokerEvent.DESTROY), int(BrokerEvent.QUORUM_BACK)
@@ -40,27 +54,6 @@ _LOST, _STOPPED = int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED)
 
 Events = tuple[tuple[int, tuple[int, ...]], ...]
 """Values of `BrokerEvent`, each with the slots that it applies to, in order."""
-Own = tuple[int, ...]
-"""Per slot: the condition of its broker."""
-
-
-class BrokerStates(NamedTuple):
-    """Brokers of one replica set, and what stands behind them; see :class:`Setting`.
-
-    Attributes
-    ----------
-    own : tuple of int
-        Per slot: the condition of its broker, of a rack, or of the quorum.
-    racks : tuple of int
-        Per slot: its rack.
-    """
-
-    own: Own
-    racks: tuple[int, ...]
-
-    def members(self, rack: int) -> tuple[int, ...]:
-        """Slots in a rack."""
-        return tuple([slot for slot, r in enumerate(self.racks) if r == rack])
 
 
 class Change(NamedTuple):
@@ -79,69 +72,6 @@ class Change(NamedTuple):
     rate: str
     own: Own
     events: Events
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Where the replicas are and what can happen there.
-
-    Attributes
-    ----------
-    racks : tuple of int
-        Rack number per replica, 0 first.
-    mechanisms : frozenset of str
-        Names of those that can happen, and paths of the probabilities that are not 0.
-    voters : tuple of int
-        Voters of the controller quorum by rack number, first those of the racks with replicas;
-        () if outages of racks cannot take the majority.
-    table : Table
-        What the names mean.
-    """
-
-    racks: tuple[int, ...]
-    mechanisms: frozenset[str]
-    voters: tuple[int, ...] = ()
-    table: Table = field(default_factory=table, repr=False)
-
-    @property
-    def replicas(self) -> int:
-        """How many slots hold a replica; they come first."""
-        return len(self.racks)
-
-    @property
-    def rack_count(self) -> int:
-        """Racks that hold replicas or voters."""
-        return max(len(self.voters), max(self.racks) + 1)
-
-    @property
-    def quorum_slot(self) -> int:
-        """The slot of the controller quorum; -1 if nothing strikes it."""
-        strikes = any(entry.name in self.mechanisms for entry in _of_quorum(self.table))
-        return self.replicas + self.rack_count - max(self.racks) - 1 if strikes else -1
-
-    @property
-    def slot_racks(self) -> tuple[int, ...]:
-        """The rack of every slot; that of the quorum's is none that can be struck."""
-        beyond = range(max(self.racks) + 1, self.rack_count)
-        quorum = (self.rack_count,) if self.quorum_slot >= 0 else ()
-        return (*self.racks, *beyond, *quorum)
-
-    @property
-    def without_controller(self) -> Setting:
-        """The same for schemes that have no controller quorum."""
-        gone = {entry.name for entry in _of_quorum(self.table)}
-        return replace(self, mechanisms=self.mechanisms - gone, voters=())
-
-    @property
-    def quorum_can_fail(self) -> bool:
-        """Elections and ISR changes may stop."""
-        return bool(self.voters) or self.quorum_slot >= 0
-
-
-def initial_state(setting: Setting) -> BrokerStates:
-    """Every broker is well."""
-    racks = setting.slot_racks
-    return BrokerStates((WELL,) * len(racks), racks)
 
 
 def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
@@ -168,20 +98,6 @@ def of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     for change in (*_broker_and_cluster(brokers.own, setting), *_of_racks(brokers, setting)):
         after = quorum_state(BrokerStates(change.own, brokers.racks), setting)
         yield _with_quorum(change, before, after)
-
-
-def quorum_state(brokers: BrokerStates, setting: Setting) -> int:
-    """QUORUM_LOST or QUORUM_STOPPED while the controller quorum is, else QUORUM_BACK."""
-    if setting.quorum_slot >= 0:
-        own = brokers.own[setting.quorum_slot]
-        if own != WELL:
-            return int(setting.table.outages[own].effect)
-    if setting.voters:
-        of_racks = setting.table.of_racks
-        out = {r for c, r in zip(brokers.own, brokers.racks, strict=True) if c in of_racks}
-        if 2 * sum(setting.voters[rack] for rack in out) >= sum(setting.voters):
-            return _LOST
-    return _BACK
 
 
 def _with_quorum(change: Change, before: int, after: int) -> Change:
@@ -448,8 +364,3 @@ def _picks(
         for count in range(len(candidates) + 1 if by_chance else 1)
         for picked in combinations(candidates, count)
     )
-
-
-@lru_cache(maxsize=64)
-def _of_quorum(known: Table) -> tuple[Mechanism, ...]:
-    return tuple(entry for entry in known.entries if entry.effect.of_quorum)

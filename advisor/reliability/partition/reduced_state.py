@@ -9,15 +9,36 @@ elections are over, replicas that are up have caught up, and producers have writ
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
-
-from advisor.protocol.rules import controller, election
-from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
-from advisor.reliability.partition import log_levels
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.log_levels import EMPTY, newest, ranked
+from advisor.reliability.partition.log_levels import EMPTY
+from advisor.reliability.partition.partition_events import (
+    BACK,
+    CAUGHT_UP,
+    CONTROLLER_AFTER,
+    COPIED,
+    CRASH,
+    DECIDED,
+    DESTROY,
+    EARLY_POWER,
+    EVENTS,
+    HEARD,
+    ISOLATE,
+    LAG,
+    LIMP,
+    OF_QUORUM,
+    POWER,
+    QUORUM_BACK,
+    QUORUM_LOST,
+    QUORUM_STOPPED,
+    RECOVERED,
+    REPLACED,
+    RETURNS,
+    STOP,
+    Outcome,
+    applies,
+    nothing_happens,
+    struck_by,
+)
 from advisor.reliability.partition.partition_state import (
     CLIENTS_STOPPED,
     CONDITIONS,
@@ -41,11 +62,9 @@ from advisor.reliability.partition.partition_state import (
     healthy,
     is_readable,
     is_writable,
-    most_complete,
     operator_can_elect,
-    receivers,
-    refused,
 )
+from advisor.reliability.partition.transition import Transition
 
 __all__ = [
     "BACK",
@@ -93,120 +112,9 @@ __all__ = [
     "healthy",
     "is_readable",
     "is_writable",
-    "most_complete",
     "nothing_happens",
     "operator_can_elect",
-    "receivers",
-    "refused",
 ]
-
-# Events; each can strike several slots at once.
-CRASH, ISOLATE, STOP, POWER, DESTROY, BACK, REPLACED, COPIED, LAG, CAUGHT_UP = range(10)
-# Power fails within the flush window: the last writes are not on disk yet.
-EARLY_POWER = 10
-LIMP, RECOVERED = 11, 12
-# Of the controller quorum, whatever the slots: no controller; clients stopped, too; back.
-QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK = 13, 14, 15
-# An operator elects a leader where no electable replica can return with its log.
-DECIDED = 16
-EVENTS = 17
-_OF_QUORUM = (QUORUM_LOST, QUORUM_STOPPED, QUORUM_BACK)
-_FALLS = frozenset((CRASH, ISOLATE, STOP, POWER, EARLY_POWER, DESTROY))
-RETURNS = frozenset((BACK, REPLACED))
-# The controller is told of these only.
-_HEARD = _FALLS | RETURNS
-# The conditions in which an event can strike a slot.
-_STRUCK = {
-    **dict.fromkeys((CRASH, POWER, EARLY_POWER), (*RUNNING, DOWN_CLEAN, CUT_OFF, *WAITING)),
-    **dict.fromkeys((ISOLATE, STOP), (*RUNNING, *WAITING)),
-    DESTROY: (*RUNNING, *DOWN, CUT_OFF, *WAITING),
-    BACK: (*DOWN, CUT_OFF),
-    REPLACED: (DESTROYED,),
-    COPIED: (COPYING,),
-    LAG: (UP,),
-    CAUGHT_UP: (NOT_FETCHING,),
-    LIMP: (UP, COPYING, NOT_FETCHING),
-    RECOVERED: (LIMPING,),
-}
-
-# What the controller becomes.
-_CONTROLLER_AFTER = {
-    QUORUM_LOST: NO_CONTROLLER,
-    QUORUM_STOPPED: CLIENTS_STOPPED,
-    QUORUM_BACK: CONTROLLER_WORKS,
-}
-
-_MEDIA_LOSS = int(Effect.LOSS | Effect.MEDIA_LOSS)
-_PAGE_CACHE_LOSS = int(Effect.LOSS | Effect.PAGE_CACHE_LOSS)
-_ELECTION_LOSS = int(Effect.LOSS | Effect.ELECTION_LOSS)
-_TAIL, _TOTAL, _UNFLUSHED = int(Effect.TAIL), int(Effect.TOTAL), int(Effect.UNFLUSHED)
-_FAILOVER, _HANDOVER = int(Effect.FAILOVER), int(Effect.HANDOVER)
-_LOSSES = int(Effect.LOSSES)
-
-# What a struck slot becomes; one that is back is UP, or COPYING if it is empty.
-_AFTER = {
-    **dict.fromkeys((CRASH, POWER, EARLY_POWER), DOWN_UNCLEAN),
-    **dict.fromkeys((ISOLATE, STOP), DOWN_CLEAN),
-    **dict.fromkeys((CAUGHT_UP, COPIED, RECOVERED), UP),
-    DESTROY: DESTROYED,
-    LAG: NOT_FETCHING,
-    LIMP: LIMPING,
-}
-
-
-# What an unclean shutdown counts as where the controller does not remember the broker.
-_CLEAN = {DOWN_UNCLEAN: DOWN_CLEAN, WAITING_UNCLEAN: WAITING_CLEAN}
-
-
-class Outcome(NamedTuple):
-    """What an event did beside changing the state.
-
-    Attributes
-    ----------
-    effects : int
-        Bits of :class:`Effect`.
-    gap_map : tuple of int
-        For each old gap its new number, GAP_LOST, or GAP_CLOSED when every log has it.
-    """
-
-    effects: int = 0
-    gap_map: tuple[int, ...] = ()
-
-    @property
-    def losses(self) -> int:
-        """The bits of losses; 0 if nothing was lost."""
-        return self.effects & _LOSSES
-
-    def then(self, later: Outcome) -> Outcome:
-        """Outcome of both events in sequence."""
-        earlier = self.effects
-        if earlier & _UNFLUSHED and later.gap_map[0] != 0:
-            earlier &= ~_UNFLUSHED
-        followed = tuple([later.gap_map[gap] if gap >= 0 else gap for gap in self.gap_map])
-        return Outcome(earlier | later.effects, followed)
-
-
-def nothing_happens(state: PartitionState) -> Outcome:
-    """Every gap stays what it is."""
-    return Outcome(gap_map=tuple(range(state.gaps)))
-
-
-def applies(state: PartitionState, event: int, slot: int) -> bool:
-    """Whether an event can strike a slot in its present condition."""
-    return bool(_struck(state, event, (slot,)))
-
-
-def _struck(state: PartitionState, event: int, slots: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the slots that an event can strike in their present condition."""
-    if event in _OF_QUORUM:
-        return slots[:1] if state.controller != _CONTROLLER_AFTER[event] else ()
-    if event == DECIDED:
-        return slots[:1] if operator_can_elect(state) else ()
-    condition, can_be = state.condition, _STRUCK[event]
-    if event == COPIED and not copies_run(state):
-        return ()
-    leader = state.registration.leader if event == LAG else None
-    return tuple([slot for slot in slots if condition[slot] in can_be and slot != leader])
 
 
 def apply(
@@ -216,275 +124,17 @@ def apply(
 
     Slots that the event cannot strike are ignored; if none remains, nothing happens.
     """
-    struck = _struck(state, event, slots)
+    struck = struck_by(state, event, slots)
     if not struck:
         return state, nothing_happens(state)
-    work = _Transition(state, setup)
-    if event in _OF_QUORUM:
-        work.change_controller(_CONTROLLER_AFTER[event])
+    work = Transition(state, setup)
+    if event in OF_QUORUM:
+        work.change_controller(CONTROLLER_AFTER[event])
     elif event == DECIDED:
         work.elect_what_is_left()
     else:
         work.strike(event, struck)
-        if event in _HEARD:
+        if event in HEARD:
             work.decide(event, struck)
     work.settle()
     return work.finish()
-
-
-@lru_cache(maxsize=2**16)
-def _active(condition: tuple[int, ...]) -> frozenset[int]:
-    return frozenset(s for s, c in enumerate(condition) if c in RUNNING)
-
-
-class _Transition:
-    """The partition while one event is applied."""
-
-    pushed: log_levels.Slots | None = None
-    spared: frozenset[int] = frozenset()
-    returned_unclean: frozenset[int] = frozenset()
-    effects = 0
-
-    def __init__(self, state: PartitionState, setup: ChainConstants) -> None:
-        self.before = state
-        self.setup = setup
-        self.decisions = setup.decisions
-        self.registration = state.registration
-        self.condition = list(state.condition)
-        # holds[s] = j: slot s holds gap j and every older one.
-        self.holds = list(state.level)
-        # Slots with unfenced brokers; only an event changes them.
-        self.active = self.were_active = _active(state.condition)
-        self.led_before = self.leader()
-        self.controller, self.unfenced = state.controller, state.unfenced
-        self.written = is_writable(state, setup)
-
-    def leader(self) -> int:
-        """The registered leader, if it is up."""
-        leader = self.registration.leader
-        return leader if leader in self.active else NO_LEADER
-
-    def strike(self, event: int, slots: tuple[int, ...]) -> None:
-        """Change conditions and logs."""
-        if event in RETURNS and self.controller == CONTROLLER_WORKS:
-            self._start(slots, DOWN_CLEAN)
-        else:
-            for slot in slots:
-                self.condition[slot] = self._after(event, slot)
-        self.active = _active(tuple(self.condition))
-        if event == DESTROY:
-            for slot in slots:
-                self.holds[slot] = EMPTY
-            self._count_media_loss()
-        if event in (POWER, EARLY_POWER) and self.setup.page_cache:
-            self._lose_page_cache(frozenset(slots), event == EARLY_POWER)
-        if event == COPIED:
-            for slot in slots:
-                self.holds[slot] = self.holds[self.registration.leader]
-
-    def _after(self, event: int, slot: int) -> int:
-        """What a struck slot becomes; without a controller no broker can register."""
-        old = self.condition[slot]
-        if event == RECOVERED:
-            return COPYING if self._must_copy(slot) else UP
-        if self.controller == CONTROLLER_WORKS:
-            return _AFTER[event]
-        if event in RETURNS:
-            if old == CUT_OFF:
-                return UP
-            return WAITING_CLEAN if old == DOWN_CLEAN else WAITING_UNCLEAN
-        if event in (ISOLATE, STOP):
-            if old in WAITING:
-                return DOWN_CLEAN if old == WAITING_CLEAN else DOWN_UNCLEAN
-            return CUT_OFF if event == ISOLATE else DOWN_CLEAN
-        return _AFTER[event]
-
-    def _start(self, slots: tuple[int, ...], clean: int) -> None:
-        """Brokers start, or are reachable again, and register."""
-        self.returned_unclean = frozenset([s for s in slots if self.condition[s] != clean])
-        for slot in slots:
-            self.condition[slot] = COPYING if self._must_copy(slot) else UP
-
-    def change_controller(self, after: int) -> None:
-        """The controller is lost, or back: then it decides what it owes."""
-        works, self.controller = self.controller == CONTROLLER_WORKS, after
-        if works:
-            self.unfenced = tuple(sorted(self.active))
-        if after != CONTROLLER_WORKS:
-            return
-        fallen = [slot for slot in self.unfenced if slot not in self.active]
-        waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
-        self.unfenced, leader = (), self.registration.leader
-        self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
-        fallen.sort(key=lambda slot: slot != leader)
-        if self.setup.policy.rules.mode == "kraft":
-            self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
-        elif fallen:
-            self.registration = controller.controller_started(
-                self.registration, self.active, self.setup.policy
-            )
-        if waiting:
-            before = self.active
-            self._start(waiting, WAITING_CLEAN)
-            self.active = _active(tuple(self.condition))
-            self._each(BACK, waiting, self.active, before)
-        self._follow(self.led_before, self.leader())
-
-    def decide(self, event: int, slots: tuple[int, ...]) -> None:
-        """Apply the controller's decisions, slot by slot.
-
-        Brokers that fail or return together are fenced or unfenced one by one, the leader first.
-        """
-        if self.controller != CONTROLLER_WORKS:
-            return
-        final = self.active
-        if event in _FALLS:
-            # The controller knows already of brokers that were down.
-            slots = tuple([slot for slot in slots if slot in self.were_active])
-            if not slots:
-                return
-        order = sorted(slots, key=lambda slot: slot != self.led_before)
-        self._each(event, tuple(order), final, self.were_active)
-        before, leader = self.led_before, self.leader()
-        self._follow(before, leader)
-        if before in slots and leader != before:
-            self.effects |= _HANDOVER if event == STOP else _FAILOVER
-            # Records that only the old leader had acknowledged had not reached the others.
-            electable = self.registration.isr + self.registration.elr
-            given_up = leader != NO_LEADER or before not in electable
-            if given_up and self.setup.acks != "all" and self.written:
-                self.effects |= _TAIL
-
-    def _each(
-        self,
-        event: int,
-        order: tuple[int, ...],
-        final: frozenset[int],
-        were_active: frozenset[int],
-    ) -> None:
-        """Decide about one slot after the other; of the later ones nothing is known yet."""
-        for position, slot in enumerate(order):
-            later = frozenset(order[position + 1 :])
-            active = (final - later) | (later & were_active) if later else final
-            self.registration = self._decision(event, slot, active)
-
-    def _decision(self, event: int, slot: int, active: frozenset[int]) -> Registration:
-        registration, decisions = self.registration, self.decisions
-        if event in RETURNS:
-            unclean = slot in self.returned_unclean
-            return decisions.broker_back(registration, slot, active, unclean)
-        if event == STOP:
-            # Without a successor it ends as any failure.
-            registration = decisions.broker_stopping(registration, slot, active)
-        return decisions.broker_gone(registration, slot, active)
-
-    def settle(self) -> None:
-        """Replicas catch up, and the leader changes the ISR if there is a controller."""
-        leader = self.leader()
-        if leader == NO_LEADER:
-            return
-        limps = self.condition[leader] == LIMPING
-        if not limps:
-            self.condition[leader] = UP
-            for slot, condition in enumerate(self.condition):
-                if condition == UP:
-                    self.holds[slot] = self.holds[leader]
-                    if slot not in self.registration.isr and self.controller == CONTROLLER_WORKS:
-                        self._propose((*self.registration.isr, slot))
-        if self.controller == CONTROLLER_WORKS:
-            self._remove_from_isr(leader, limps)
-
-    def _remove_from_isr(self, leader: int, limps: bool) -> None:
-        """A follower that does not fetch leaves the ISR once it is behind the leader.
-
-        That takes a write, or a new leader, which does not know its followers' offsets. Where
-        writes are refused it stays in sync.
-        """
-        isr, condition = self.registration.isr, self.condition
-        kept = (leader,) if limps else tuple([slot for slot in isr if condition[slot] == UP])
-        if kept == isr:
-            return
-        if leader != self.led_before or not refused(self.registration, self.setup):
-            self._propose(kept)
-
-    def _propose(self, isr: tuple[int, ...]) -> None:
-        """The leader's AlterPartition request."""
-        self.registration = self.decisions.isr_proposed(self.registration, isr, self.active)
-
-    def finish(self) -> tuple[PartitionState, Outcome]:
-        """Rank the logs again and map every old gap to its new number."""
-        registration, before = self.registration, self.before
-        now = PartitionState(
-            registration, tuple(self.condition), before.level, self.controller, self.unfenced
-        )
-        if is_writable(now, self.setup):
-            self.pushed = receivers(now)
-        ranks, gap_map = ranked(tuple(self.holds), before.level, self.pushed)
-        if registration is not before.registration:
-            registration = self.decisions.quiet(registration)
-        conditions = self._remembered_conditions()
-        state = PartitionState(registration, conditions, ranks, self.controller, self.unfenced)
-        if self.spared and state.gaps > 0 and self.spared == newest(ranks):
-            self.effects |= _UNFLUSHED
-        return state, Outcome(self.effects, gap_map)
-
-    def _remembered_conditions(self) -> tuple[int, ...]:
-        """An unclean shutdown matters only while the broker is in the ISR or ELR on record."""
-        if DOWN_UNCLEAN not in self.condition and WAITING_UNCLEAN not in self.condition:
-            return tuple(self.condition)
-        on_record: tuple[int, ...] = ()
-        if self.setup.policy.rules.eligible_leader_replicas:
-            on_record = self.registration.isr + self.registration.elr
-            if not self.setup.policy.rules.last_known_leader_must_be_active:
-                on_record += self.registration.last_known_elr
-        remembered = list(self.condition)
-        for slot, condition in enumerate(remembered):
-            if condition in _CLEAN and slot not in on_record:
-                remembered[slot] = _CLEAN[condition]
-        return tuple(remembered)
-
-    def _must_copy(self, slot: int) -> bool:
-        """It is empty, and another replica has records to copy."""
-        return self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
-
-    def _count_media_loss(self) -> None:
-        if not self.before.has_data:
-            return
-        most = min(self.holds)
-        if most == EMPTY:
-            self.effects |= _TOTAL
-        if most > 0:
-            self.effects |= _MEDIA_LOSS
-
-    def _lose_page_cache(self, dark: frozenset[int], early: bool) -> None:
-        """Unflushed records are lost if every holder lost power, else kept by the others."""
-        if self.written:
-            holders = frozenset(receivers(self.before))
-        elif early:
-            holders = newest(self.holds)
-        else:
-            return
-        if holders <= dark:
-            self.effects |= _PAGE_CACHE_LOSS if holders else 0
-        elif holders & dark:
-            self.pushed = self.spared = holders - dark
-
-    def _follow(self, previous: int, leader: int) -> None:
-        """A new leader's log is the truth; records beyond it are lost."""
-        if leader in (NO_LEADER, previous):
-            return
-        if leader not in self.spared:
-            self.pushed, self.spared = None, frozenset()
-        kept = self.holds[leader]
-        if min(self.holds) < kept:
-            self.effects |= _ELECTION_LOSS | (_TOTAL if kept == EMPTY else 0)
-        self.holds = [max(held, kept) for held in self.holds]
-
-    def elect_what_is_left(self) -> None:
-        """The operator's unclean election; see `operator_can_elect`."""
-        best = most_complete(self.before.level, self.before.condition)
-        assert best is not None
-        self.registration = controller.elected_by_operator(
-            self.registration, election.UNCLEAN, frozenset((best,)), self.setup.policy
-        )
-        self._follow(NO_LEADER, self.leader())

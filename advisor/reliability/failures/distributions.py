@@ -1,4 +1,4 @@
-"""A rate learned from a count: so many events in so many years.
+"""Distributions of a card's numbers: a rate learned from a count, and normal deviates to draw by.
 
 With the prior of Jeffreys, 1/sqrt(rate), a Poisson count of k events in T years leaves the rate
 with a gamma distribution of shape k + 1/2 and scale 1/T. No event in T years is an answer too.
@@ -8,6 +8,8 @@ Source: H. Jeffreys, "Theory of Probability", 3rd edition, section 3.10; A. Gelm
 """
 
 from __future__ import annotations
+
+import math
 
 _JEFFREYS = 0.5
 # The standard normal's 97.5 % point.
@@ -45,3 +47,19 @@ def range_of(events: int, exposure_years: float) -> tuple[float, float, float]:
     """The median of the rate and its 2.5 % and 97.5 % points, per year."""
     low, value, high = (rate_at(events, exposure_years, z) for z in (-_Z_975, 0.0, _Z_975))
     return value, low, high
+
+
+def normal_deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
+    """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
+    if dimensions == 0:
+        return [[] for _ in range(n)]
+    # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    bits = 30
+    sequence = qmc.Sobol(dimensions, scramble=True, bits=bits, seed=seed)
+    uniform = sequence.random_base2(math.ceil(math.log2(n)))[:n]
+    # The grid has cells of 2^-30 and may hold 0: take the middles, so that no deviate is infinite.
+    deviates: list[list[float]] = ndtri(uniform + 2.0 ** -(bits + 1)).tolist()
+    return deviates

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from advisor.errors import ModelError
-from advisor.reliability.failures.event_counts import range_of, rate_at
+from advisor.reliability.failures.distributions import range_of, rate_at
 from advisor.reliability.failures.failure_model import FailureModel
 
 counts = st.integers(min_value=0, max_value=10_000)

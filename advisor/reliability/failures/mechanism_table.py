@@ -1,0 +1,278 @@
+"""A table of mechanisms, and the names of the transition rates that follow from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from advisor.reliability.failures.mechanism import HANGING, BrokerEvent, Mechanism, Scope
+
+COPY = "copy"
+"""Name of the rate at which a replaced, empty broker finishes copying."""
+
+DECISION = "operator"
+"""Name of the rate at which an operator elects what is left where Kafka would wait for ever."""
+
+
+class Transition(NamedTuple):
+    """What the name of a transition rate stands for.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With its variant. Of a copy, the one whose outage it follows.
+    ends : bool
+        An outage or a copy ends; else a failure strikes.
+    copies : bool
+        A copy ends.
+    dies : bool
+        The outage ends in that of ``mechanism.ends_in``.
+    pair : bool
+        Two brokers are struck: a restart that did not wait.
+    racks, racks_among : int
+        How many racks of how many are struck; -1 where the failure does not spread.
+    chosen, among : int
+        How many brokers of how many the probability ``share`` picked; -1 where it picks none.
+    decides : bool
+        An operator elects, after what ``mechanism`` destroyed.
+    """
+
+    mechanism: Mechanism
+    ends: bool = False
+    copies: bool = False
+    dies: bool = False
+    pair: bool = False
+    racks: int = -1
+    racks_among: int = -1
+    chosen: int = -1
+    among: int = -1
+    decides: bool = False
+
+    @property
+    def cuts_power(self) -> bool:
+        """A failure that may lose what was not flushed."""
+        if self.ends:
+            return self.dies
+        return self.mechanism.effect is BrokerEvent.POWER
+
+    @property
+    def hangs(self) -> bool:
+        """A follower begins to lag, or a leader to limp."""
+        return not self.ends and self.mechanism.effect in HANGING
+
+    @property
+    def destroys(self) -> bool:
+        """A failure that destroys a log."""
+        if self.ends:
+            return False
+        picked = self.mechanism.turns_into and self.chosen > 0
+        return bool(self.mechanism.effect is BrokerEvent.DESTROY or picked)
+
+
+_RATE = re.compile(
+    r"(?P<repair>repair )?(?P<name>\S+?)(?: (?P<word>[a-z_]+))?"
+    r"(?: (?P<racks>\d+) of (?P<racks_among>\d+) racks)?(?: (?P<chosen>\d+) of (?P<among>\d+))?"
+)
+_REPAIR, _PAIR = "repair ", "pair"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The mechanisms, and the questions that other modules ask about them.
+
+    Parameters
+    ----------
+    entries : tuple of Mechanism
+        In the order in which results list them.
+    """
+
+    entries: tuple[Mechanism, ...]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[Mechanism, ...]]]:
+        # Without cached values: hashes of strings differ from process to process.
+        return Table, (self.entries,)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.entries)
+
+    def __getitem__(self, name: str) -> Mechanism:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Mechanism]:
+        return {entry.name: entry for entry in self.entries}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._by_name)
+
+    @cached_property
+    def courses(self) -> tuple[Mechanism, ...]:
+        """The entries, each followed by those of its variants."""
+        return tuple(course for entry in self.entries for course in entry.courses)
+
+    @cached_property
+    def outages(self) -> Mapping[int, Mechanism]:
+        """By condition, ascending from 1: the mechanism whose duration ends it."""
+        own = sorted((entry for entry in self.courses if entry.condition), key=_condition)
+        if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
+            raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
+        return {entry.condition: entry for entry in own}
+
+    @cached_property
+    def conditions(self) -> int:
+        """How many conditions there are, that of a well broker included."""
+        return len(self.outages) + 1
+
+    @property
+    def waits(self) -> int:
+        """Length of a count of outages by condition, with one more at the end, for copies."""
+        return self.conditions + 1
+
+    def condition_of(self, entry: Mechanism) -> int:
+        """The condition that it leaves a struck broker in."""
+        return self._by_name[entry.ends_as].condition if entry.ends_as else entry.condition
+
+    def conditions_after(self, entry: Mechanism) -> tuple[int, ...]:
+        """The conditions in which an event of it can leave a struck broker, at once or in time."""
+        others = (entry.turns_into, entry.ends_in)
+        own = (self.condition_of(entry),)
+        return own + tuple(self._by_name[name].condition for name in others if name)
+
+    @cached_property
+    def of_racks(self) -> frozenset[int]:
+        """The conditions of brokers whose whole rack is out and comes back together."""
+        return frozenset(c for c, e in self.outages.items() if e.scope is Scope.RACK and e.together)
+
+    @cached_property
+    def of_quorum(self) -> tuple[int, ...]:
+        """The conditions of the controller quorum, ascending."""
+        return tuple(c for c, entry in self.outages.items() if entry.effect.of_quorum)
+
+    def conditions_with(self, *effects: BrokerEvent) -> tuple[int, ...]:
+        """The conditions that begin with one of some effects, ascending."""
+        return tuple(c for c, entry in self.outages.items() if entry.effect in effects)
+
+    def severity(self, condition: int) -> int:
+        """How far a broker is out of service, on the scale of `Strikes`."""
+        return self._severities[condition]
+
+    @cached_property
+    def _severities(self) -> tuple[int, ...]:
+        return (0, *(entry.severity for entry in self.outages.values()))
+
+    @cached_property
+    def begin_together(self) -> tuple[str, ...]:
+        """Mechanisms that strike several brokers, each of which comes back separately."""
+        return tuple(entry.name for entry in self._begin_together)
+
+    @cached_property
+    def begun_together(self) -> tuple[int, ...]:
+        """The conditions that they leave brokers in, ascending."""
+        found = {self.condition_of(entry) for entry in self._begin_together}
+        turned = {entry.turns_into for entry in self._begin_together if entry.turns_into}
+        return tuple(sorted(found | {self._by_name[name].condition for name in turned}))
+
+    @cached_property
+    def _begin_together(self) -> tuple[Mechanism, ...]:
+        several = (entry for entry in self.entries if entry.scope is not Scope.BROKER)
+        return tuple(e for e in several if not e.together and not e.effect.of_quorum)
+
+    @cached_property
+    def replacement(self) -> Mechanism:
+        """The mechanism whose end is the replacement of a destroyed broker; copying follows."""
+        (found,) = (e for e in self.with_effect(BrokerEvent.DESTROY) if self._replaces(e))
+        return found
+
+    @staticmethod
+    def _replaces(entry: Mechanism) -> bool:
+        return bool(entry.condition) and entry.scope is Scope.BROKER
+
+    @cached_property
+    def destroying(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that can destroy logs."""
+        by_effect = BrokerEvent.DESTROY
+        return tuple(e for e in self.entries if e.effect is by_effect or e.turns_into)
+
+    def leading_to(self, entry: Mechanism) -> tuple[Mechanism, ...]:
+        """Other mechanisms that can leave a broker in this one's condition."""
+        return tuple(e for e in self.entries if entry.name in (e.ends_as, e.turns_into))
+
+    def with_effect(self, *effects: BrokerEvent) -> tuple[Mechanism, ...]:
+        """The mechanisms with one of some effects."""
+        return tuple(entry for entry in self.entries if entry.effect in effects)
+
+    def transition(self, rate: str) -> Transition:
+        """What the name of a transition rate stands for.
+
+        Parameters
+        ----------
+        rate : str
+            As `striking`, `repair_of`, `death_of`, `pair_of`, COPY and DECISION give it.
+        """
+        return transition_of(self, rate)
+
+
+def _condition(entry: Mechanism) -> int:
+    return entry.condition
+
+
+def repair_of(entry: Mechanism) -> str:
+    """Name of the rate at which its outages end."""
+    return f"{_REPAIR}{entry.course}"
+
+
+def death_of(entry: Mechanism) -> str:
+    """Name of the rate at which its outages end in another one's."""
+    assert entry.dies
+    return f"{_REPAIR}{entry.name} {entry.dies.key}"
+
+
+def pair_of(entry: Mechanism) -> str:
+    """Name of the rate at which it strikes two brokers at once."""
+    return f"{entry.name} {_PAIR}"
+
+
+def striking(
+    entry: Mechanism,
+    racks: tuple[int, int] | None = None,
+    chosen: tuple[int, int] | None = None,
+) -> str:
+    """Name of the rate at which it strikes some racks of some, and picks some brokers of some.
+
+    For example "rack.power 1 of 3 racks 0 of 2".
+    """
+    of_racks = f" {racks[0]} of {racks[1]} racks" if racks else ""
+    return f"{entry.course}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
+
+
+@lru_cache(maxsize=4096)
+def transition_of(table: Table, rate: str) -> Transition:
+    """What the name of a rate stands for in a table; see `Table.transition`."""
+    if rate in (COPY, DECISION):
+        return Transition(table.replacement, True, rate == COPY, decides=rate == DECISION)
+    found = _RATE.fullmatch(rate)
+    if found is None:
+        raise KeyError(rate)
+    entry, word, ends = table[found["name"]], found["word"], bool(found["repair"])
+    if word == _PAIR:
+        return Transition(entry, pair=True)
+    if ends and entry.dies and word == entry.dies.key:
+        return Transition(entry, ends=True, dies=True)
+    (course,) = (each for each in entry.courses if each.variant == (word or ""))
+    groups = ("racks", "racks_among", "chosen", "among")
+    racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
+    return Transition(
+        course, ends, racks=racks, racks_among=racks_among, chosen=chosen, among=among
+    )
