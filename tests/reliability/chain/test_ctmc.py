@@ -151,11 +151,12 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
         acks="all",
         unclean_leader_election_enable=unclean,
     )
-    setup = parameters(config, CARD, LOAD, 3).constants
-    assert (state_graph.shared_constants(setup).acks == 1) == shared
+    numbers = parameters(config, CARD, LOAD, 3)
+    found = state_graph.shared_constants(numbers.constants, numbers.setting((0, 1, 2)))
+    assert (found.acks == 1) == shared
     lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
     served, _, states = whole((0, 1, 2), config, CARD, LOAD)
-    monkeypatch.setattr(ctmc, "shared_constants", lambda setup: setup)
+    monkeypatch.setattr(ctmc, "shared_constants", lambda setup, setting: setup)
     forget()
     apart, _, as_many = whole((0, 1, 2), config, CARD, LOAD)
     assert states == as_many

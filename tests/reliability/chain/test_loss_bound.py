@@ -160,11 +160,16 @@ def test_elections_lose_from_the_brink_or_later():
     needs = LossRates(destructions=1e-3, outages_of_power=9.0, falls=0.1, longest_hours=50.0)
     election_risks = np.array([SAFE, OFFLINE, EMPTY_ELECTABLE, OFFLINE_EMPTY_ELECTABLE])
     later = 1e-3 * (1.0 + 0.1 * 50.0)
-    found = needs.elections(election_risks, np.full(4, 2.0))
-    assert found == pytest.approx([2 * later, 2 * later, 2 * (later + 0.1), 1 + 2 * (later + 0.1)])
-    assert np.all(np.isinf(needs.elections(election_risks, np.full(4, np.inf))))
-    never = LossRates(0.0, 9.0, 0.0, np.inf).elections(election_risks, np.full(4, np.inf))
+    none = np.zeros(4)
+    found = needs.elections(election_risks, np.full(4, 2.0), none)
+    expected = [2 * later, 2 * later, 2 * (later + 0.1), 1 + 2 * (later + 0.1)]
+    assert found == pytest.approx(expected)
+    assert np.all(np.isinf(needs.elections(election_risks, np.full(4, np.inf), none)))
+    never = LossRates(0.0, 9.0, 0.0, np.inf).elections(election_risks, np.full(4, np.inf), none)
     assert never.tolist() == [0.0, 0.0, 0.0, 1.0]
+    # A limping leader that dies is a fall, too.
+    dying = needs.elections(election_risks, np.full(4, 2.0), np.full(4, 0.3))
+    assert dying - found == pytest.approx([0.0, 0.0, 0.3, 0.3])
 
 
 def test_failures_that_lose_at_once_are_in_the_limit():

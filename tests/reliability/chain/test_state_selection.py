@@ -44,7 +44,7 @@ def question(card, pattern, **settings):
 def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settings):
     """The rest does no more harm than is stated; half the states would not do."""
     _, _, setup, setting, guide = question(card, pattern, **settings)
-    search = _Search(graph(shared_constants(setup), setting), guide, setup)
+    search = _Search(graph(shared_constants(setup, setting), setting), guide, setup)
     kept = search.kept()
 
     def harm(states):

@@ -79,7 +79,7 @@ def test_what_an_election_loses_in_any_case_is_no_early_cut():
     for slot in (0, 1):
         state, _ = table.step(state, red.CRASH, (slot,))
     spread = fault_processes.Setting((0, 1, 2), frozenset())
-    cuts = EarlyCuts(table, told, passages, Symmetry(table, spread))
+    cuts = EarlyCuts(table, told, passages, Symmetry(table, spread), spread)
     dark = np.array([told.number(((red.POWER, (2,)),))])
     own, racks = [conditions.CRASHED, conditions.CRASHED, conditions.DARK], [0, 1, 2]
     here, brokers = np.array([state]), (np.array([own]), np.array([racks]))
