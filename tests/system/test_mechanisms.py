@@ -30,6 +30,8 @@ from sampled_runs import FAR, YEAR, off_by
 
 ADVISOR = Path(__file__).resolve().parents[2] / "advisor"
 TABLE = ADVISOR / "reliability" / "failures" / "mechanisms.py"
+# What a table is, and how the names of rates follow from those of mechanisms.
+NAMES_OF_RATES = TABLE.with_name("mechanism_table.py")
 DOCUMENTED = ADVISOR.parent / "data" / "README.md"
 
 # A number of its own: conditions are numbered without gaps.
@@ -109,6 +111,8 @@ def test_a_name_is_recognised(text: str, names: bool) -> None:
 def test_no_module_but_the_table_names_a_mechanism(path: Path) -> None:
     """Names stand in the table, in cards and in data; docstrings may give examples."""
     found = [f"{path.name}:{node.lineno}: {node.value}" for node in strings(path)]
+    if path == NAMES_OF_RATES:
+        found = [line for line in found if not line.endswith(": repair ")]
     assert not [line for line in found if naming(line.partition(": ")[2])]
 
 

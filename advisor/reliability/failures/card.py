@@ -91,6 +91,11 @@ class Quantity:
             return self.value * math.exp(share * math.log(end / self.value))
         return max(0.0, self.value + (end - self.value) * share)
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the number is uncertain."""
+        return self.low < self.high
+
     def to_dict(self) -> dict[str, object]:
         """Return what a card would write: the count, or the value and its range."""
         keys = _RANGE_KEYS if self.events is None else _COUNT_KEYS

@@ -223,15 +223,13 @@ class FailureModel:
     def outage_hours(self, entry: Mechanism) -> float:
         """Return the mean hours of the outages of an entry of the table, or of its variant.
 
-        A variant that the card gives no duration has the mechanism's. Where a limping host dies
-        and the card gives no duration of such an outage, it is that of limping.
+        Without a duration of its own a variant has the mechanism's, and the outage in which
+        limping ends has that of limping.
         """
         borrowed = (e for e in table().entries if entry.name in (e.name, e.ends_in))
-        for one in (entry, *borrowed):
-            for number in one.numbers:
-                if per_hour(number.key) and one.path(number) in self.quantities:
-                    return self[one.path(number)] / per_hour(number.key)
-        path, units = entry.duration
+        paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
+        given = (each for each in paths if each[1] and each[0] in self.quantities)
+        path, units = next(given, entry.duration)
         return self[path] / units
 
     def shape(self, mechanism: str) -> float:
@@ -282,7 +280,7 @@ class FailureModel:
     @property
     def uncertain(self) -> tuple[str, ...]:
         """The paths of the numbers that have a range."""
-        return tuple(path for path, quantity in self.quantities.items() if _is_range(quantity))
+        return tuple(path for path, quantity in self.quantities.items() if quantity.is_range)
 
     def draws(self, n: int, seed: int) -> Iterator["FailureModel"]:
         """Yield `n` models with every uncertain number drawn from its range, independently.
@@ -399,10 +397,6 @@ def _known(mechanism: str) -> Mechanism:
     return known[mechanism]
 
 
-def _is_range(quantity: Quantity) -> bool:
-    return quantity.low < quantity.high
-
-
 def _numbers(quantity: Quantity) -> tuple[str, str, str]:
     """Return value, low and high as given, or to two digits if they follow from a count."""
     say = as_given if quantity.events is None else significant
@@ -411,4 +405,4 @@ def _numbers(quantity: Quantity) -> tuple[str, str, str]:
 
 def _shown(quantity: Quantity) -> str:
     value, low, high = _numbers(quantity)
-    return f"{value} ({low} to {high})" if _is_range(quantity) else value
+    return f"{value} ({low} to {high})" if quantity.is_range else value

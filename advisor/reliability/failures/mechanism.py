@@ -42,7 +42,7 @@ class BrokerEvent(IntEnum):
     LIMP = 9
     """Up and in session, but followers cannot fetch from it, and it cannot fetch from leaders."""
     RECOVERED = 10
-    """Well again after limping."""
+    """No longer limping."""
     QUORUM_LOST = 11
     """Of the controller quorum: no elections, no ISR changes, no registrations."""
     QUORUM_STOPPED = 12
