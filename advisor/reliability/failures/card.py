@@ -14,7 +14,7 @@ from pathlib import Path
 
 from advisor import catalog
 from advisor.errors import ModelError
-from advisor.formatting import as_given
+from advisor.formatting import as_given, significant
 from advisor.reliability.failures.card_origin import Origin, nearest
 from advisor.reliability.failures.distributions import range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
@@ -95,6 +95,16 @@ class Quantity:
     def is_range(self) -> bool:
         """Whether the number is uncertain."""
         return self.low < self.high
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """Value, low and high as given, or to two digits if they follow from a count."""
+        say = as_given if self.events is None else significant
+        return say(self.value), say(self.low), say(self.high)
+
+    def __str__(self) -> str:
+        value, low, high = self.texts
+        return f"{value} ({low} to {high})" if self.is_range else value
 
     def to_dict(self) -> dict[str, object]:
         """Return what a card would write: the count, or the value and its range."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from advisor import catalog
 from advisor.errors import ModelError
-from advisor.formatting import as_given, significant
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -336,7 +335,7 @@ class FailureModel:
     def __repr__(self) -> str:
         width = max(len(path) for path in self.quantities)
         rows = [
-            f"  {path:<{width}}  {_shown(quantity)}  {quantity.evidence}".rstrip()
+            f"  {path:<{width}}  {quantity}  {quantity.evidence}".rstrip()
             for path, quantity in self.quantities.items()
         ]
         return "\n".join([f"{self.title} ({self.name})", *rows])
@@ -344,7 +343,7 @@ class FailureModel:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th scope='row'>{path}</th>"
-            f"{''.join(f'<td>{number}</td>' for number in _numbers(quantity))}"
+            f"{''.join(f'<td>{number}</td>' for number in quantity.texts)}"
             f"<td>{html.escape(quantity.evidence)}</td></tr>"
             for path, quantity in self.quantities.items()
         )
@@ -395,14 +394,3 @@ def _known(mechanism: str) -> Mechanism:
     if mechanism not in known:
         raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
     return known[mechanism]
-
-
-def _numbers(quantity: Quantity) -> tuple[str, str, str]:
-    """Return value, low and high as given, or to two digits if they follow from a count."""
-    say = as_given if quantity.events is None else significant
-    return say(quantity.value), say(quantity.low), say(quantity.high)
-
-
-def _shown(quantity: Quantity) -> str:
-    value, low, high = _numbers(quantity)
-    return f"{value} ({low} to {high})" if quantity.is_range else value

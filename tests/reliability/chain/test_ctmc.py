@@ -156,7 +156,7 @@ def test_a_graph_serves_acks_that_no_isr_refuses(version, unclean, min_isr, shar
     assert (found.acks == 1) == shared
     lone, _, _ = whole((0, 1, 2), config.changed(acks=1), CARD, LOAD)
     served, _, states = whole((0, 1, 2), config, CARD, LOAD)
-    monkeypatch.setattr(ctmc, "shared_constants", lambda setup, setting: setup)
+    monkeypatch.setattr(ctmc, "shared_constants", lambda setup, _: setup)
     forget()
     apart, _, as_many = whole((0, 1, 2), config, CARD, LOAD)
     assert states == as_many

@@ -1,4 +1,4 @@
-"""Each mechanism alone against a closed form or an enumeration that shares no code with the chain."""
+"""Each mechanism alone against a closed form or an enumeration, none of it code of the chain."""
 
 from itertools import product
 
