@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
 from advisor.reliability.failures.mechanisms import WELL, Scope
+from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.memory_layout import (
     BROKER,
     CLOCK,
@@ -30,6 +31,7 @@ from advisor.reliability.sampler.memory_layout import (
     FINISHED,
     MISSING,
     NO_CAUSE,
+    NO_DISK,
     OUTAGE,
     RACK,
     SCOPES,
@@ -46,6 +48,10 @@ _NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
     "and long are outside this model"
 )
+
+
+# Of what stands in no rack.
+_NO_RACK = -1
 
 
 class Row(NamedTuple):
@@ -143,11 +149,11 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
 
 def _new_state(plan: Plan) -> KernelState:
     """Every broker and replica healthy, every log as long as its retention, all totals 0."""
-    brokers, racks, sets = len(plan.racks), plan.rack_count, len(plan.sets)
+    sets, housed = len(plan.sets), _housed(plan)
     columns = len(plan.table.names) + EXTRA_COLUMNS
     outages, clocks = _outages(plan)
     gaps = max(plan.replicas - 1, 1)
-    members = [[b for b, rack in enumerate(plan.racks) if rack == r] for r in range(racks)]
+    members = [[b for b, rack in enumerate(housed) if rack == r] for r in range(plan.rack_count)]
     copies, copy_of = _copies(plan)
     served = [
         [
@@ -155,7 +161,7 @@ def _new_state(plan: Plan) -> KernelState:
             for s, replicas in enumerate(plan.sets)
             if b in replicas
         ]
-        for b in range(brokers)
+        for b in range(len(housed))
     ]
     sim = KernelState(
         control=np.zeros(1, dtype=CONTROL),
@@ -178,13 +184,20 @@ def _new_state(plan: Plan) -> KernelState:
         totals=np.zeros((ENTRIES, columns)),
         aside=np.zeros((ENTRIES, columns)),
     )
-    sim.brokers["rack"] = plan.racks
+    sim.brokers["rack"] = housed
+    sim.racks["voters"][: len(plan.voters)] = plan.voters
     sim.sets["weight"] = plan.partitions
     sim.sets["base"] = plan.retained_records
     # A partition that cannot be written even when healthy: the configuration is the cause.
     sim.attribution[:, NO_CAUSE] = 1.0
     _set_control(plan, sim)
     return sim
+
+
+def _housed(plan: Plan) -> list[int]:
+    """The rack of each broker, of one for each rack with voters alone, and of the quorum: none."""
+    alone = [r for r, voters in enumerate(plan.voters) if voters and r not in plan.racks]
+    return [*plan.racks, *alone, _NO_RACK]
 
 
 def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
@@ -207,14 +220,21 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
     tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
     constants = {
         "copied": plan.table.names.index(plan.table.replacement.name),
+        "replaced": plan.table.replacement.condition,
+        "no_disk": sim.totals.shape[1] + NO_DISK,
+        "brokers": len(plan.racks),
+        "voters": sum(plan.voters),
+        "quorum": red.QUORUM_BACK,
         "next_strike": -1.0,
         "strikes": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,
+        "decisions_per_hour": plan.decisions_per_hour,
         "records_per_hour": plan.records_per_hour,
         "retained": plan.retained_records,
         "flush_hours": plan.unflushed_hours,
         "tail": tail,
         "tail_chance": -math.expm1(-tail),
+        "broker_failover_hours": plan.failovers.broker,
         "handover_hours": plan.failovers.move,
         "budget_hours": plan.budget_hours,
         "waiting_budget_hours": plan.waiting_budget_hours,
@@ -228,11 +248,12 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:
-    """What each mechanism does, from the table of mechanisms."""
+    """What each course of a mechanism does, from the table of mechanisms."""
     known = plan.table
-    strikes = np.zeros(len(known.entries), dtype=STRIKE)
-    for row, entry in zip(strikes, known.entries, strict=True):
-        found = plan.mechanisms.get(entry.name, Occurrence())
+    strikes = np.zeros(len(known.courses), dtype=STRIKE)
+    for row, entry in zip(strikes, known.courses, strict=True):
+        found = plan.mechanisms.get(entry.course, Occurrence())
+        row["cause"] = known.names.index(entry.name)
         targets = plan.targets(entry.scope)
         row["targets"], row["per_hour"] = targets, found.per_hour * targets
         of_rack = entry.scope is Scope.RACK
@@ -240,8 +261,11 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         row["scope"] = SCOPES.index(entry.scope)
         row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
         row["beyond"] = entry.beyond_settings
-        row["condition"], row["exclusive"] = known.condition_of(entry), entry.exclusive
+        row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
+        if entry.exclusive:
+            row["excluded"] = sum(1 << each.condition for each in known[entry.name].courses)
         row["chance"], row["share"] = entry.share is not None, found.share
+        row["spreads"], row["overlaps"] = found.spreads, found.overlaps
         row["turned"] = WELL
         if entry.turns_into:
             other = known[entry.turns_into]
@@ -252,15 +276,19 @@ def _strikes(plan: Plan) -> NDArray[Any]:
 
 def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
-    known, brokers = plan.table, len(plan.racks)
+    known, brokers = plan.table, len(_housed(plan))
     outages = np.zeros(known.conditions, dtype=OUTAGE)
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
     for condition, entry in known.outages.items():
-        found, row = plan.mechanisms.get(entry.name, Occurrence()), outages[condition]
+        found, row = plan.mechanisms.get(entry.course, Occurrence()), outages[condition]
         row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
+        row["begin"] = PARTITION_EVENT[entry.effect]
         row["end"] = PARTITION_EVENT[entry.effect.end]
+        row["of_rack"] = condition in known.of_racks
         row["hours"], row["shape"] = found.hours, found.shape
+        if entry.ends_in:
+            row["dies"], row["after"] = found.dies, known[entry.ends_in].condition
         if entry.together:
             row["first_clock"] = brokers + len(joint)
             row["stride"] = entry.scope is Scope.RACK

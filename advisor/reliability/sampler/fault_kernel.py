@@ -6,6 +6,10 @@ change nothing (uniformisation), so that the process is exactly that of
 have brokers that return together. A replaced broker makes one copy for all partitions that it
 shares with the same brokers. What each mechanism does stands in the arrays of `KernelState`, filled
 from the table of mechanisms; this code knows none by name.
+
+The controller quorum is lost while its own clock runs, or while racks with half of the voters or
+more are out. It is lost before the brokers of the racks are struck, and back after they are: each
+is a step of its own, at the same instant.
 """
 
 from __future__ import annotations
@@ -22,13 +26,19 @@ from advisor.reliability.sampler.transition_tables import Table
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
 _NOTHING = -1
-_E_COPIED = red.COPIED
+_E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
+_LOST, _QUORUM_BACK = red.QUORUM_LOST, red.QUORUM_BACK
+# Of `control.deferred`: the next step is that of the brokers, or the quorum's return.
+_BROKERS_NEXT, _QUORUM_NEXT = 1, 2
 
 
 @inlined
 def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
     """Take the next event, change the brokers, and mark the sets that it strikes."""
     control = sim.control[0]
+    if control.deferred != 0:
+        _take_deferred(sim)
+        return True
     if control.next_strike < 0.0:
         control.next_strike = control.now + _wait(rng, control.strikes)
     when, clock = control.next_strike, -1
@@ -36,24 +46,33 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
-    copied = False
+    copied, decided = False, False
     if control.copying > 0:
         # Memoryless: a new draw after every event leaves the distribution unchanged.
         done = control.now + _wait(rng, control.copies_per_hour * control.copying)
         if done < when:
             when, copied = done, True
+    if control.undecided > 0 and control.decisions_per_hour > 0.0:
+        done = control.now + _wait(rng, control.decisions_per_hour * control.undecided)
+        if done < when:
+            when, copied, decided = done, False, True
     if when >= until:
         control.now = until
         return False
     control.now = when
     control.afterwards = _NOTHING
+    control.failover_hours = control.broker_failover_hours
     if copied:
         _copy_ends(rng, table, sim)
+    elif decided:
+        _decide(rng, table, sim)
     elif clock >= 0:
-        _repair(sim, clock)
+        _repair(rng, sim, clock)
+        _follow_quorum(sim)
     else:
         control.next_strike = when + _wait(rng, control.strikes)
         _strike(rng, sim)
+        _follow_quorum(sim)
     return True
 
 
@@ -66,28 +85,32 @@ def _wait(rng: Generator, per_hour: float) -> float:
 def _strike(rng: Generator, sim: KernelState) -> None:
     control = sim.control[0]
     x = rng.random() * control.strikes
-    cause = 0
-    while cause < len(sim.strikes) - 1 and x >= sim.strikes[cause].per_hour:
-        x -= sim.strikes[cause].per_hour
-        cause += 1
-    struck = sim.strikes[cause]
+    number = 0
+    while number < len(sim.strikes) - 1 and x >= sim.strikes[number].per_hour:
+        x -= sim.strikes[number].per_hour
+        number += 1
+    struck = sim.strikes[number]
     if struck.per_hour <= 0.0:
         return
-    target = min(
-        int(x / sim.strikes[cause].per_hour * sim.strikes[cause].targets),
-        sim.strikes[cause].targets - 1,
-    )
-    control.cause = cause
+    target = min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+    control.cause = struck.cause
     control.event = struck.event
+    control.afterwards = struck.turned_event
+    control.failover_hours = struck.failover_hours
     control.struck_beyond = struck.beyond
-    if struck.scope == _CLUSTER:
-        _strike_cluster(rng, sim, cause)
+    if struck.of_quorum:
+        quorum = len(sim.brokers) - 1
+        if sim.brokers[quorum].own == _WELL:
+            set_condition(rng, sim, quorum, struck.condition, False)
+    elif struck.scope == _CLUSTER:
+        for b in range(control.brokers):
+            _strike_one_of_several(rng, sim, number, b)
     elif struck.scope == _RACK:
-        _strike_rack(rng, sim, cause, target)
-    elif _severity(sim, target) <= struck.reach and (
-        not struck.exclusive or sim.outages[struck.condition].brokers == 0
-    ):
+        _strike_racks(rng, sim, number, target)
+    elif _severity(sim, target) <= struck.reach and not _excluded(sim, struck.excluded):
         set_condition(rng, sim, target, struck.condition, True)
+        if struck.overlaps > 0.0:
+            _strike_second(rng, sim, number, target)
 
 
 @inlined
@@ -96,31 +119,54 @@ def _severity(sim: KernelState, b: int) -> int:
     return int(sim.outages[sim.brokers[b].own].severity)
 
 
+@inlined
+def _excluded(sim: KernelState, conditions: int) -> bool:
+    """Whether a broker is in one of some conditions, given as bits."""
+    if conditions != 0:
+        for condition in range(len(sim.outages)):
+            if conditions >> condition & 1 and sim.outages[condition].brokers > 0:
+                return True
+    return False
+
+
 @called
-def _strike_rack(rng: Generator, sim: KernelState, cause: int, rack: int) -> None:
-    struck = sim.strikes[cause]
-    for i in range(sim.racks[rack].start, sim.racks[rack].end):
-        b = sim.members[i]
-        if _severity(sim, b) <= struck.reach:
+def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) -> None:
+    """Strike another broker as well, by chance: a restart that does not wait for the last one."""
+    struck, others = sim.strikes[number], sim.control[0].brokers - 1
+    if others == 0 or rng.random() >= struck.overlaps:
+        return
+    b = min(int(rng.random() * others), others - 1)
+    b += b >= first
+    if _severity(sim, b) <= struck.reach:
+        set_condition(rng, sim, b, struck.condition, True)
+
+
+@called
+def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> None:
+    """Strike a rack, and each other rack by chance."""
+    spreads = sim.strikes[number].spreads
+    for rack in range(len(sim.racks)):
+        if rack == first or (spreads > 0.0 and rng.random() < spreads):
+            for i in range(sim.racks[rack].start, sim.racks[rack].end):
+                _strike_one_of_several(rng, sim, number, sim.members[i])
+
+
+@called
+def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int) -> None:
+    """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another."""
+    struck = sim.strikes[number]
+    hit = _severity(sim, b) <= struck.reach
+    if b >= sim.control[0].brokers:
+        # It stands for the voters of its rack, which count as out until the rack is back.
+        if hit and sim.outages[struck.condition].of_rack:
+            set_condition(rng, sim, b, struck.condition, False)
+    elif struck.turned == _WELL:
+        if hit and (not struck.chance or rng.random() < struck.share):
             set_condition(rng, sim, b, struck.condition, True)
-
-
-@called
-def _strike_cluster(rng: Generator, sim: KernelState, cause: int) -> None:
-    """Strike all brokers, or each by chance; or strike all and turn some outages into another."""
-    control, struck = sim.control[0], sim.strikes[cause]
-    control.afterwards = struck.turned_event
-    for b in range(len(sim.brokers)):
-        hit = _severity(sim, b) <= struck.reach
-        if struck.turned == _WELL:
-            if hit and (not struck.chance or rng.random() < struck.share):
-                set_condition(rng, sim, b, struck.condition, True)
-            continue
-        if _severity(sim, b) > struck.turned_reach:
-            continue
+    elif _severity(sim, b) <= struck.turned_reach:
         if hit:
             _mark(sim, b, False)
-        if rng.random() < struck.share:
+        if struck.share > 0.0 and rng.random() < struck.share:
             _mark(sim, b, True)
             set_condition(rng, sim, b, struck.turned, False)
         elif hit:
@@ -190,14 +236,18 @@ def _stop_clock(sim: KernelState, clock: int) -> None:
 
 
 @inlined
-def _repair(sim: KernelState, clock: int) -> None:
+def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
     control = sim.control[0]
     if clock < len(sim.brokers):
         outage = sim.outages[sim.brokers[clock].own]
         control.cause = outage.cause
         control.event = outage.end
         _mark(sim, clock, False)
-        _leave(sim, clock)
+        if outage.dies > 0.0 and rng.random() < outage.dies:
+            control.event = sim.outages[outage.after].begin
+            set_condition(rng, sim, clock, outage.after, False)
+        else:
+            _leave(sim, clock)
         return
     condition, rack = sim.clocks[clock].condition, sim.clocks[clock].rack
     control.cause = sim.outages[condition].cause
@@ -210,6 +260,99 @@ def _repair(sim: KernelState, clock: int) -> None:
         if sim.brokers[b].own == condition:
             _mark(sim, b, False)
             _leave(sim, b)
+
+
+@inlined
+def _follow_quorum(sim: KernelState) -> None:
+    """Tell all sets if the controller quorum is lost now, or works again."""
+    control = sim.control[0]
+    now = _quorum_state(sim)
+    if now == control.quorum:
+        return
+    control.quorum = now
+    if control.touched == 0:
+        _tell_all(sim, now)
+    elif now == _QUORUM_BACK:
+        control.deferred = _QUORUM_NEXT
+    else:
+        control.deferred = _BROKERS_NEXT
+        control.held_event, control.held_afterwards = control.event, control.afterwards
+        _tell_all(sim, now)
+
+
+@inlined
+def _quorum_state(sim: KernelState) -> int:
+    """The event after which the controller quorum is as it is now."""
+    control, own = sim.control[0], sim.brokers[len(sim.brokers) - 1].own
+    if own != _WELL:
+        return int(sim.outages[own].begin)
+    if control.voters > 0:
+        out = 0
+        for rack in range(len(sim.racks)):
+            if sim.racks[rack].voters > 0 and rack_outage(sim, rack) != _WELL:
+                out += sim.racks[rack].voters
+        if 2 * out >= control.voters:
+            return _LOST
+    return _QUORUM_BACK
+
+
+@inlined
+def rack_outage(sim: KernelState, rack: int) -> int:
+    """The condition of a rack that is out; else WELL."""
+    for i in range(sim.racks[rack].start, sim.racks[rack].end):
+        own = sim.brokers[sim.members[i]].own
+        if sim.outages[own].of_rack:
+            return int(own)
+    return _WELL
+
+
+@called
+def _tell_all(sim: KernelState, event: int) -> None:
+    """Mark every set; what the brokers' event marked is held back."""
+    control = sim.control[0]
+    control.event, control.afterwards = event, _NOTHING
+    control.touched = len(sim.sets)
+    for s in range(len(sim.sets)):
+        one = sim.sets[s]
+        one.held, one.held_after = one.mask, one.mask_after
+        one.mask, one.mask_after = 1, 0
+        sim.touched[s] = s
+
+
+@called
+def _take_deferred(sim: KernelState) -> None:
+    """Take the second step of this instant."""
+    control = sim.control[0]
+    deferred, control.deferred = control.deferred, 0
+    if deferred == _QUORUM_NEXT:
+        _tell_all(sim, control.quorum)
+        return
+    control.event, control.afterwards = control.held_event, control.held_afterwards
+    for s in range(len(sim.sets)):
+        one = sim.sets[s]
+        one.mask, one.mask_after = one.held, one.held_after
+        one.held, one.held_after = 0, 0
+        if one.mask != 0 or one.mask_after != 0:
+            sim.touched[control.touched] = s
+            control.touched += 1
+
+
+@called
+def _decide(rng: Generator, table: Table, sim: KernelState) -> None:
+    """An operator elects a leader of one of the sets that need it, each with equal probability."""
+    control = sim.control[0]
+    left = min(int(rng.random() * control.undecided), control.undecided - 1)
+    # No electable replica can return with its log: what destroyed the disks is the cause.
+    control.cause = control.no_disk
+    control.event = _E_DECIDED
+    for s in range(len(sim.sets)):
+        if table.states[sim.sets[s].state].undecided:
+            if left == 0:
+                sim.sets[s].mask = 1
+                sim.touched[0] = s
+                control.touched = 1
+                return
+            left -= 1
 
 
 @called

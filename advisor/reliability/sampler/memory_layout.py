@@ -34,25 +34,30 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 CONTROL = _fields(
     "pending event afterwards cause touched running copied unwell broken copying waiting "
+    "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
     "now next_strike risk_since year_end at_risk strikes copies_per_hour "
+    "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
 )
 """One record: the current event, the totals, and the constants of the plan."""
 
 STRIKE = _fields(
-    "targets scope event reach condition exclusive chance turned turned_reach turned_event beyond",
-    "per_hour failover_hours share",
+    "cause targets scope event reach condition excluded chance turned turned_reach turned_event "
+    "of_quorum beyond",
+    "per_hour failover_hours share spreads overlaps",
 )
-OUTAGE = _fields("cause severity end first_clock stride brokers", "hours shape")
-RACK = _fields("start end", "")
+OUTAGE = _fields(
+    "cause severity begin end of_rack after first_clock stride brokers", "hours shape dies"
+)
+RACK = _fields("start end voters", "")
 BROKER = _fields("own rack start end", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running", "")
 CLOCK = _fields("place held condition rack", "due")
-SET = _fields("state mask mask_after waited", "weight since down flushed base")
+SET = _fields("state mask mask_after held held_after waited", "weight since down flushed base")
 
 
 class KernelState(NamedTuple):
@@ -61,21 +66,26 @@ class KernelState(NamedTuple):
     Attributes
     ----------
     control : array of CONTROL, shape (1,)
-    strikes : array of STRIKE, shape (mechanisms,)
+    strikes : array of STRIKE, shape (courses of mechanisms,)
         ``targets`` brokers, racks or clusters (``scope``) are struck ``per_hour`` altogether:
         those out of service no further than ``reach``, by ``event``; they get ``condition``. With
         ``chance`` each is struck with probability ``share``, or, if ``turned`` is not WELL, gets
-        that condition instead. A new leader is elected after ``failover_hours``.
+        that condition instead. None is struck while a broker is in a condition whose bit
+        ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
+        second broker with ``overlaps``. A new leader is elected after ``failover_hours``.
     outages : array of OUTAGE, shape (conditions,)
-        By condition of a broker: mechanism, severity on the scale of `Strikes`, event at the end,
-        mean hours and gamma shape, and how many brokers are in it. Brokers that were struck
-        together and return together share ``first_clock``, or one for each rack, ``stride``
-        apart; -1: each broker has its own.
+        By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
+        beginning and end, mean hours and gamma shape, and how many brokers are in it; whether a
+        rack is out. With probability ``dies`` it ends in the condition ``after``. Brokers that
+        were struck together and return together share ``first_clock``, or one for each rack,
+        ``stride`` apart; -1: each broker has its own.
     racks : array of RACK, shape (racks,)
-        Its brokers are ``members[start:end]``.
+        Its brokers are ``members[start:end]``; and its voters of the controller quorum.
     members : array of int, shape (brokers,)
     brokers : array of BROKER, shape (brokers,)
-        Its condition, its rack, and the sets on it: ``served[start:end]``.
+        Its condition, its rack, and the sets on it: ``served[start:end]``. Behind the
+        ``control.brokers`` brokers stands one for each rack with voters that has none, and last
+        the controller quorum.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
     copies : array of COPY, shape (copies,)
@@ -88,7 +98,8 @@ class KernelState(NamedTuple):
     running : array of int, shape (clocks,)
         The clocks that run, ``control.running`` of them.
     sets : array of SET, shape (sets,)
-        Partition state; struck slots (by the event and by the one after it); from 1, the mechanism
+        Partition state; struck slots (by the event and by the one after it, and both once more
+        while they wait for the quorum's event); from 1, the mechanism
         of a follower that acknowledgements waited for when writes stopped; partitions; until when
         time is accounted for; when writes stopped; when everything written is on disk; and the
         records that every log holds.

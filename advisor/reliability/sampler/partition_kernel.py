@@ -14,6 +14,7 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.sampler.fault_kernel import rack_outage
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
     LOSS_EVENTS,
@@ -28,8 +29,14 @@ from advisor.reliability.sampler.memory_layout import (
 )
 from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 
-_WELL, _REPLACED = WELL, red.REPLACED
-_LAG, _STOP, _POWER, _EARLY_POWER = red.LAG, red.STOP, red.POWER, red.EARLY_POWER
+_WELL = WELL
+_LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
+    red.LAG,
+    red.LIMP,
+    red.STOP,
+    red.POWER,
+    red.EARLY_POWER,
+)
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
 # Of so many expected records there is one, to all digits.
 _CERTAIN = 40.0
@@ -67,6 +74,12 @@ def _event(table: Table, sim: KernelState, s: int) -> int:
 
 
 @inlined
+def _hangs(event: int) -> bool:
+    """A follower is up and does not fetch, or not from its leader."""
+    return event in (_LAG, _LIMP)
+
+
+@inlined
 def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     """Apply the event to one set, and the event that follows at once if there is one."""
     control, one = sim.control[0], sim.sets[s]
@@ -97,15 +110,15 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
     control.broken += old.whole - new.whole
+    control.undecided += new.undecided - old.undecided
     if old.copying != new.copying:
         _note_copies(sim, s, old.copying, new.copying)
     if losses != 0:
         _count_loss(rng, sim, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
-        failover_hours = sim.strikes[control.cause].failover_hours
-        hours = failover_hours if failed else control.handover_hours
+        hours = control.failover_hours if failed else control.handover_hours
         _count_leader_change(sim, s, hours, old.writable and new.writable)
-    elif old.writable and new.in_sync < old.in_sync and (new.writable or event == _LAG):
+    elif old.writable and new.in_sync < old.in_sync and (new.writable or _hangs(event)):
         # The wait for a dead follower is part of the outage; that for one that hangs precedes it.
         _count_stall(sim, s)
     if not new.writable:
@@ -135,7 +148,7 @@ def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> N
     if was_writable:
         one.down = control.now
         # Nothing was acknowledged while the leader waited for a follower that hangs.
-        waited = control.hung_stall_hours if control.event == _LAG else 0.0
+        waited = control.hung_stall_hours if _hangs(control.event) else 0.0
         one.flushed = control.now + max(control.flush_hours - waited, 0.0)
     if losses & ~_TAIL != 0:
         # The newest records are lost, and all that was not on disk is among them.
@@ -297,7 +310,7 @@ def _count_stall(sim: KernelState, s: int) -> None:
         return
     hours = control.dead_stall_hours
     beyond = max(hours - control.waiting_budget_hours, 0.0)
-    if control.event == _LAG:
+    if _hangs(control.event):
         sim.sets[s].waited = control.cause + 1
         hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
     sim.totals[STALLED, control.cause] += weight * hours
@@ -306,17 +319,24 @@ def _count_stall(sim: KernelState, s: int) -> None:
 
 @called
 def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
-    """Attribute a set's outage in equal shares to the broker outages and copies behind it."""
+    """Attribute a set's outage in equal shares to the outages and copies behind it."""
+    control = sim.control[0]
     copies, total = _bits(table.states[sim.sets[s].state].absent), 0
     for cause in range(sim.totals.shape[1]):
         sim.attribution[s, cause] = 0.0
     for slot in range(sim.slots.shape[1]):
         own = sim.brokers[sim.slots[s, slot]].own
-        if sim.outages[own].end == _REPLACED:
+        if own == control.replaced:
             copies += 1
         elif own != _WELL:
             sim.attribution[s, sim.outages[own].cause] += 1.0
             total += 1
+    own = sim.brokers[len(sim.brokers) - 1].own
+    if own != _WELL:
+        sim.attribution[s, sim.outages[own].cause] += 1.0
+        total += 1
+    if control.voters > 0:
+        total += _attribute_to_voters(sim, s)
     total += copies
     sim.attribution[s, NO_DISK] = copies
     if total == 0:
@@ -324,3 +344,18 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
         return
     for cause in range(sim.totals.shape[1]):
         sim.attribution[s, cause] /= total
+
+
+@called
+def _attribute_to_voters(sim: KernelState, s: int) -> int:
+    """Count the racks that are out and hold voters of the quorum, and no replica of the set."""
+    found = 0
+    for rack in range(len(sim.racks)):
+        own = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
+        for slot in range(sim.slots.shape[1]):
+            if sim.brokers[sim.slots[s, slot]].rack == rack:
+                own = _WELL
+        if own != _WELL:
+            sim.attribution[s, sim.outages[own].cause] += 1.0
+            found += 1
+    return found

@@ -16,7 +16,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import Scope, Table, table
+from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
 
@@ -29,7 +29,7 @@ _FEWEST_BLOCKS = 32
 
 @dataclass(frozen=True)
 class Occurrence:
-    """How often a mechanism strikes one broker, rack or cluster, and how long it lasts.
+    """How often a course of a mechanism strikes one broker, rack or cluster; how long it lasts.
 
     Attributes
     ----------
@@ -38,14 +38,17 @@ class Occurrence:
         Mean duration; 0 where another mechanism's duration counts.
     shape : float
         Of the gamma distribution of the duration; 1 is the exponential.
-    share : float
-        The mechanism's probability, if it has one.
+    share, spreads, overlaps, dies : float
+        The mechanism's probabilities, those that it has; see `Mechanism`.
     """
 
     per_hour: float = 0.0
     hours: float = 0.0
     shape: float = 1.0
     share: float = 0.0
+    spreads: float = 0.0
+    overlaps: float = 0.0
+    dies: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Plan:
     partitions : tuple of int
         How many partitions each set holds.
     mechanisms : dict of str to Occurrence
-        By name, such as "broker.crash"; one that is left out does not happen.
+        By course, such as "broker.crash" or "broker.restart unclean"; one that is left out does
+        not happen.
     table : Table
         What each mechanism does.
     copies_per_hour : float
@@ -86,6 +90,11 @@ class Plan:
         Mean time that an acknowledgement waits for a dead follower, and for one that hangs.
     lag_hours : float
         The shortest wait for one that hangs; the longest is 1.5 times as long.
+    voters : tuple of int
+        Voters of the controller quorum by rack number, racks without brokers last; () if unknown,
+        or if outages of racks cannot take the majority.
+    decisions_per_hour : float
+        1 / mean time until an operator elects what is left; 0 if nobody does.
     """
 
     setup: ChainConstants
@@ -105,6 +114,8 @@ class Plan:
     delivery_hours: float = math.inf
     stall_hours: tuple[float, float] = (0.0, 0.0)
     lag_hours: float = 0.0
+    voters: tuple[int, ...] = ()
+    decisions_per_hour: float = 0.0
 
     @property
     def replicas(self) -> int:
@@ -114,14 +125,15 @@ class Plan:
     @property
     def rack_count(self) -> int:
         """Racks, known or assumed."""
-        return max(self.racks) + 1
+        return max(max(self.racks) + 1, len(self.voters))
 
     @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
         return HOURS_PER_YEAR * math.fsum(
-            found.per_hour * self.targets(self.table[name].scope)
-            for name, found in self.mechanisms.items()
+            self.mechanisms[course.course].per_hour * self.targets(course.scope)
+            for course in self.table.courses
+            if course.course in self.mechanisms
         )
 
     def targets(self, scope: Scope) -> int:
@@ -203,17 +215,30 @@ def plan_for(
 
 def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
     found = {}
-    for entry in table().entries:
-        name, rate = entry.name, model.rate_per_hour(entry.name)
-        if entry.exclusive and rate > 0.0:
-            rate = transition_rates.offered_rate(entry, model, brokers, brokers)
-        # The brokers of a destroyed rack take broker.destroyed's hours, even if none is alone.
-        if entry.duration[0] in model.quantities:
-            share = model.get(entry.share_path, 0.0)
-            found[name] = Occurrence(rate, model.repair_hours(name), model.shape(name), share)
-        elif name in model.mechanisms:
-            found[name] = Occurrence(rate)
+    for course in table().courses:
+        rate, happens = 0.0, course.name in model.mechanisms
+        if happens:
+            rate = transition_rates.strikes_per_hour(course, model, brokers, brokers)
+        elif not _lasts(course, model):
+            continue
+        chances = (course.share, course.spreads, course.overlaps, course.dies)
+        share, spreads, overlaps, dies = (model.get(course.path(each), 0.0) for each in chances)
+        # Where another mechanism's duration counts, it has none of its own.
+        hours = model.outage_hours(course) if course.condition else 0.0
+        shape = model.shape(course.name)
+        found[course.course] = Occurrence(rate, hours, shape, share, spreads, overlaps, dies)
     return found
+
+
+def _lasts(course: Mechanism, model: FailureModel) -> bool:
+    """Whether other mechanisms may leave brokers in its condition.
+
+    The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
+    ever is.
+    """
+    ending = (e for e in table().entries if course.name == e.ends_in and not course.variant)
+    dying = any(model.get(e.path(e.dies), 0.0) > 0.0 for e in ending)
+    return dying or course.duration[0] in model.quantities
 
 
 def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:

@@ -18,15 +18,19 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_CLOSED
+from advisor.reliability.partition.partition_state import CONTROLLER_WORKS
 from advisor.reliability.partition.transition_table import Automaton, automaton
 
-EVENTS = 11
+EVENTS = red.EVENTS
 UNKNOWN = -1
 # Beyond this many bytes the table of one setup is too large for a worker.
 _MOST_BYTES = 2**30
 
 _STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "unflushed", "quiet")
-_STATE_FIELDS = ("writable", "readable", "growing", "whole", "gaps", "in_sync", "copying", "absent")
+_STATE_FIELDS = (
+    *("writable", "readable", "growing", "whole", "gaps", "in_sync", "copying", "absent"),
+    "undecided",
+)
 STEP = np.dtype([(name, np.int64) for name in _STEP_FIELDS])
 STATE = np.dtype([(name, np.int64) for name in _STATE_FIELDS])
 
@@ -43,9 +47,10 @@ class Table(NamedTuple):
         moved, gap 0 begins with what was not flushed; ``quiet``: nothing happens at all.
     gap_map : array of int64, shape (rows, gaps)
     states : array of STATE, shape (states,)
-        ``whole``: every replica is up, in sync and complete; ``in_sync``: how many are.
-        Masks of the slots that copy their log now (``copying``), and of all that have yet to
-        (``absent``).
+        ``whole``: every replica is up, in sync and complete, and the controller works;
+        ``in_sync``: how many are. Masks of the slots that copy their log now (``copying``), and
+        of all that have yet to (``absent``). ``undecided``: only an operator can elect a leader
+        before an empty broker leads.
     """
 
     entry: NDArray[np.int32]
@@ -96,6 +101,7 @@ class Tables:
         for number in range(self._known, len(known.states)):
             state = known.states[number]
             whole = set(state.condition) == {red.UP} and set(state.level) == {0}
+            whole = whole and state.controller == CONTROLLER_WORKS
             absent = [slot for slot, own in enumerate(state.condition) if own == red.COPYING]
             writable = red.is_writable(state, known.setup)
             self.table.states[number] = (
@@ -107,6 +113,7 @@ class Tables:
                 len(state.registration.isr),
                 sum(1 << slot for slot in known.copying(number)),
                 sum(1 << slot for slot in absent),
+                red.operator_can_elect(state),
             )
         self._known = len(known.states)
 
