@@ -1,6 +1,8 @@
 """Short samples and cards for the sampler's tests."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.reliability.results.sampled import Estimate, Sampled
@@ -21,10 +23,11 @@ def sample(
     model: FailureModel,
     load: Workload = QUIET,
     years: int = 2000,
+    changed: Mapping[str, object] | None = None,
     **options: object,
 ) -> tuple[Sampled, list[Row]]:
-    """Run all blocks here and merge them."""
-    plan = plan_for(cluster, config, model, load, **options)
+    """Run all blocks here and merge them; parts of the plan may be changed."""
+    plan = replace(plan_for(cluster, config, model, load, **options), **(changed or {}))
     blocks = cut_into_blocks(plan, years, seed=1)
     rows = [run_block(plan, block) for block in blocks]
     merged = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
