@@ -6,10 +6,6 @@ change nothing (uniformisation), so that the process is exactly that of
 have brokers that return together. A replaced broker makes one copy for all partitions that it
 shares with the same brokers. What each mechanism does stands in the arrays of `KernelState`, filled
 from the table of mechanisms; this code knows none by name.
-
-The controller quorum is lost while its own clock runs, or while racks with half of the voters or
-more are out. It is lost before the brokers of the racks are struck, and back after they are: each
-is a step of its own, at the same instant.
 """
 
 from __future__ import annotations
@@ -21,15 +17,12 @@ from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
+from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.transition_tables import Table
 
 _WELL = WELL
 _RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
-_NOTHING = -1
 _E_COPIED, _E_DECIDED = red.COPIED, red.DECIDED
-_LOST, _QUORUM_BACK = red.QUORUM_LOST, red.QUORUM_BACK
-# Of `control.deferred`: the next step is that of the brokers, or the quorum's return.
-_BROKERS_NEXT, _QUORUM_NEXT = 1, 2
 
 
 @inlined
@@ -37,7 +30,7 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     """Take the next event, change the brokers, and mark the sets that it strikes."""
     control = sim.control[0]
     if control.deferred != 0:
-        _take_deferred(sim)
+        take_deferred(sim)
         return True
     if control.next_strike < 0.0:
         control.next_strike = control.now + _wait(rng, control.strikes)
@@ -46,34 +39,48 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
-    copied, decided = False, False
-    if control.copying > 0:
+    memoryless = False
+    if control.copying > 0 or control.undecided > 0:
         # Memoryless: a new draw after every event leaves the distribution unchanged.
-        done = control.now + _wait(rng, control.copies_per_hour * control.copying)
+        done = control.now + _wait(rng, _copies_per_hour(sim) + _decisions_per_hour(sim))
         if done < when:
-            when, copied = done, True
-    if control.undecided > 0 and control.decisions_per_hour > 0.0:
-        done = control.now + _wait(rng, control.decisions_per_hour * control.undecided)
-        if done < when:
-            when, copied, decided = done, False, True
+            when, memoryless = done, True
     if when >= until:
         control.now = until
         return False
     control.now = when
-    control.afterwards = _NOTHING
+    control.afterwards = NOTHING
     control.failover_hours = control.broker_failover_hours
-    if copied:
-        _copy_ends(rng, table, sim)
-    elif decided:
-        _decide(rng, table, sim)
+    if memoryless:
+        _copy_or_decide(rng, table, sim)
     elif clock >= 0:
         _repair(rng, sim, clock)
-        _follow_quorum(sim)
+        follow_quorum(sim)
     else:
         control.next_strike = when + _wait(rng, control.strikes)
         _strike(rng, sim)
-        _follow_quorum(sim)
+        follow_quorum(sim)
     return True
+
+
+@inlined
+def _copies_per_hour(sim: KernelState) -> float:
+    return float(sim.control[0].copies_per_hour * sim.control[0].copying)
+
+
+@inlined
+def _decisions_per_hour(sim: KernelState) -> float:
+    return float(sim.control[0].decisions_per_hour * sim.control[0].undecided)
+
+
+@called
+def _copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
+    decisions = _decisions_per_hour(sim)
+    both = _copies_per_hour(sim) + decisions
+    if decisions > 0.0 and rng.random() * both < decisions:
+        _decide(rng, table, sim)
+    else:
+        _copy_ends(rng, table, sim)
 
 
 @inlined
@@ -260,81 +267,6 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
         if sim.brokers[b].own == condition:
             _mark(sim, b, False)
             _leave(sim, b)
-
-
-@inlined
-def _follow_quorum(sim: KernelState) -> None:
-    """Tell all sets if the controller quorum is lost now, or works again."""
-    control = sim.control[0]
-    now = _quorum_state(sim)
-    if now == control.quorum:
-        return
-    control.quorum = now
-    if control.touched == 0:
-        _tell_all(sim, now)
-    elif now == _QUORUM_BACK:
-        control.deferred = _QUORUM_NEXT
-    else:
-        control.deferred = _BROKERS_NEXT
-        control.held_event, control.held_afterwards = control.event, control.afterwards
-        _tell_all(sim, now)
-
-
-@inlined
-def _quorum_state(sim: KernelState) -> int:
-    """The event after which the controller quorum is as it is now."""
-    control, own = sim.control[0], sim.brokers[len(sim.brokers) - 1].own
-    if own != _WELL:
-        return int(sim.outages[own].begin)
-    if control.voters > 0:
-        out = 0
-        for rack in range(len(sim.racks)):
-            if sim.racks[rack].voters > 0 and rack_outage(sim, rack) != _WELL:
-                out += sim.racks[rack].voters
-        if 2 * out >= control.voters:
-            return _LOST
-    return _QUORUM_BACK
-
-
-@inlined
-def rack_outage(sim: KernelState, rack: int) -> int:
-    """The condition of a rack that is out; else WELL."""
-    for i in range(sim.racks[rack].start, sim.racks[rack].end):
-        own = sim.brokers[sim.members[i]].own
-        if sim.outages[own].of_rack:
-            return int(own)
-    return _WELL
-
-
-@called
-def _tell_all(sim: KernelState, event: int) -> None:
-    """Mark every set; what the brokers' event marked is held back."""
-    control = sim.control[0]
-    control.event, control.afterwards = event, _NOTHING
-    control.touched = len(sim.sets)
-    for s in range(len(sim.sets)):
-        one = sim.sets[s]
-        one.held, one.held_after = one.mask, one.mask_after
-        one.mask, one.mask_after = 1, 0
-        sim.touched[s] = s
-
-
-@called
-def _take_deferred(sim: KernelState) -> None:
-    """Take the second step of this instant."""
-    control = sim.control[0]
-    deferred, control.deferred = control.deferred, 0
-    if deferred == _QUORUM_NEXT:
-        _tell_all(sim, control.quorum)
-        return
-    control.event, control.afterwards = control.held_event, control.held_afterwards
-    for s in range(len(sim.sets)):
-        one = sim.sets[s]
-        one.mask, one.mask_after = one.held, one.held_after
-        one.held, one.held_after = 0, 0
-        if one.mask != 0 or one.mask_after != 0:
-            sim.touched[control.touched] = s
-            control.touched += 1
 
 
 @called

@@ -20,6 +20,7 @@ from advisor.reliability.sampler import (
     jit,
     memory_layout,
     partition_kernel,
+    quorum_kernel,
     transition_tables,
 )
 from advisor.reliability.sampler.fault_kernel import next_event
@@ -160,6 +161,7 @@ def _digest() -> str:
         mechanisms,
         memory_layout,
         partition_kernel,
+        quorum_kernel,
         reduced_state,
         transition_tables,
     )

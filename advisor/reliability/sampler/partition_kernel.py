@@ -14,7 +14,6 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.sampler.fault_kernel import rack_outage
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
     LOSS_EVENTS,
@@ -27,6 +26,7 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
+from advisor.reliability.sampler.quorum_kernel import rack_outage
 from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
 
 _WELL = WELL

@@ -17,6 +17,7 @@ from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
+from advisor.reliability.failures.transition_rates import DECISION_HOURS
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
 
@@ -188,7 +189,7 @@ def plan_for(
     if placement is not None:
         load = replace(load, partitions=where.partitions)
     brokers = list(where.rack_of)
-    racks = list(dict.fromkeys(where.rack_of.values()))
+    racks = list(dict.fromkeys((*where.rack_of.values(), *where.voters)))
     copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
     patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
     return Plan(
@@ -210,6 +211,8 @@ def plan_for(
         delivery_hours=patience.delivery_hours,
         stall_hours=(waits.dead_hours, waits.hung_hours),
         lag_hours=waits.lag_hours,
+        voters=tuple(where.voters.get(rack, 0) for rack in racks) if where.voters else (),
+        decisions_per_hour=1.0 / hours if (hours := model.get(DECISION_HOURS, 0.0)) else 0.0,
     )
 
 

@@ -8,7 +8,11 @@ import math
 import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
+from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.results.units import MEASURES
+from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.plan import Block, plan_for
+from advisor.reliability.sampler.transition_tables import tables
 from sampled_runs import FAR, MANY_RACKS, QUIET, TRIO, YEAR, card, off_by, sample
 
 CRASH = {"per_year": 6.0, "minutes": 600.0}
@@ -31,8 +35,11 @@ CARDS = {
     },
     "overlapping restarts": {
         "broker_restart": {
-            **{"per_year": 15.0, "minutes": 200.0, "overlap": 0.4},
-            **{"unclean": 0.3, "unclean_minutes": 500.0},
+            "per_year": 15.0,
+            "minutes": 200.0,
+            "overlap": 0.4,
+            "unclean": 0.3,
+            "unclean_minutes": 500.0,
         },
         "broker_crash": CRASH,
     },
@@ -71,8 +78,31 @@ CARDS["all together"] = {
     "cluster_wiped": {"per_year": 0.5, "brokers": 0.4, "hours": 60.0},
     "cluster_controller": {"per_year": 4.0, "minutes": 400.0, "stops": 0.3},
 }
+NETWORK = {"per_year": 6.0, "minutes": 600.0}
+CARDS["voters in racks"] = {"rack_network": NETWORK, "rack_power": NETWORK, "broker_crash": CRASH}
+CARDS["voters, spreading"] = {
+    "rack_network": {**NETWORK, "spreads": 0.4},
+    "rack_power": {"per_year": 3.0, "minutes": 600.0, "spreads": 0.2, "not_returning": 0.2},
+    "broker_crash": CRASH,
+    "broker_destroyed": {"hours": 60.0},
+}
+CARDS["voters elsewhere"] = {
+    "rack_network": {**NETWORK, "spreads": 0.4},
+    "rack_power": {"per_year": 3.0, "minutes": 600.0, "spreads": 0.2, "not_returning": 0.2},
+    "rack_destroyed": {"per_year": 0.3, "spreads": 0.2},
+    "broker_destroyed": {"hours": 60.0},
+    "cluster_controller": {"per_year": 6.0, "minutes": 400.0, "stops": 0.3},
+}
+CARDS["an operator decides"] = {
+    "broker_crash": CRASH,
+    "broker_destroyed": GONE,
+    "operator": {"hours": 8.0},
+    "copy": {"bytes_per_second": 1000.0},
+}
 PAIR = Config(replication_factor=2, min_insync_replicas=1)
 RACKS = Cluster.uniform(brokers=6, racks=3)
+ONE_EACH = {1: "a", 2: "b", 3: "c"}
+ELSEWHERE = Cluster(brokers={1: "a", 2: "b", 3: "a", 4: "b"}, controllers=ONE_EACH)
 CASES = {
     "limping": (MANY_RACKS, TRIO),
     "limping and copying": (MANY_RACKS, TRIO),
@@ -83,6 +113,10 @@ CASES = {
     "without a controller": (MANY_RACKS, TRIO),
     "limping without a controller": (MANY_RACKS, PAIR),
     "all together": (RACKS, PAIR),
+    "voters in racks": (Cluster.uniform(brokers=4, racks=2), PAIR),
+    "voters, spreading": (Cluster(brokers=ONE_EACH, controllers=ONE_EACH), TRIO),
+    "voters elsewhere": (ELSEWHERE, PAIR),
+    "an operator decides": (MANY_RACKS, PAIR),
 }
 
 
@@ -96,7 +130,7 @@ def test_the_chain_and_the_sampler_agree(name: str) -> None:
     """One partition, sampled in the whole cluster, agrees with its CTMC."""
     cluster, config = CASES[name]
     exact = evaluate(cluster, config, made(name), QUIET)
-    found, _ = sample(cluster, config, made(name), QUIET, years=1500)
+    found, _ = sample(cluster, config, made(name), QUIET, years=3000)
     off = {}
     for measure in MEASURES:
         one, truth = found.estimate(measure), getattr(exact, measure)
@@ -108,3 +142,52 @@ def test_the_chain_and_the_sampler_agree(name: str) -> None:
             off[measure] = off_by(one, truth)
     print(name, {k: (round(v, 2), f"{found.estimate(k).value:.4g}") for k, v in off.items()})
     assert max(map(abs, off.values())) < FAR, off
+
+
+def test_one_broker_crashing_for_a_cause_of_all() -> None:
+    """One broker, one replica: unwritable for the share of time that the outages take."""
+    model = card(cluster_crash={"per_year": 20.0, "brokers": 0.5, "minutes": 60.0})
+    found, _ = sample(Cluster.uniform(1, 1), Config(replication_factor=1), model)
+    up = YEAR / (20.0 * 0.5)
+    assert abs(off_by(found.write_unavailability, 1.0 / (up + 1.0))) < FAR
+    assert found.causes["write_unavailability"].keys() == {"cluster.crash"}
+
+
+def test_all_logs_wiped_at_once_are_lost() -> None:
+    """A partition is lost where every one of its brokers is among those that are wiped."""
+    per_year, brokers = 2.0, 0.5
+    model = card(cluster_wiped={"per_year": per_year, "brokers": brokers, "hours": 0.01})
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    found, _ = sample(Cluster.uniform(6, 6), config, model)
+    assert abs(off_by(found.loss_events_per_year, per_year * brokers**2)) < FAR
+
+
+def test_without_a_controller_that_also_stops_clients_nothing_is_written() -> None:
+    """One replica needs no election: only the outages that stop clients count."""
+    model = card(cluster_controller={"per_year": 20.0, "minutes": 60.0, "stops": 0.25})
+    found, _ = sample(Cluster.uniform(1, 1), Config(replication_factor=1), model)
+    up, per_hour = YEAR / 20.0, 20.0 / YEAR
+    assert abs(off_by(found.write_unavailability, per_hour * 0.25 * up / (up + 1.0))) < FAR
+    assert found.causes["write_unavailability"].keys() == {"cluster.controller"}
+
+
+def test_the_voters_of_a_rack_without_brokers_stop_what_needs_elections() -> None:
+    """Two voters of three in a rack alone: with one replica, its outage stops nothing."""
+    model = card(rack_network={"per_year": 20.0, "minutes": 60.0})
+    cluster = Cluster(brokers={1: "a"}, controllers={1: "a", 2: "b", 3: "b"})
+    found, _ = sample(cluster, Config(replication_factor=1), model)
+    up = YEAR / 20.0
+    # While the voters are gone, too, the broker that is back is still waiting to register.
+    assert abs(off_by(found.write_unavailability, 1.0 / (up + 1.0))) < FAR
+
+
+def test_a_block_with_a_quorum_is_the_same_whenever_it_is_run() -> None:
+    """A block's row depends neither on earlier blocks nor on how full the tables are."""
+    cluster, config = CASES["voters elsewhere"]
+    plan = plan_for(cluster, config, made("voters elsewhere"), Workload(partitions=24))
+    assert plan.voters == (1, 1, 1)
+    first = run_block(plan, Block(7, 3, 50))
+    tables.cache_clear()
+    automaton.cache_clear()
+    run_block(plan, Block(8, 0, 20))
+    assert run_block(plan, Block(7, 3, 50)) == first
