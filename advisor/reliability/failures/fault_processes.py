@@ -132,7 +132,7 @@ def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     for failure in process.rack:
         yield from _rack_failures(brokers.own, members, failure, setting.replicas)
     for slots in members:
-        yield from _joint_repairs(brokers.own, slots, process.rack_repairs)
+        yield from _joint_repairs(brokers.own, slots, process.rack_repairs, setting.replicas)
 
 
 def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
@@ -146,7 +146,8 @@ def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     if setting.quorum_slot >= 0:
         found += _joint_repairs(brokers.own, (setting.quorum_slot,), process.quorum_repairs)
     for rack in range(setting.rack_count):
-        found += _joint_repairs(brokers.own, brokers.members(rack), process.rack_repairs)
+        members = brokers.members(rack)
+        found += _joint_repairs(brokers.own, members, process.rack_repairs, setting.replicas)
     if not setting.voters:
         yield from found
         return
@@ -298,13 +299,19 @@ def _broker_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
         yield Change(rate, _with(own, (slot,), after), ((event, (slot,)),))
 
 
-def _joint_repairs(own: Own, members: tuple[int, ...], repairs: Repairs) -> Iterator[Change]:
-    """Ends of outages that all brokers struck together leave together."""
+def _joint_repairs(
+    own: Own, members: tuple[int, ...], repairs: Repairs, replicas: int | None = None
+) -> Iterator[Change]:
+    """Ends of outages that all brokers struck together leave together.
+
+    Only slots below ``replicas``, if given, are told.
+    """
     for condition, ways in repairs.items():
         back = tuple([s for s in members if own[s] == condition])
         if back:
+            told = tuple([s for s in back if replicas is None or s < replicas])
             for rate, event, after in ways:
-                yield Change(rate, _with(own, back, after), ((event, back),))
+                yield Change(rate, _with(own, back, after), ((event, told),))
 
 
 def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]:
@@ -325,7 +332,8 @@ def _rack_failures(
             brokers = tuple([slot for slot in slots if slot < replicas])
             found = list(_strikes_on(own, brokers, failure, racks))
             voters = tuple([s for s in slots if s >= replicas and own[s] in failure.strikes])
-            if voters:
+            # A rack of voters alone has nothing to be destroyed for good.
+            if voters and failure.entry.together:
                 found = found or [Change(striking(failure.entry, racks), own, ())]
                 found = [c._replace(own=_with(c.own, voters, failure.condition)) for c in found]
             yield from found

@@ -151,9 +151,10 @@ class Transition:
             return
         fallen = [slot for slot in self.unfenced if slot not in self.active]
         waiting = tuple([s for s, own in enumerate(self.condition) if own in WAITING])
-        self.unfenced, leader = (), self.registration.leader
+        fallen.sort(key=self._distress)
+        waiting = tuple(sorted(waiting, key=self._distress))
+        self.unfenced = ()
         self.condition = [DOWN_CLEAN if own == CUT_OFF else own for own in self.condition]
-        fallen.sort(key=lambda slot: slot != leader)
         if self.setup.policy.rules.mode == "kraft":
             self._each(CRASH, tuple(fallen), self.active, self.active | frozenset(fallen))
         elif fallen:
@@ -166,6 +167,17 @@ class Transition:
             self.active = _active(tuple(self.condition))
             self._each(BACK, waiting, self.active, before)
         self._follow(self.led_before, self.leader())
+
+    def _distress(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
+        """In which order a controller that is back decides: the leader first, the emptiest last.
+
+        The last to be fenced stays electable, so that is the worst case. Where a slot stands in
+        the assignment must not matter: `lumping` sorts slots by what is lost.
+        """
+        on_record, level = self.registration, self.holds[slot]
+        place = on_record.isr.index(slot) if slot in on_record.isr else len(self.holds)
+        in_elr, known = slot in on_record.elr, slot in on_record.last_known_elr
+        return slot != on_record.leader, self.condition[slot], level, place, in_elr, known
 
     def decide(self, event: int, slots: tuple[int, ...]) -> None:
         """Apply the controller's decisions, slot by slot.
