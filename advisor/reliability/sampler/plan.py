@@ -95,7 +95,7 @@ class Plan:
         Voters of the controller quorum by rack number, racks without brokers last; () if unknown,
         or if outages of racks cannot take the majority.
     decisions_per_hour : float
-        1 / mean time until an operator elects what is left; 0 if nobody does.
+        1 / mean time until an operator elects what is left; 0 if none ever does.
     """
 
     setup: ChainConstants
