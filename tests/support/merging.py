@@ -39,11 +39,15 @@ def all_apart() -> Iterator[None]:
 
 
 def whole(
-    pattern: tuple[int, ...], config: Config, card: FailureModel, load: Workload
+    pattern: tuple[int, ...],
+    config: Config,
+    card: FailureModel,
+    load: Workload,
+    voters: tuple[int, ...] = (),
 ) -> tuple[dict[str, float], dict[str, float], int]:
     """Every measure that is not nothing, how far it may be off, and the number of states."""
     setup = parameters(config, card, load, len(pattern)).constants
-    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card)))
+    structure = ctmc.whole_structure(setup, Setting(pattern, possible_mechanisms(card), voters))
     found = measured(solution(structure, config, card, load, len(pattern)), config, card)
     values = {name: sum(parts.values()) for name, parts in found.causes.items()}
     values = {name: value for name, value in values.items() if value > 0}

@@ -219,7 +219,6 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
     control = sim.control[0]
     tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
     constants = {
-        "copied": plan.table.names.index(plan.table.replacement.name),
         "replaced": plan.table.replacement.condition,
         "no_disk": sim.totals.shape[1] + NO_DISK,
         "brokers": len(plan.racks),

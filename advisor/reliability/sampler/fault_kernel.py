@@ -247,7 +247,9 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
     control = sim.control[0]
     if clock < len(sim.brokers):
         outage = sim.outages[sim.brokers[clock].own]
-        control.cause = outage.cause
+        # A new, empty disk belongs to what destroyed the old one.
+        replaced = sim.brokers[clock].own == control.replaced
+        control.cause = control.no_disk if replaced else outage.cause
         control.event = outage.end
         _mark(sim, clock, False)
         if outage.dies > 0.0 and rng.random() < outage.dies:
@@ -292,7 +294,7 @@ def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
     """One of the running copies ends, each with the same probability."""
     control = sim.control[0]
     left = min(int(rng.random() * control.copying), control.copying - 1)
-    control.cause = control.copied
+    control.cause = control.no_disk
     control.event = _E_COPIED
     for done in range(len(sim.copies)):
         if sim.copies[done].running == 0:

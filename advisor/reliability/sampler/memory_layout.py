@@ -33,7 +33,7 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 
 CONTROL = _fields(
-    "pending event afterwards cause touched running copied unwell broken copying waiting "
+    "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses",

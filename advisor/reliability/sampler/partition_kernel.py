@@ -348,12 +348,13 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
 
 @called
 def _attribute_to_voters(sim: KernelState, s: int) -> int:
-    """Count the racks that are out and hold voters of the quorum, and no replica of the set."""
+    """Count the racks of voters that are out, but for those that a replica is out with."""
     found = 0
     for rack in range(len(sim.racks)):
         own = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
         for slot in range(sim.slots.shape[1]):
-            if sim.brokers[sim.slots[s, slot]].rack == rack:
+            replica = sim.brokers[sim.slots[s, slot]]
+            if replica.rack == rack and sim.outages[replica.own].of_rack:
                 own = _WELL
         if own != _WELL:
             sim.attribution[s, sim.outages[own].cause] += 1.0

@@ -140,8 +140,21 @@ def test_the_chain_and_the_sampler_agree(name: str) -> None:
             assert truth > one.low, (measure, one, truth)
         else:
             off[measure] = off_by(one, truth)
-    print(name, {k: (round(v, 2), f"{found.estimate(k).value:.4g}") for k, v in off.items()})
     assert max(map(abs, off.values())) < FAR, off
+
+
+@pytest.mark.parametrize("name", ["voters in racks", "voters elsewhere", "wiped", "spreading"])
+def test_the_chain_and_the_sampler_blame_the_same(name: str) -> None:
+    """Unavailability and losses have the same causes, in the same shares."""
+    cluster, config = CASES[name]
+    exact = evaluate(cluster, config, made(name), QUIET)
+    found, _ = sample(cluster, config, made(name), QUIET, years=3000)
+    for measure in ("write_unavailability", "loss_events_per_year"):
+        mine, truth = found.causes[measure], exact.causes[measure]
+        whole = math.fsum(truth.values())
+        for cause in {*mine, *truth}:
+            part = truth.get(cause, 0.0) / whole
+            assert mine.get(cause, 0.0) / whole == pytest.approx(part, rel=0.15, abs=0.01), cause
 
 
 def test_one_broker_crashing_for_a_cause_of_all() -> None:

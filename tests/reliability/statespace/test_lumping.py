@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor import Config, load_model
+from advisor import Config, FailureModel, load_model
 from advisor.reliability.case import possible_mechanisms
 from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.fault_processes import Setting
@@ -11,6 +11,7 @@ from advisor.reliability.workload import Workload
 from merging import all_apart, whole
 from replica_sets import parameters
 
+GONE = {"per_year": 2.0, "hours": 60.0}
 LOAD = Workload(partitions=12, records_per_second=1000, record_bytes=512)
 
 
@@ -112,3 +113,16 @@ def test_each_is_taken_half_the_time():
     for source, weight in zip(structure.source.tolist(), structure.weight.tolist(), strict=True):
         out[source] = out.get(source, 0.0) + weight
     assert all(total == round(total) for total in out.values())
+
+
+@pytest.mark.parametrize("voters", [(1, 1, 1), (2, 2, 1)])
+def test_merging_is_exact_where_racks_take_the_controller_quorum(voters):
+    """Whom a new controller fences last may not depend on how replicas are numbered."""
+    power = {"per_year": 6.0, "minutes": 900.0, "not_returning": 0.3, "spreads": 0.3}
+    model = FailureModel.from_dict({"rack": {"power": power}, "broker": {"destroyed": GONE}})
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    merged, _, few = whole((0, 1, 2), config, model, LOAD, voters)
+    with all_apart():
+        apart, _, many = whole((0, 1, 2), config, model, LOAD, voters)
+    assert merged == pytest.approx(apart, rel=1e-6, abs=0.0)
+    assert few < 0.6 * many
