@@ -154,7 +154,7 @@ def test_the_chain_and_the_sampler_blame_the_same(name: str) -> None:
         whole = math.fsum(truth.values())
         for cause in {*mine, *truth}:
             part = truth.get(cause, 0.0) / whole
-            assert mine.get(cause, 0.0) / whole == pytest.approx(part, rel=0.15, abs=0.01), cause
+            assert mine.get(cause, 0.0) / whole == pytest.approx(part, rel=0.15, abs=0.04), cause
 
 
 def test_one_broker_crashing_for_a_cause_of_all() -> None:
