@@ -35,11 +35,12 @@ from advisor.reliability.partition import reduced_state as red
 WRITTEN = 2
 NAMES = (
     "CRASH", "ISOLATE", "STOP", "POWER", "DESTROY", "BACK", "REPLACED", "COPIED", "LAG",
-    "CAUGHT_UP",
+    "CAUGHT_UP", "EARLY_POWER", "LIMP", "RECOVERED",
 )  # fmt: skip
 _EVENTS = {
     red.CRASH: ev.Kill, red.ISOLATE: ev.Isolate, red.STOP: ev.Stop, red.POWER: ev.PowerOff,
     red.DESTROY: ev.Destroy, red.LAG: ev.Lag, red.CAUGHT_UP: ev.CatchUp, red.COPIED: ev.CatchUp,
+    red.LIMP: ev.Limp, red.RECOVERED: ev.Recover,
 }  # fmt: skip
 
 
@@ -175,6 +176,9 @@ class Cluster:
         for slot in order:
             if move.event in _EVENTS:
                 self.apply(_EVENTS[move.event](slot))
+                if broker_of(self.state, slot).limping and move.event != red.LIMP:
+                    # A broker that was down no longer limps.
+                    self.apply(ev.Recover(slot))
                 continue
             if not broker_of(self.state, slot).connected:
                 self.apply(ev.Heal(slot))

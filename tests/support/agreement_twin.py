@@ -154,7 +154,7 @@ class Experiment:
             return (red.BACK, red.POWER, red.DESTROY, red.CRASH)
         return (
             red.CRASH, red.ISOLATE, red.STOP, red.POWER, red.DESTROY, red.LAG, red.CAUGHT_UP,
-            red.COPIED,
+            red.COPIED, red.LIMP, red.RECOVERED,
         )  # fmt: skip
 
     def step(self, twin: Twin, move: Move) -> Twin:
@@ -171,6 +171,10 @@ class Experiment:
         cluster.state = twin.state
         before = self.automaton.states[twin.number]
         number, outcome = self.automaton.step(twin.number, *move)
+        # The operator's election follows at once, if it is due.
+        if red.operator_can_elect(self.automaton.states[number]):
+            number, later = self.automaton.step(number, red.DECIDED, (0,))
+            outcome = outcome.then(later)
         after = self.automaton.states[number]
         last = self._last_words((before, after), outcome, move)
         following = replace(
@@ -214,6 +218,9 @@ class Experiment:
         leader = around[0].registration.leader
         writable = red.is_writable(around[0], self.setup)
         dark = move.event == red.POWER
+        if move.event == red.LIMP:
+            # What the leader alone has then is the beginning of the gap.
+            return ()
         if dark:
             cluster.flush()
         tail = outcome.losses & Effect.TAIL and not outcome.losses & Effect.PAGE_CACHE_LOSS

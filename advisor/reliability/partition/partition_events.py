@@ -51,7 +51,7 @@ _STRUCK = {
     COPIED: (COPYING,),
     LAG: (UP,),
     CAUGHT_UP: (NOT_FETCHING,),
-    LIMP: (UP, COPYING, NOT_FETCHING),
+    LIMP: (UP, COPYING),
     RECOVERED: (LIMPING,),
 }
 
