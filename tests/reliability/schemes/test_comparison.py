@@ -16,7 +16,7 @@ from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.failures.fault_processes import Setting
-from advisor.reliability.failures.transition_rates import rate_per_hour
+from advisor.reliability.failures.transition_rates import Sizes, rate_per_hour
 from advisor.reliability.measures import replica_set
 from advisor.reliability.measures.empty_leader import losses_by_start
 from advisor.reliability.partition.reduced_state import EMPTY
@@ -38,6 +38,7 @@ CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
 CRASHES = FailureModel.from_dict({"broker": {"crash": {"per_year": 50, "minutes": 600}}})
 CLOUD = load_model("three_az_cloud")
 PATTERN, BROKERS = (0, 1, 2), 6
+SIZES = Sizes(BROKERS, racks=3)
 DESTROYED = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 50, "hours": 12}}})
 
 
@@ -285,8 +286,8 @@ def test_too_many_replicas_are_refused() -> None:
 def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
     """Return loss events a year of each transition, largest first, by whether it is a repair."""
     config, load = Config(replication_factor=3), Workload()
-    found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)))
-    per_hour = [rate_per_hour(name, config, model, load, BROKERS) for name in found.rate_names]
+    found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)).without_controller)
+    per_hour = [rate_per_hour(name, config, model, load, SIZES) for name in found.rate_names]
     rate = np.array(per_hour)[found.rate] * found.weight
     moves = found.source != found.target
     size = (len(found.keys), len(found.keys))

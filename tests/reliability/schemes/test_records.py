@@ -216,13 +216,15 @@ def early_chance(name: str, levels: tuple[int, ...], crashed: float, dark: float
 
     Parameters are the log levels before, and the repair rates per hour.
     """
-    scheme, racks = Quorums.of(name, len(levels)), tuple(range(len(levels)))
+    scheme = Quorums.of(name, len(levels))
+    mechanisms = frozenset({"broker.crash", "broker.power"})
+    setting = Setting(tuple(range(len(levels))), mechanisms)
     others = (conditions.CRASHED,) * (len(levels) - 2)
     stopped = settle(scheme, (conditions.CRASHED, conditions.WELL, *others), levels)
     after = (conditions.CRASHED, conditions.DARK, *others)
     change = fault_processes.Change("broker.power", after, ((BrokerEvent.POWER, (1,)),))
     outages: Outages[Outage] = Outages()
-    end = early_end(scheme, stopped, change, racks, outages)
+    end = early_end(scheme, stopped, change, setting, outages)
     rates = {"repair broker.crash": crashed, "repair broker.power": dark}
     odds, ends = outages.odds([end], {name: number for number, name in enumerate(rates)})
     return float(odds.of(ends, np.array(list(rates.values())))[0])
