@@ -22,7 +22,7 @@ from advisor.reliability.common_cause.placement import (
     place,
 )
 from advisor.reliability.failures import fault_processes, transition_rates
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
 from advisor.reliability.partition.controller_policy import ChainConstants
@@ -299,8 +299,10 @@ class Case:
             placement.racks,
             placement.voter_racks,
         )
+        together = config.replication_factor or 1
         events = tuple(
-            (name, _events_per_year(name, config, model, brokers)) for name in model.mechanisms
+            (name, transition_rates.events_per_year(name, model, brokers, together))
+            for name in model.mechanisms
         )
         timeouts, stalls = ProducerTimeouts.of(config), IsrStalls.of(config, model)
         return Case(cluster, config, model, load, placement, chain, timeouts, stalls, events)
@@ -388,17 +390,6 @@ def racks_at_once(model: FailureModel) -> int:
     found = [entry for entry in found if model.rate_per_hour(entry.name) > 0]
     spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in found)
     return 2 if spreads else len(found[:1])
-
-
-def _events_per_year(name: str, config: Config, model: FailureModel, brokers: int) -> float:
-    """How often a mechanism strikes one broker, one rack or the cluster, whatever its course."""
-    assert config.replication_factor is not None
-    together = config.replication_factor
-    per_hour = (
-        transition_rates.strikes_per_hour(course, model, brokers, together)
-        for course in table()[name].courses
-    )
-    return sum(per_hour) * HOURS_PER_YEAR
 
 
 def _power_of_two(value: float, up: bool) -> float:

@@ -216,6 +216,13 @@ def strikes_per_hour(entry: Mechanism, model: FailureModel, brokers: int, togeth
     return share * model.rate_per_hour(entry.name)
 
 
+def events_per_year(name: str, model: FailureModel, brokers: int, together: int) -> float:
+    """How often a mechanism strikes one broker, rack or cluster, whatever course it takes."""
+    courses = table()[name].courses
+    per_hour = (strikes_per_hour(course, model, brokers, together) for course in courses)
+    return sum(per_hour) * HOURS_PER_YEAR
+
+
 def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: int) -> float:
     """Rate per hour and broker at which exclusive outages are tried, for the card's rate.
 
@@ -346,6 +353,7 @@ __all__ = [
     "Sizes",
     "causes_of",
     "copy_hours",
+    "events_per_year",
     "failovers",
     "names",
     "offered_rate",
