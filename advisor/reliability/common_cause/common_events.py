@@ -84,8 +84,14 @@ def combine_common_events(
     coincident_sets: CoincidentSets,
     destroyed: Destruction,
     survival: JointSurvival,
+    others_out: float,
 ) -> tuple[dict[Pattern, Mapping[str, float]], float]:
     """Add the losses that sets share, each event once.
+
+    Parameters
+    ----------
+    others_out : float
+        About the share of time in which any broker of the cluster is out.
 
     Returns
     -------
@@ -107,8 +113,9 @@ def combine_common_events(
                 parts[mechanism, scope, destruction].append(exposure)
         rest[pattern] = per_year
     shared: dict[Event, Vector] = {}
-    off = 0.0
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
+    # Each outage is looked at as if nothing else were out in the cluster.
+    off = whole * others_out
     for event, members in parts.items():
         once = destroyed.exposed_once(coincident_sets, event[1], members, whole)
         shared[event], more = _per_event(members, once, event[1], coincident_sets)

@@ -129,10 +129,15 @@ def any_loss(
         survival.add_losses_per_year(by_mechanism)
     certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
     survival = JointSurvival(strikes_per_year, 1)
-    off = combine_picked(certain, sets, placement.picked_brokers(exchangeable), survival)
+    brokers = placement.picked_brokers(exchangeable)
+    off = combine_picked(certain, sets, brokers, survival)
     destroyed = destruction(certain, survival, placement)
     coincident_sets = placement.coincident_sets(exchangeable)
-    rest, more = combine_common_events(certain, coincident_sets, destroyed, survival)
+    replicas = len(next(iter(sets)))
+    others_out = brokers.brokers / replicas * max(found.out for found in certain.values())
+    rest, more = combine_common_events(
+        certain, coincident_sets, destroyed, survival, min(others_out, 1.0)
+    )
     _combine_independent(rest, sets, survival)
     survival.add_losses_per_year(by_mechanism)
     rate = min(max(math.fsum(by_mechanism.values()), *hazards.values()), union_rate)
@@ -145,7 +150,7 @@ def any_loss(
     )
     of_year = min(begun / union_rate, 1.0)
     probability = min(max(-math.expm1(-rate * of_year), least), most)
-    error = (off + more) / rate
+    error = (off + min(more, rate)) / rate
     return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism), error)
 
 

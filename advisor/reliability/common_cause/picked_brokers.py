@@ -144,6 +144,11 @@ class PickedBrokers:
         self._sets = {pattern: np.searchsorted(ids, members) for pattern, members in held.items()}
         self._brokers = len(ids)
 
+    @property
+    def brokers(self) -> int:
+        """How many brokers hold replicas."""
+        return self._brokers
+
     def any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
         """Whether any set loses in an event; sets lose independently given who is picked.
 

@@ -31,11 +31,14 @@ class YearlyLosses(NamedTuple):
     ----------
     flux, at_once, early : arrays, shape (transitions,)
         That it happens; loses by itself; or by a power failure within the flush window after it.
+    healthy : float
+        Share of time in which nothing is out.
     """
 
     flux: Vector
     at_once: Vector
     early: Vector
+    healthy: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,8 @@ class SetLosses:
         Mean time until a destroyed broker is replaced; 0 if none is destroyed.
     visits : mapping of outage class to float
         How often a year the set comes into each.
+    out : float
+        Share of time in which any of its replicas is out or not in sync.
     """
 
     first: FirstLoss
@@ -67,6 +72,7 @@ class SetLosses:
     picked: Mapping[str, PickedLosses] = field(default_factory=dict)
     replacement_hours: float = 0.0
     visits: Mapping[OutageClass, float] = field(default_factory=dict)
+    out: float = 0.0
 
     def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
         """Yearly losses except tails, scaled to the rate of first losses.
@@ -117,4 +123,5 @@ class SetLosses:
             ),
             replacement_hours=1.0 / replaced if replaced else 0.0,
             visits=visits(chain, classes, yearly.flux),
+            out=1.0 - yearly.healthy,
         )

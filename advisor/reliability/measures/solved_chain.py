@@ -251,7 +251,8 @@ class SolvedChain:
         until_loss = self.until_loss(chances.probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         per_year = self.flux * HOURS_PER_YEAR
-        parts = YearlyLosses(per_year, per_year * chances.at_once, per_year * chances.window)
+        at_once, early = per_year * chances.at_once, per_year * chances.window
+        parts = YearlyLosses(per_year, at_once, early, float(self.pi[0]))
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(per_year * each) for each in counts)
         separate, standing, joint = self.chain.outage_classes

@@ -165,7 +165,9 @@ class SchemeSolution:
             classes,
             dict(self.parameters.rates_per_hour),
             self.destruction,
-            YearlyLosses(per_year, per_year * found.at_once, uncertain * found.window),
+            YearlyLosses(
+                per_year, per_year * found.at_once, uncertain * found.window, float(self.pi[0])
+            ),
         )
 
     def _failover_share(self, hours: Vector, writing: bool) -> float:
