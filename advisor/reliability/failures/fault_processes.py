@@ -48,6 +48,8 @@ __all__ = [
     "quorum_state",
 ]
 
+# Partitions are told of the quorum whatever the slot.
+_ANY_SLOT = (0,)
 # Plain integers: enumeration members take ten times as long to hash.
 _DESTROY, _BACK = int(BrokerEvent.DESTROY), int(BrokerEvent.QUORUM_BACK)
 _LOST, _STOPPED = int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED)
@@ -105,7 +107,7 @@ def _with_quorum(change: Change, before: int, after: int) -> Change:
     events = tuple(told for told in change.events if told[0] not in (_LOST, _STOPPED, _BACK))
     if before == after:
         return change._replace(events=events)
-    told = ((after, (0,)),)
+    told = ((after, _ANY_SLOT),)
     return change._replace(events=events + told if after == _BACK else told + events)
 
 
@@ -123,7 +125,7 @@ def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
             yield from _strikes_on(own, slots, failure, None)
     yield from _joint_repairs(own, slots, process.cluster_repairs)
     if setting.quorum_slot >= 0:
-        yield from _joint_repairs(own, (setting.quorum_slot,), process.quorum_repairs)
+        yield from _quorum_repairs(own, setting.quorum_slot, process)
 
 
 def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
@@ -144,7 +146,7 @@ def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
         found += _broker_repairs(brokers.own, slot, process)
     found += _joint_repairs(brokers.own, tuple(slots), process.cluster_repairs)
     if setting.quorum_slot >= 0:
-        found += _joint_repairs(brokers.own, (setting.quorum_slot,), process.quorum_repairs)
+        found += _quorum_repairs(brokers.own, setting.quorum_slot, process)
     for rack in range(setting.rack_count):
         members = brokers.members(rack)
         found += _joint_repairs(brokers.own, members, process.rack_repairs, setting.replicas)
@@ -316,7 +318,13 @@ def _joint_repairs(
 
 def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]:
     if own[slot] == WELL:
-        yield failure.change(failure.name, own, (slot,))
+        after = _with(own, (slot,), failure.condition)
+        yield Change(failure.name, after, ((failure.event, _ANY_SLOT),))
+
+
+def _quorum_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
+    for rate, event, after in process.quorum_repairs.get(own[slot], ()):
+        yield Change(rate, _with(own, (slot,), after), ((event, _ANY_SLOT),))
 
 
 def _rack_failures(

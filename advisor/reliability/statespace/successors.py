@@ -256,7 +256,8 @@ class PartitionTransitions:
         # In sync they are exchangeable, unless both return at once: the first unfenced leads.
         in_sync = leader in old.isr or leader in old.elr
         return not in_sync or any(
-            event in red.RETURNS and len(slots) > 1 for event, slots in events
+            event == red.QUORUM_BACK or (event in red.RETURNS and len(slots) > 1)
+            for event, slots in events
         )
 
     def _lived_through(self, partition: int, events: fault_processes.Events) -> _Way:

@@ -111,11 +111,13 @@ def test_without_a_controller_nothing_is_elected():
     assert one.write_unavailability == pytest.approx(expected / 3.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("unclean", [False, True])
 @pytest.mark.parametrize("stops", [0.25, 1.0])
-def test_a_controller_outage_that_stops_clients(stops):
+def test_a_controller_outage_that_stops_clients(stops, unclean):
     """Its share of time, of those events that stop clients."""
     numbers = {"per_year": 2.0, "minutes": 240.0, "stops": stops}
-    found = solved({"cluster": {"controller": numbers}}, config(3, 2))
+    settings = config(3, 2, unclean_leader_election_enable=unclean)
+    found = solved({"cluster": {"controller": numbers}}, settings)
     load = 2.0 * 4.0 / YEAR
     assert found.write_unavailability == pytest.approx(stops * load / (1.0 + load), rel=1e-9)
 
