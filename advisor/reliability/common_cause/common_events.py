@@ -116,6 +116,14 @@ def combine_common_events(
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     # Each outage is looked at as if nothing else were out in the cluster.
     off = whole * others_out
+    if destroyed.picked:
+        # What comes back after such an event is counted at each broker that does.
+        off += math.fsum(
+            each.per_year * each.events
+            for (_, scope, _), members in parts.items()
+            for each in members
+            if scope not in SCOPES
+        )
     for event, members in parts.items():
         once = destroyed.exposed_once(coincident_sets, event[1], members, whole)
         shared[event], more = _per_event(members, once, event[1], coincident_sets)

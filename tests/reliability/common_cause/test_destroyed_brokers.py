@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -47,12 +48,14 @@ def placed(how: str, racks: tuple[int, ...], partitions: int) -> tuple[tuple[int
 
 def evaluated(found: Destruction, sets: tuple[tuple[int, ...], ...]) -> Reliability:
     """The package's answer; a failure of the site is over in a moment."""
-    numbers: dict[str, dict[str, dict[str, float]]] = {
+    numbers: dict[str, dict[str, Any]] = {
         "broker": {"destroyed": {"per_year": found.broker, "hours": found.hours}}
     }
     if found.rack:
         numbers["rack"] = {"destroyed": {"per_year": found.rack}}
     if found.cluster:
+        # Nobody waits for a destroyed leader while another replica has all records.
+        numbers["operator"] = {"hours": 1e-4}
         numbers["cluster"] = {
             "power": {"per_year": found.cluster, "minutes": 1e-3, "not_returning": found.share}
         }
@@ -86,13 +89,13 @@ def test_the_stated_error_covers_what_sets_share(
     probability, years = first_loss(found, sets)
     result = evaluated(found, sets)
     alone = evaluated(found, sets[:1]).mean_years_to_loss / first_loss(found, sets[:1])[1]
-    assert abs(alone - 1.0) < 5e-4
+    assert abs(alone - 1.0) < 1e-3
     for value, exact, measure in (
         (result.loss_probability_per_year, probability, "loss_probability_per_year"),
         (result.mean_years_to_loss, years * alone, "mean_years_to_loss"),
     ):
         error = result.error_bounds[measure]
-        assert abs(value - exact) <= error + 5e-4 * exact
+        assert abs(value - exact) <= error + 1e-3 * exact
         assert error < LARGEST_ERROR[name] * value
 
 

@@ -92,20 +92,25 @@ def test_sampled_choices_agree_with_all_of_them(
     assert sampled == any_picked(sets, chances, share)
 
 
-def test_erased_brokers_lose_the_sets_that_they_hold() -> None:
+@pytest.mark.parametrize("name", ["erased", "wiped"])
+def test_erased_brokers_lose_the_sets_that_they_hold(name: str) -> None:
     """Twelve partitions on six brokers: an event loses if it strikes all brokers of a set.
 
-    An event every thousand years is over long before the next, and nothing else happens.
+    An event every thousand years is over long before the next, and nothing else happens. The logs
+    come back one by one, or all together.
     """
     per_year, share = 1e-3, 0.2
     cluster = Cluster(brokers=dict(enumerate("abcabc")))
     config = Config(replication_factor=3, min_insync_replicas=2)
     lists = tuple(some_sets(6, 12, seed=1))
+    numbers = {"per_year": per_year, "brokers": share} | (
+        {"hours": 1e-3} if name == "wiped" else {}
+    )
     with registered(ERASED):
         model = FailureModel.from_dict(
             {
                 "broker": {"destroyed": {"per_year": 0.0, "hours": 1e-3}},
-                "cluster": {"erased": {"per_year": per_year, "brokers": share}},
+                "cluster": {name: numbers},
             }
         )
         load = Workload(partitions=len(lists), records_per_second=1e5)
@@ -119,14 +124,14 @@ def test_erased_brokers_lose_the_sets_that_they_hold() -> None:
     assert found.loss_events_per_year == pytest.approx(len(lists) * each, rel=1e-6)
 
 
-def test_brokers_that_do_not_return_on_a_large_cluster_lose_as_sampled() -> None:
+def test_wiped_brokers_of_a_large_cluster_lose_as_sampled() -> None:
     """Thirty brokers are too many to enumerate; the stated error is small, and holds."""
     cluster = Cluster.uniform(brokers=30, racks=3)
     config = Config(replication_factor=3, min_insync_replicas=2)
     load = Workload(partitions=100)
     model = card(
         broker_destroyed={"per_year": 0.2, "hours": 24.0},
-        cluster_power={"per_year": 0.5, "minutes": 1.0, "not_returning": 0.2},
+        cluster_wiped={"per_year": 0.5, "brokers": 0.2, "hours": 24.0},
     )
     exact = evaluate(cluster, config, model, load)
     found, _ = sample(cluster, config, model, load, years=10_000)
