@@ -20,7 +20,7 @@ from advisor.reliability.failures.mechanisms import (
     Strikes,
     registered,
 )
-from sampled_runs import card, sample
+from sampled_runs import AT_ONCE, card, sample
 
 BROKERS = Number("brokers", "probability that a broker is struck", probability=True)
 ERASED = Mechanism(
@@ -127,6 +127,7 @@ def test_brokers_that_do_not_return_on_a_large_cluster_lose_as_sampled() -> None
     model = card(
         broker_destroyed={"per_year": 0.2, "hours": 24.0},
         cluster_power={"per_year": 0.5, "minutes": 1.0, "not_returning": 0.2},
+        operator=AT_ONCE,
     )
     exact = evaluate(cluster, config, model, load)
     found, _ = sample(cluster, config, model, load, years=10_000)
