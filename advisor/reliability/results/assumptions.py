@@ -121,7 +121,7 @@ def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, .
         )
     return (
         f"{where} never elects another that has one. Writes stop until a replaced, empty broker "
-        f"leads, and the whole log is lost: give {DECISION_HOURS} if somebody would act before",
+        f"leads, and the whole log is lost: give {DECISION_HOURS} if one would act before",
     )
 
 
@@ -176,7 +176,7 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
     gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
     # Only `simulate` takes a card with another shape.
     exponential = model.shape(entry.turns_into) == 1.0
-    # Without them the last leader alone is waited for, whoever is back before.
+    # Without them the last leader alone is waited for, whichever broker is back before.
     others_lead = config.unclean_leader_election_enable or model.get(DECISION_HOURS, 0.0) > 0
     if gone <= 0 or not exponential or config.replication_factor == 1 or not others_lead:
         return ()
