@@ -22,6 +22,10 @@ DESTROYED = {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0}}}
 ONE = Workload(partitions=1)
 
 
+# An operator who elects at once what is left where Kafka would wait.
+AT_ONCE = {"hours": 1e-5}
+
+
 def model(**rack: dict) -> FailureModel:
     return FailureModel.from_dict({**DESTROYED, **({"rack": rack} if rack else {})})
 
@@ -132,7 +136,8 @@ def test_one_replica_is_down_while_it_is_replaced():
 def test_two_of_three_needed_is_unwritable_with_two_down():
     """Three independent brokers, min ISR 2: unwritable with two or three of them away."""
     config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
-    found = evaluate(cluster("a", "b", "c"), config, model(), ONE)
+    card = FailureModel.from_dict({**DESTROYED, "operator": AT_ONCE})
+    found = evaluate(cluster("a", "b", "c"), config, card, ONE)
     away = 12 / 8772
     assert found.write_unavailability == pytest.approx(
         3 * away**2 * (1 - away) + away**3, rel=1e-10
@@ -250,7 +255,8 @@ def test_min_isr_1_loses_what_the_last_replica_took_alone():
             "broker": {
                 "crash": {"per_year": 50.0, "minutes": 60.0},
                 "destroyed": {"per_year": 1e-6, "hours": 1000.0},
-            }
+            },
+            "operator": AT_ONCE,
         }
     )
     load = Workload(partitions=1, records_per_second=1.0, retention_hours=1.0)
@@ -323,14 +329,14 @@ def test_copysets():
     """Of 30 brokers, each stays gone with 0.2, and any of some sets of three is gone.
 
     Ten sets without a broker in common follow Cidon et al.: ``1 - (1 - p^3)^10`` of power failures.
-    Of thirty that share brokers fewer lose at all, as drawn here; every record is long on disk.
+    Of thirty that share brokers fewer lose at all, as drawn here; every record is long on disk. An
+    operator elects whoever is left.
     """
     card = FailureModel.from_dict(
         {
             "broker": {"destroyed": {"hours": 10.0}},
             "cluster": {"power": {"per_year": 0.01, "minutes": 0.001, "not_returning": 0.2}},
-            # Nobody waits for a destroyed leader while another replica has all records.
-            "operator": {"hours": 1e-4},
+            "operator": AT_ONCE,
         }
     )
     at = Cluster.uniform(brokers=30, racks=None)
@@ -399,7 +405,9 @@ def test_a_card_with_ranges_that_loses_nothing_has_no_end():
 
 def test_sets_that_share_nothing_lose_first_as_often_as_each_by_itself() -> None:
     """Two disjoint replica sets: twice the rate of first losses, though losses come in clumps."""
-    model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 500, "hours": 12}}})
+    model = FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": 500, "hours": 12}}, "operator": AT_ONCE}
+    )
     config = Config(replication_factor=3, min_insync_replicas=1, acks="all")
     cluster = Cluster.uniform(brokers=6, racks=6)
     one = evaluate(cluster, config, model, placement=((1, 2, 3),))

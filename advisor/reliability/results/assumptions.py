@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Brokers
+from advisor.reliability.case import racks_at_once
+from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
-from advisor.reliability.failures.transition_rates import offered_rate
+from advisor.reliability.failures.transition_rates import (
+    DECISION_HOURS,
+    offered_rate,
+    shares_of_destruction,
+)
 
 OUTSIDE_EVERY_CARD = (
     "software bugs, the loss of a whole region and deleted topics are in no card, and no "
@@ -41,6 +46,8 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
     """
     return (
         *_racks_of_their_own(cluster, model),
+        *_racks_of_voters(cluster, config, model),
+        *_elections_by_operators(config, model),
         *(
             text
             for entry in table().with_effect(BrokerEvent.ISOLATE)
@@ -78,6 +85,52 @@ def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...
     return (f"{who} counted as a rack of its own, the best case: name the racks to be sure",)
 
 
+def _racks_of_voters(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
+    """Voters of the controller quorum whose racks are not known, where outages strike racks."""
+    if getattr(cluster, "voters_by_rack", None) is not None:
+        return ()
+    at_once = racks_at_once(model)
+    if not at_once or _count_of_racks(cluster) == 1:
+        return ()
+    who = "controllers" if config.mode == "kraft" else "ZooKeeper servers"
+    unknown, name_them = f"the racks of the {who} are not known", f"name the racks of the {who}"
+    if voters_at_risk(cluster, at_once):
+        first = min(rack for rack in cluster.brokers.values() if rack is not None)
+        return (
+            f"{unknown}; there are three, two of them in rack {first}. While that rack is out, no "
+            f"leader is elected and no ISR changes: {name_them} to be sure",
+        )
+    return (
+        f"{unknown}; a majority of them is left whichever racks are out, the best case: "
+        f"{name_them} to be sure",
+    )
+
+
+def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, ...]:
+    """Who leads where no replica that Kafka may elect can return with its log."""
+    assert config.replication_factor is not None
+    unclean = config.unclean_leader_election_enable
+    if unclean or config.replication_factor == 1 or not shares_of_destruction(model):
+        return ()
+    where = "where no replica that Kafka may elect can return with its log, an operator"
+    hours = model.get(DECISION_HOURS, 0.0)
+    if hours > 0:
+        return (
+            f"{where} elects the most complete log that is left after {significant(hours)} hours "
+            f"on average ({DECISION_HOURS})",
+        )
+    return (
+        f"{where} never elects another that has one. Writes stop until a replaced, empty broker "
+        f"leads, and the whole log is lost: give {DECISION_HOURS} if one would act before",
+    )
+
+
+def _count_of_racks(cluster: Brokers) -> int:
+    """A broker whose rack is unknown has one of its own."""
+    known = [rack for rack in cluster.brokers.values() if rack is not None]
+    return len(set(known)) + len(cluster.brokers) - len(known)
+
+
 def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:
     """Planned restarts that do not fit into a year, one broker at a time."""
     rate = model.rate_per_hour(entry.name)
@@ -103,10 +156,8 @@ def _leaders_that_go_on(
 ) -> tuple[str, ...]:
     """Records that a leader accepts from nearby clients while its rack is cut off."""
     assert config.replication_factor is not None
-    known = [rack for rack in cluster.brokers.values() if rack is not None]
-    racks = len(set(known)) + len(cluster.brokers) - len(known)
     # With one rack or one replica there is no new leader, and nothing is dropped.
-    replaced = racks > 1 and config.replication_factor > 1
+    replaced = _count_of_racks(cluster) > 1 and config.replication_factor > 1
     if config.acks == "all" or not replaced or model.rate_per_hour(entry.name) <= 0:
         return ()
     lasts = significant(60.0 * model.repair_hours(entry.name))
@@ -125,7 +176,9 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
     gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
     # Only `simulate` takes a card with another shape.
     exponential = model.shape(entry.turns_into) == 1.0
-    if gone <= 0 or not exponential or config.replication_factor == 1:
+    # Without them the last leader alone is waited for, whichever broker is back before.
+    others_lead = config.unclean_leader_election_enable or model.get(DECISION_HOURS, 0.0) > 0
+    if gone <= 0 or not exponential or config.replication_factor == 1 or not others_lead:
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)
     return (

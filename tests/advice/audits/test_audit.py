@@ -19,11 +19,12 @@ from advisor.advice.phrases import (
 from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import capital, significant
+from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import copysets
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measures.replica_set import measure
-from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD
+from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD, assumptions
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict(
@@ -162,7 +163,11 @@ def test_assumptions_are_noted() -> None:
     told = audit(
         Cluster(SIX, (GOOD,)), CARD, Workload(), kafka_version="4.1", producer={"acks": "all"}
     )
-    assert told.notes == (f"{capital(OUTSIDE_EVERY_CARD)}.",)
+    *said, outside = told.notes
+    assert outside == f"{capital(OUTSIDE_EVERY_CARD)}."
+    known = assumptions(Cluster(SIX, (GOOD,)), Config(replication_factor=3), CARD)
+    assert said == [f"{capital(text)}." for text in known[:-1]]
+    assert [text for text in said if "an operator never elects" in text]
 
 
 def test_text_and_html_of_an_audit() -> None:

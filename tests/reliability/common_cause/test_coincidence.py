@@ -11,7 +11,7 @@ from advisor.reliability.common_cause.coincidence import CoincidentSets, Occurre
 from advisor.reliability.common_cause.outage_class import BROKER_REPAIR, RACK_REPAIR, RackOutage
 from advisor.reliability.results.sampled import Estimate
 from configuration_grid import stressed
-from sampled_runs import FAR, YEAR, card, off_by, sample
+from sampled_runs import ELSEWHERE, FAR, YEAR, card, off_by, sample
 
 UP, RACK_OUT, BROKER_OUT = RackOutage(1, 0, False), RackOutage(1, 0, True), RackOutage(1, 1, False)
 PAIR_UP = RackOutage(2, 0, False)
@@ -94,7 +94,7 @@ def test_a_leader_does_not_lag() -> None:
 
 def rate_of(model: FailureModel, config: Config, *lists: tuple[int, ...]) -> float:
     """First losses a year over some partitions on six brokers in two racks."""
-    cluster = Cluster(brokers=RACK_OF)
+    cluster = Cluster(brokers=RACK_OF, controllers=ELSEWHERE)
     load = Workload(partitions=len(lists), records_per_second=100.0)
     return 1.0 / evaluate(cluster, config, model, load, placement=lists).mean_years_to_loss
 
@@ -171,7 +171,7 @@ def test_sets_with_a_broker_in_common_lose_together() -> None:
         rack_power={"per_year": strikes, "minutes": 20.0},
         flush={"seconds": 60.0},
     )
-    cluster = Cluster(brokers=RACK_OF)
+    cluster = Cluster(brokers=RACK_OF, controllers=ELSEWHERE)
     config = Config(replication_factor=3, min_insync_replicas=2)
     load = Workload(partitions=len(SETS), records_per_second=100.0)
     exact = evaluate(cluster, config, model, load, placement=SETS)
@@ -190,7 +190,7 @@ def test_sets_with_a_broker_in_common_lose_together() -> None:
 def test_coincident_rack_failures_do_not_scale_with_partitions() -> None:
     """All sets span the same two racks: a hundred times as many lose hardly more often."""
     model, config = load_model("two_az"), Config(replication_factor=3, min_insync_replicas=2)
-    cluster = Cluster.uniform(brokers=30, racks=2)
+    cluster = Cluster.uniform(brokers=30, racks=2, controllers=ELSEWHERE)
     few, many = (
         evaluate(cluster, config, model, Workload(partitions=count)) for count in (300, 30_000)
     )
@@ -234,7 +234,7 @@ def test_many_sets_lose_as_often_as_sampled(
         unclean_leader_election_enable=unclean,
     )
     model, load = stressed(load_model(name)), Workload(partitions=18)
-    cluster = Cluster.uniform(brokers, racks)
+    cluster = Cluster.uniform(brokers, racks, controllers=ELSEWHERE)
     result = evaluate(cluster, config, model, load)
     exact = result.loss_probability_per_year
     off = result.error_bounds["loss_probability_per_year"] / exact

@@ -18,7 +18,7 @@ from advisor.reliability.common_cause.first_loss import (
 from advisor.reliability.common_cause.placement import place
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.solver.first_passage import FirstLoss
-from sampled_runs import card
+from sampled_runs import AT_ONCE, card
 
 YEAR = 8760.0
 CLUSTER = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"})
@@ -143,14 +143,15 @@ def test_brokers_destroyed_by_a_power_failure_lose_in_one_event() -> None:
     """Four brokers in a ring; each power failure destroys one in ten, replaced after 24 hours.
 
     Two destroyed neighbours lose their partition. So does one that led last and is replaced, empty,
-    before the other is back: ``race``. Sets that share a broker are not independent: by hand, for
-    all four at once, the first loss is later than `evaluate` says by the probability that a
-    neighbour is destroyed too.
+    before the other is back and an operator elects it: ``race``. Sets that share a broker are not
+    independent: by hand, for all four at once, the first loss is later than `evaluate` says by the
+    probability that a neighbour is destroyed too.
     """
     strikes, gone, hours, dark = 2.0, 0.1, 24.0, 5.0
     model = card(
         cluster_power={"per_year": strikes, "minutes": dark * 60, "not_returning": gone},
         broker_destroyed={"per_year": 0.001, "hours": hours},
+        operator=AT_ONCE,
     )
     cluster = Cluster(brokers={0: "a", 1: "b", 2: "c", 3: "d"})
     config = Config(replication_factor=2, min_insync_replicas=1, eligible_leader_replicas=False)

@@ -14,7 +14,9 @@ from advisor.reliability.results.assumptions import OUTSIDE_EVERY_CARD, assumpti
 CRASH = {"per_year": 1.0, "minutes": 5.0}
 NETWORK = {"per_year": 0.5, "minutes": 60.0}
 CONFIG = Config(replication_factor=3, min_insync_replicas=3, acks="all")
-AT = Cluster.uniform(brokers=6, racks=3)
+ELSEWHERE = {101: "x", 102: "y", 103: "z"}
+# Nothing is to be said about its controllers.
+AT = Cluster.uniform(brokers=6, racks=3, controllers=ELSEWHERE)
 
 
 def restarts(per_year: float, minutes: float) -> FailureModel:
@@ -153,7 +155,7 @@ def test_the_brokers_without_a_rack_are_named():
 
 def test_brokers_without_a_rack_can_be_cut_off_one_by_one():
     """Each counts as a rack of its own, so that both are said."""
-    at = Cluster.uniform(brokers=3, racks=None)
+    at = Cluster.uniform(brokers=3, racks=None, controllers=ELSEWHERE)
     said = assumptions(
         at, CONFIG.changed(acks=1), FailureModel.from_dict({"rack": {"network": NETWORK}})
     )
@@ -173,15 +175,35 @@ def site(per_year: float = 1.0, not_returning: float = 0.05, shape: float = 1.0)
 
 def test_new_brokers_before_the_old_ones_are_back_are_said():
     """Power of the site: an exponential day is often over within two hours; a stage of four not."""
-    said, _ = evaluate(AT, CONFIG, site()).assumptions
+    config = CONFIG.changed(unclean_leader_election_enable=True)
+    said, _ = evaluate(AT, config, site()).assumptions
     assert "takes an exponential time, 24 hours on average" in said
     assert "120 minutes on average" in said
     assert "fewer records are lost than shown; give broker.destroyed.shape" in said
     exponential, alike = (
-        simulate(AT, CONFIG, site(shape=shape), years=20_000, engine="local") for shape in (1, 4)
+        simulate(AT, config, site(shape=shape), years=20_000, engine="local") for shape in (1, 4)
     )
     lost = exponential.acked_records_lost_per_year
     assert alike.acked_records_lost_per_year.high < lost.low
+
+
+def test_who_is_replaced_first_does_not_matter_where_nobody_elects_the_others():
+    """Only an operator or an unclean election puts another in the place of the last leader."""
+    unclean = CONFIG.changed(unclean_leader_election_enable=True)
+    acts = FailureModel.from_dict(
+        {
+            "broker": {"destroyed": {"hours": 24.0}},
+            "cluster": {"power": {"per_year": 1.0, "minutes": 120, "not_returning": 0.05}},
+            "operator": {"hours": 4.0},
+        }
+    )
+    for config, card, matters in (
+        (CONFIG, site(), False),
+        (unclean, site(), True),
+        (CONFIG, acts, True),
+    ):
+        said = assumptions(AT, config, card)
+        assert any("exponential time" in text for text in said) is matters
 
 
 @pytest.mark.parametrize(
@@ -191,7 +213,109 @@ def test_new_brokers_before_the_old_ones_are_back_are_said():
 )
 def test_where_no_new_broker_can_come_first_nothing_is_said(card, replicas):
     """Without such a cut, with times of another shape, or with nobody to be sooner than."""
-    assert assumptions(AT, Config(replication_factor=replicas), card) == (OUTSIDE_EVERY_CARD,)
+    config = Config(replication_factor=replicas, unclean_leader_election_enable=True)
+    assert assumptions(AT, config, card) == (OUTSIDE_EVERY_CARD,)
+
+
+@pytest.mark.parametrize(
+    ("racks", "mode", "start"),
+    [
+        ({1: "b", 2: "a", 3: "b"}, "kraft", "controllers are not known; there are three, two of"),
+        ({1: "b", 2: "a"}, "zookeeper", "ZooKeeper servers are not known; there are three, two of"),
+        ({1: "a", 2: "b", 3: "c"}, "kraft", "controllers are not known; a majority of them is"),
+        ({1: None, 2: None}, "kraft", "controllers are not known; a majority of them is"),
+    ],
+    ids=["two racks", "ZooKeeper", "three racks", "unknown racks"],
+)
+def test_where_voters_are_not_known_it_is_said_where_they_are_counted(racks, mode, start):
+    """Two racks: two of three in the first by name, which stops elections; else never."""
+    version = {"kafka_version": "3.9"} if mode == "zookeeper" else {}
+    config = Config(replication_factor=2, min_insync_replicas=1, mode=mode, **version)
+    for name in ("network", "power", "destroyed"):
+        card = FailureModel.from_dict(
+            {"rack": {name: NETWORK if name != "destroyed" else {"per_year": 1.0}}}
+            | ({"broker": {"destroyed": {"hours": 9}}} if name == "destroyed" else {})
+        )
+        said = assumptions(Cluster(brokers=racks), config, card)
+        found = [text for text in said if text.startswith(f"the racks of the {start}")]
+        # A rack that burns is not one that is out: it strikes brokers alone.
+        assert len(found) == (0 if name == "destroyed" else 1)
+        assert all(("two of them in rack a." in text) is ("two of" in start) for text in found)
+
+
+def test_the_rack_that_is_named_is_the_one_that_stops_elections():
+    """Two racks, the voters unknown: the same as two of them in the first, one in the other.
+
+    Both replicas are in the second. While the first is cut off nobody replaces a leader that
+    crashes, which lengthens what stops writes.
+    """
+    racks = {1: "a", 2: "a", 3: "b", 4: "b"}
+    cut = {"per_year": 50.0, "minutes": 60.0}
+    card = FailureModel.from_dict({"rack": {"network": cut}, "broker": {"crash": cut}})
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    unknown, first, second = (
+        evaluate(
+            Cluster(brokers=racks, controllers=voters), config, card, placement=((3, 4),)
+        ).write_unavailability
+        for voters in (None, {7: "a", 8: "a", 9: "b"}, {7: "a", 8: "b", 9: "b"})
+    )
+    assert unknown == first
+    assert unknown > 1.001 * second
+
+
+@pytest.mark.parametrize(
+    ("cluster", "card"),
+    [
+        (Cluster(brokers={1: "a", 2: "b"}, controllers={7: "a", 8: "b", 9: "b"}), "network"),
+        (Cluster(brokers={1: "a", 2: "b"}, controllers=ELSEWHERE), "network"),
+        (Cluster(brokers={1: "a", 2: "a"}), "network"),
+        (Cluster(brokers={1: "a", 2: "b"}), None),
+    ],
+    ids=["known", "known elsewhere", "one rack", "no outages of racks"],
+)
+def test_of_voters_that_are_known_or_never_struck_nothing_is_said(cluster, card):
+    """Their racks are in the description, or no outage of racks tells them apart."""
+    found = {"rack": {card: NETWORK}} if card else {"broker": {"crash": CRASH}}
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    assert assumptions(cluster, config, FailureModel.from_dict(found)) == (OUTSIDE_EVERY_CARD,)
+
+
+DISKS = {"broker": {"destroyed": {"per_year": 1.0, "hours": 24.0}}}
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        ({}, "an operator never elects another that has one."),
+        ({"operator": {"hours": 4.0}}, "that is left after 4 hours on average"),
+    ],
+)
+def test_what_operators_do_is_said_where_disks_are_destroyed(operator, words):
+    """Never by default, or after the hours of the card, as the numbers have it."""
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    result = evaluate(AT, config, FailureModel.from_dict(DISKS | operator))
+    said, outside = result.assumptions
+    assert outside == OUTSIDE_EVERY_CARD
+    assert said.startswith("where no replica that Kafka may elect can return with its log, ")
+    assert words in said
+    assert "operator.hours" in said
+    at_once = evaluate(AT, config, FailureModel.from_dict(DISKS | {"operator": {"hours": 1e-5}}))
+    assert result.write_unavailability > at_once.write_unavailability
+
+
+@pytest.mark.parametrize(
+    ("config", "card"),
+    [
+        (Config(replication_factor=1), DISKS),
+        (Config(replication_factor=3, unclean_leader_election_enable=True), DISKS),
+        (Config(replication_factor=3), {"broker": {"crash": CRASH}}),
+        (Config(replication_factor=3), {"broker": {"destroyed": {"per_year": 0, "hours": 24}}}),
+    ],
+    ids=["one replica", "unclean elections", "nothing destroyed", "never destroyed"],
+)
+def test_where_nothing_is_left_to_elect_by_hand_nothing_is_said(config, card):
+    """No other replica, Kafka elects it itself, or every log returns."""
+    assert assumptions(AT, config, FailureModel.from_dict(card)) == (OUTSIDE_EVERY_CARD,)
 
 
 def test_what_is_in_no_card_is_said_once_with_its_evidence():
