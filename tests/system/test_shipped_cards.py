@@ -85,8 +85,7 @@ def test_causes_are_those_of_closed_forms(name: str) -> None:
         ),
         **{
             cause: (
-                offered(model, cause)
-                * racks_in_the_way(racks, model.get(f"{cause}.spreads", 0.0)),
+                offered(model, cause) * racks_in_the_way(racks, model.get(f"{cause}.spreads", 0.0)),
                 0.1,
             )
             for cause in ("rack.network", "rack.power")
@@ -124,9 +123,7 @@ def test_the_card_says_its_total_and_the_figures_that_its_interval_holds(name: s
     assert said is not None, head(name)
     found = result(name).write_unavailability * MINUTES_PER_YEAR
     low, high = (end * MINUTES_PER_YEAR for end in result(name).interval("write_unavailability"))
-    assert [int(number) for number in said.groups()] == pytest.approx(
-        [found, low, high], rel=0.05
-    )
+    assert [int(number) for number in said.groups()] == pytest.approx([found, low, high], rel=0.05)
     held = re.search(r"the range holds ([\d, and]+\d)", head(name))
     assert held is not None, head(name)
     assert [int(number) for number in re.findall(r"\d+", held[1])] == [

@@ -36,7 +36,7 @@ from advisor.reliability.statespace.state_index import met_in_order
 Vector = NDArray[np.float64]
 
 # A chain of no more states is kept whole.
-_SMALL = 600
+_SMALL = 400
 # The search stops here; the stated bound says what is missing.
 _MOST = 16_000
 # Each round adds what carries all but this share of the harm: a few states too many cost less
@@ -46,10 +46,10 @@ _REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
 PRECISION = 1e-2
 _FEW = 3
 # Of loss events, records lost, write unavailability, read unavailability.
-_SHARE_OF_FEW = np.array([1e-3, 1e-2, 1e-4, 1e-4])
-_SHARE = np.array([1e-2, 1e-2, 1e-4, 1e-4])
-# Three digits of an unavailability; a fourth would double the states.
-_SHARE_OF_MANY = np.array([1e-2, 1e-2, 3e-3, 3e-3])
+_SHARE_OF_FEW = np.array([3e-3, 1e-2, 3e-4, 3e-4])
+_SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
+# The bound that results state is a tenth of this or less; the error itself is less again.
+_SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])
 _NO_FLOOR = np.array([1e-18, 1e-18, 1e-18, 1e-18])
