@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -129,6 +130,7 @@ def any_loss(
         survival.add_losses_per_year(by_mechanism)
     certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
     survival = JointSurvival(strikes_per_year, 1)
+    certain = _combine_spread(certain, placement, survival)
     brokers = placement.picked_brokers(exchangeable)
     off = combine_picked(certain, sets, brokers, survival)
     destroyed = destruction(certain, survival, placement)
@@ -152,6 +154,28 @@ def any_loss(
     probability = min(max(-math.expm1(-rate * of_year), least), most)
     error = (off + min(more, rate)) / rate
     return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism), error)
+
+
+def _combine_spread(
+    losses: Mapping[Pattern, SetLosses], placement: Placement, survival: JointSurvival
+) -> dict[Pattern, SetLosses]:
+    """Add losses of several racks that fail at once: all sets in the same racks lose together."""
+    homes = {
+        frozenset(map(placement.rack_of.__getitem__, replicas)) for replicas, _ in placement.sets
+    }
+    for mechanism in {name for found in losses.values() for name in found.spread}:
+        often = max(found.spread.get(mechanism, 0.0) for found in losses.values())
+        survival.add_independent(mechanism, often * len(homes))
+    return {
+        pattern: replace(
+            found,
+            per_year={
+                name: max(often - found.spread.get(name, 0.0), 0.0)
+                for name, often in found.per_year.items()
+            },
+        )
+        for pattern, found in losses.items()
+    }
 
 
 def _shares(per_year: Mapping[str, float]) -> tuple[tuple[str, float], ...]:

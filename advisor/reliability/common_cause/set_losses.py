@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from advisor.reliability.common_cause.outage_class import (
 )
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import repair_of, table
+from advisor.reliability.failures.mechanisms import repair_of, table, transition
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.solver.generator import Vector
 
@@ -63,6 +64,8 @@ class SetLosses:
         How often a year the set comes into each.
     out : float
         Share of time in which any of its replicas is out or not in sync.
+    spread : mapping of mechanism to float
+        Those of its losses a year in which several racks fail at once while nothing is out.
     """
 
     first: FirstLoss
@@ -73,6 +76,7 @@ class SetLosses:
     replacement_hours: float = 0.0
     visits: Mapping[OutageClass, float] = field(default_factory=dict)
     out: float = 0.0
+    spread: Mapping[str, float] = field(default_factory=dict)
 
     def first_only(self, hazard_per_year: float, tails: bool) -> SetLosses:
         """Yearly losses except tails, scaled to the rate of first losses.
@@ -88,6 +92,7 @@ class SetLosses:
             per_year={mechanism: max(flux, 0.0) * share for mechanism, flux in certain.items()},
             shared={key: flux * share for key, flux in self.shared.items()},
             tails={},
+            spread={name: often * share for name, often in self.spread.items()},
             picked={name: picked.scaled(share) for name, picked in self.picked.items()},
         )
 
@@ -124,4 +129,16 @@ class SetLosses:
             replacement_hours=1.0 / replaced if replaced else 0.0,
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
+            spread=_spread(chain, yearly.at_once),
         )
+
+
+def _spread(chain: Chain, at_once: Vector) -> dict[str, float]:
+    """Losses in which several racks fail at once while nothing is out, by mechanism."""
+    known = [transition(name) for name in chain.rate_names]
+    several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)
+    lost = np.flatnonzero(several[chain.rate] & (chain.source == 0) & (at_once > 0))
+    found: dict[str, float] = defaultdict(float)
+    for name, often in zip(chain.rate[lost].tolist(), at_once[lost].tolist(), strict=True):
+        found[known[name].mechanism.name] += often
+    return dict(found)

@@ -141,3 +141,15 @@ def test_wiped_brokers_of_a_large_cluster_lose_as_sampled() -> None:
     assert chance.low - off < exact.loss_probability_per_year < chance.high + off
     # Sets of one failure that lose together count once.
     assert exact.loss_probability_per_year < 0.75 * exact.bounds[1]
+
+
+def test_racks_that_burn_together_are_one_loss_however_many_sets_they_hold() -> None:
+    """All three racks at once: 3 rates times spreads squared, for one set or hundreds."""
+    model = card(
+        rack_destroyed={"per_year": 0.01, "spreads": 0.1}, broker_destroyed={"hours": 0.01}
+    )
+    cluster = Cluster.uniform(brokers=9, racks=3)
+    config = Config(replication_factor=3, min_insync_replicas=2)
+    for partitions in (1, 12, 300):
+        found = evaluate(cluster, config, model, Workload(partitions=partitions))
+        assert 1.0 / found.mean_years_to_loss == pytest.approx(3 * 0.01 * 0.1**2, rel=0.01)
