@@ -36,7 +36,7 @@ from advisor.reliability.statespace.state_index import met_in_order
 Vector = NDArray[np.float64]
 
 # A chain of no more states is kept whole.
-_SMALL = 400
+_SMALL = 600
 # The search stops here; the stated bound says what is missing.
 _MOST = 16_000
 # Each round adds what carries all but this share of the harm: a few states too many cost less
@@ -46,7 +46,7 @@ _REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
 PRECISION = 1e-2
 _FEW = 3
 # Of loss events, records lost, write unavailability, read unavailability.
-_SHARE_OF_FEW = np.array([3e-3, 1e-2, 3e-4, 3e-4])
+_SHARE_OF_FEW = np.array([1e-3, 1e-2, 1e-4, 1e-4])
 _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # The bound that results state is a tenth of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
