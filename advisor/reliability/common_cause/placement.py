@@ -313,7 +313,7 @@ def place(
     Examples
     --------
     >>> from advisor import Cluster, Config
-    >>> cluster = Cluster(brokers={1: "a", 2: "a", 3: "b"})
+    >>> cluster = Cluster(brokers={1: "a", 2: "a", 3: "b", 4: "c"})
     >>> lists = ((1, 3), (3, 1), (2, 3))
     >>> placement = place(cluster, Config(replication_factor=2), 3, lists)
     >>> placement.sets

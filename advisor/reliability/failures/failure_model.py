@@ -144,8 +144,8 @@ class FailureModel:
         --------
         >>> import advisor
         >>> tables = advisor.load_model("three_az_cloud").to_dict()
-        >>> sorted(tables["broker"])
-        ['crash', 'destroyed', 'lag', 'power', 'restart']
+        >>> sorted(tables["flush"]["seconds"])
+        ['evidence', 'high', 'low', 'value']
         >>> tables["flush"]["seconds"]["value"]
         35.0
         """
