@@ -16,7 +16,8 @@ only from a replica with the longest log that exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
@@ -250,6 +251,7 @@ def early_end(
     change: fault_processes.Change,
     setting: fault_processes.Setting,
     outages: Outages[Outage],
+    following: Callable[[View, fault_processes.Change, bool], Step] | None = None,
 ) -> int:
     """What a power failure loses within the flush window, but would not lose later.
 
@@ -261,6 +263,8 @@ def early_end(
         Racks of the replicas.
     outages : Outages
         Filled as needed.
+    following : callable, optional
+        What `follow` gives for a view, a transition, and whether power fails early.
 
     Returns
     -------
@@ -268,10 +272,11 @@ def early_end(
         CERTAIN_LOSS if no log has the newest records; NO_LOSS; or the number of an outage in which
         the order of recovery decides whether the next leader has them.
     """
-    late = follow(scheme, before, change)
+    following = following or partial(follow, scheme)
+    late = following(before, change, False)
     if late.losses:
         return NO_LOSS
-    soon = follow(scheme, before, change, early=True)
+    soon = following(before, change, True)
     if soon.losses:
         return CERTAIN_LOSS
     if soon.unflushed != 0 or soon.view.readable:

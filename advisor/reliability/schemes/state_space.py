@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.failures import fault_processes
-from advisor.reliability.failures.mechanisms import COPY, HANGING, BrokerEvent
+from advisor.reliability.failures.mechanisms import COPY
 from advisor.reliability.partition.log_levels import EMPTY, GAP_CLOSED, Levels, gaps_between
+from advisor.reliability.schemes.broker_transitions import broker_transitions
 from advisor.reliability.schemes.quorum_rules import (
     Outage,
     Quorums,
@@ -30,6 +31,7 @@ from advisor.reliability.schemes.quorum_rules import (
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.recovery_order import NO_LOSS, Outages
+from advisor.reliability.statespace.state_index import Pairs, met_in_order
 
 Key = tuple[tuple[int, ...], Levels]
 """Condition of each slot's broker, and completeness of its log."""
@@ -86,14 +88,6 @@ class SchemeChain:
     cuts: FlushWindowLosses
 
 
-class _Move(NamedTuple):
-    source: int
-    target: int
-    rate: str
-    weight: float
-    step: Step
-
-
 @lru_cache(maxsize=64)
 def explored(scheme: Quorums, setting: fault_processes.Setting) -> SchemeChain:
     """Every state that a healthy partition can reach.
@@ -103,112 +97,251 @@ def explored(scheme: Quorums, setting: fault_processes.Setting) -> SchemeChain:
     setting : Setting
         Racks of the replicas and the failures that can happen there.
     """
-    well = fault_processes.initial_state(setting).own
-    first = settle(scheme, well, (0,) * len(well))
-    numbers: dict[Key, int] = {(well, first.levels): 0}
-    keys, views, moves = list(numbers), [first], []
-    # New keys are appended while the loop runs.
-    for number, (own, _) in enumerate(keys):
-        for name, weight, step, after in _transitions(scheme, setting, own, views[number]):
-            key = _canonical(setting.racks, after, step.view.levels)
-            if key not in numbers:
-                numbers[key] = len(keys)
-                keys.append(key)
-                views.append(settle(scheme, *key))
-            moves.append(_Move(number, numbers[key], name, weight, step))
-    stopped = {m.target for m in moves if views[m.source].writable} if scheme.page_cache else set()
-    outages: Outages[Outage] = Outages()
-    early = [
-        (number, *loss)
-        for number in sorted(stopped)
-        for loss in _early_losses(scheme, setting, keys[number][0], views[number], outages)
-    ]
-    return _arrays(tuple(keys), views, moves, early, outages)
+    space = _Exploration(scheme, setting)
+    found, asked = [], 0
+    while asked < len(space.keys):
+        fresh = np.arange(asked, len(space.keys))
+        asked = len(space.keys)
+        found.append(space.moves(fresh))
+    return space.chain(_Moves(*map(np.concatenate, zip(*found, strict=True))))
 
 
-def _early_losses(
-    scheme: Quorums,
-    setting: fault_processes.Setting,
-    own: tuple[int, ...],
-    view: View,
-    outages: Outages[Outage],
-) -> Iterator[tuple[str, int]]:
-    """Yield the rate names of power failures that lose within the flush window, and their ends."""
-    if view.writable:
-        return
-    for change in fault_processes.changes(
-        fault_processes.BrokerStates(own, setting.racks), setting
-    ):
-        if any(event == BrokerEvent.POWER for event, _ in change.events):
-            end = early_end(scheme, view, change, setting, outages)
-            if end != NO_LOSS:
-                yield change.rate, end
+class _Moves(NamedTuple):
+    """Transitions, by the order of their sources; arrays of shape (transitions,).
+
+    Attributes
+    ----------
+    source, target, rate, step : arrays of int
+        State, state, numbers of the rate's name and of the step.
+    weight : array of float
+    """
+
+    source: IntArray
+    target: IntArray
+    rate: IntArray
+    step: IntArray
+    weight: Vector
 
 
-def _arrays(
-    keys: tuple[Key, ...],
-    views: list[View],
-    moves: list[_Move],
-    early: list[tuple[int, str, int]],
-    outages: Outages[Outage],
-) -> SchemeChain:
-    ends = [end for *_, end in early]
-    names = tuple(dict.fromkeys([*(move.rate for move in moves), *outages.names(ends)]))
-    index = {name: number for number, name in enumerate(names)}
-    width = max(len(keys[0][0]) - 1, 1)
-    gap_map = np.full((len(moves), width), GAP_CLOSED, dtype=np.int64)
-    for row, move in enumerate(moves):
-        gap_map[row, : len(move.step.gap_map)] = move.step.gap_map
-    odds, renamed = outages.odds(ends, index)
-    return SchemeChain(
-        keys=keys,
-        writable=np.array([view.writable for view in views]),
-        readable=np.array([view.readable for view in views]),
-        source=np.array([move.source for move in moves], dtype=np.int64),
-        target=np.array([move.target for move in moves], dtype=np.int64),
-        rate=np.array([index[move.rate] for move in moves], dtype=np.int64),
-        weight=np.array([move.weight for move in moves]),
-        losses=np.array([move.step.losses for move in moves]),
-        failed=np.array([move.step.failed for move in moves]),
-        moved=np.array([move.step.moved for move in moves]),
-        total=np.array([move.step.total for move in moves], dtype=np.bool_),
-        gaps=np.array([gaps_between(view.levels) for view in views], dtype=np.int64),
-        gap_map=gap_map,
-        unflushed=np.array([move.step.unflushed for move in moves], dtype=np.int64),
-        writes=np.array([move.step.view.writable for move in moves], dtype=np.bool_),
-        reads=np.array([move.step.view.readable for move in moves], dtype=np.bool_),
-        rate_names=names,
-        cuts=FlushWindowLosses(
-            np.array([state for state, _, _ in early], dtype=np.int64),
-            np.array([index[rate] for _, rate, _ in early], dtype=np.int64),
-            renamed,
-            odds,
-        ),
-    )
+class _Exploration:
+    """Numbered states of one replica set; each rule is evaluated once, and many states together.
 
+    Attributes
+    ----------
+    keys : list of Key
+    """
 
-def _transitions(
-    scheme: Quorums, setting: fault_processes.Setting, own: tuple[int, ...], before: View
-) -> Iterator[tuple[str, float, Step, tuple[int, ...]]]:
-    """Yield rate name, weight, step and broker conditions of every transition."""
-    for change in fault_processes.changes(
-        fault_processes.BrokerStates(own, setting.racks), setting
-    ):
-        weight = 1.0
-        if change.events[0][0] in HANGING:
-            (slot,) = change.events[0][1]
-            size = len(before.members)
-            # A leader that lags or limps counts as well, and each member is equally likely to lead.
-            weight = (size - 1) / size if slot in before.members else 1.0
-        if weight:
-            yield change.rate, weight, follow(scheme, before, change), change.own
-    longest = min(before.levels)
-    sources = [s for s, c in enumerate(own) if is_running(c) and before.levels[s] == longest]
-    for slot, level in enumerate(before.levels):
-        if level == EMPTY and is_running(own[slot]) and sources and longest != EMPTY:
-            held = tuple(longest if s == slot else value for s, value in enumerate(before.levels))
-            view = settle(scheme, own, held)
-            yield COPY, 1.0, Step(view, gap_map=view.gap_map), own
+    def __init__(self, scheme: Quorums, setting: fault_processes.Setting) -> None:
+        self._scheme, self._setting = scheme, setting
+        self._brokers = broker_transitions(setting)
+        self.keys: list[Key] = []
+        self._numbers: dict[Key, int] = {}
+        self._own: list[int] = []
+        self._views: list[View] = []
+        self._view: list[int] = []
+        self._view_numbers: dict[View, int] = {}
+        self._levels: dict[Levels, int] = {}
+        self._steps: list[Step] = []
+        self._step_levels: list[int] = []
+        self._step_numbers: dict[tuple[int, int, int], int] = {}
+        self._asked_steps, self._asked_keys = Pairs(), Pairs()
+        self._step_of = self._number_of = np.zeros(0, dtype=np.int64)
+        self._followed: dict[tuple[View, fault_processes.Events, int, bool], Step] = {}
+        well = fault_processes.initial_state(setting).own
+        first = settle(scheme, well, (0,) * len(well))
+        self._add((well, first.levels), first)
+
+    def _add(self, key: Key, view: View) -> int:
+        number = self._numbers[key] = len(self.keys)
+        self.keys.append(key)
+        self._own.append(self._brokers.number(key[0]))
+        known = self._view_numbers.setdefault(view, len(self._views))
+        if known == len(self._views):
+            self._views.append(view)
+        self._view.append(known)
+        return number
+
+    def moves(self, states: IntArray) -> _Moves:
+        """Transitions out of states; what they lead to is numbered in their order."""
+        brokers, view = self._brokers, np.array(self._view, dtype=np.int64)
+        owner, row = brokers.rows(np.array(self._own, dtype=np.int64)[states])
+        weight = self._weights(view[states][owner], brokers.hangs[row])
+        kept = np.flatnonzero(weight)
+        owner, row, weight = owner[kept], row[kept], weight[kept]
+        rate, after = brokers.rate[row], brokers.after[row]
+        step = self._steps_after(view[states][owner], brokers.events[row], after)
+        copier, copied = self._copies(states)
+        source = np.concatenate([states[owner], states[copier]])
+        if len(copier):
+            same = np.array(self._own, dtype=np.int64)[states[copier]]
+            named = np.full(len(copier), brokers.rate_number(COPY))
+            rate, after = np.concatenate([rate, named]), np.concatenate([after, same])
+            step = np.concatenate([step, copied])
+            weight = np.concatenate([weight, np.ones(len(copier))])
+        order = np.argsort(source, kind="stable")
+        rate, step, after = rate[order], step[order], after[order]
+        return _Moves(source[order], self._targets(after, step), rate, step, weight[order])
+
+    def _weights(self, view: IntArray, hangs: IntArray) -> Vector:
+        """A leader that lags or limps counts as well, and each member is equally likely to lead."""
+        weight = np.ones(len(view))
+        about = np.flatnonzero(hangs >= 0)
+        for place, number, slot in zip(
+            about.tolist(), view[about].tolist(), hangs[about].tolist(), strict=True
+        ):
+            members = self._views[number].members
+            if slot in members:
+                weight[place] = (len(members) - 1) / len(members)
+        return weight
+
+    def _steps_after(self, view: IntArray, events: IntArray, after: IntArray) -> IntArray:
+        """Numbers of the steps by which some events, and the brokers after them, are followed."""
+        brokers = self._brokers
+        kinds = 3**self._setting.replicas
+        roles = np.array(brokers.roles, dtype=np.int64)[after]
+        asked, new = self._asked_steps.of(view, events * kinds + roles)
+        if len(new):
+            found = [
+                self._step_number(
+                    (one, told, role), self._follow(self._views[one], self._change(told, own))
+                )
+                for one, told, own, role in zip(
+                    view[new].tolist(),
+                    events[new].tolist(),
+                    after[new].tolist(),
+                    roles[new].tolist(),
+                    strict=True,
+                )
+            ]
+            self._step_of = np.concatenate([self._step_of, np.array(found, dtype=np.int64)])
+        return self._step_of[asked]
+
+    def _change(self, told: int, own: int) -> fault_processes.Change:
+        """Some events and the brokers after them, whatever the rate."""
+        return fault_processes.Change("", self._brokers.own[own], self._brokers.told[told])
+
+    def _follow(self, before: View, change: fault_processes.Change, early: bool = False) -> Step:
+        """The rules, asked once for all that they see."""
+        key = before, change.events, self._brokers.roles[self._brokers.number(change.own)], early
+        found = self._followed.get(key)
+        if found is None:
+            found = self._followed[key] = follow(self._scheme, before, change, early)
+        return found
+
+    def _step_number(self, key: tuple[int, int, int], step: Step) -> int:
+        number = self._step_numbers.setdefault(key, len(self._steps))
+        if number == len(self._steps):
+            levels = step.view.levels
+            self._steps.append(step)
+            self._step_levels.append(self._levels.setdefault(levels, len(self._levels)))
+        return number
+
+    def _copies(self, states: IntArray) -> tuple[IntArray, IntArray]:
+        """Index of the state and number of the step, for every copy that can complete."""
+        found = [
+            (place, step)
+            for place, number in enumerate(states.tolist())
+            if EMPTY in self._views[self._view[number]].levels
+            for step in self._copied(number)
+        ]
+        copier, step = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return copier, step
+
+    def _copied(self, state: int) -> Iterator[int]:
+        own, levels = self.keys[state][0], self._views[self._view[state]].levels
+        longest = min(levels)
+        sources = [s for s, c in enumerate(own) if is_running(c) and levels[s] == longest]
+        for slot, level in enumerate(levels):
+            if level == EMPTY and is_running(own[slot]) and sources and longest != EMPTY:
+                held = tuple(longest if s == slot else value for s, value in enumerate(levels))
+                view = settle(self._scheme, own, held)
+                key = self._view[state], -1 - slot, self._brokers.roles[self._own[state]]
+                yield self._step_number(key, Step(view, gap_map=view.gap_map))
+
+    def _targets(self, after: IntArray, step: IntArray) -> IntArray:
+        """The states of brokers and logs, numbered at first use."""
+        levels, listed = np.array(self._step_levels, dtype=np.int64)[step], list(self._levels)
+        asked, new = self._asked_keys.of(after, levels)
+        found = []
+        for own, held in zip(after[new].tolist(), levels[new].tolist(), strict=True):
+            key = _canonical(self._setting.racks, self._brokers.own[own], listed[held])
+            known = self._numbers.get(key)
+            found.append(self._add(key, settle(self._scheme, *key)) if known is None else known)
+        self._number_of = np.concatenate([self._number_of, np.array(found, dtype=np.int64)])
+        return self._number_of[asked]
+
+    def _early_losses(self, moves: _Moves, outages: Outages[Outage]) -> tuple[IntArray, ...]:
+        """Power failures that lose within the flush window after a stop.
+
+        Returns
+        -------
+        state, rate, end : arrays of int, shape (cuts,)
+        """
+        views, brokers = self._views, self._brokers
+        view = np.array(self._view, dtype=np.int64)
+        writes = np.array([each.writable for each in views])[view]
+        stopped = np.unique(moves.target[writes[moves.source]])
+        stopped = stopped[~writes[stopped]] if self._scheme.page_cache else stopped[:0]
+        owner, row = brokers.rows(np.array(self._own, dtype=np.int64)[stopped])
+        power = np.flatnonzero(brokers.power[row])
+        owner, row = owner[power], row[power]
+        both = brokers.events[row] * len(brokers.own) + brokers.after[row]
+        asked, new = Pairs().of(view[stopped][owner], both)
+        found = [
+            early_end(
+                self._scheme,
+                views[view[stopped[owner[place]]]],
+                self._change(int(brokers.events[row[place]]), int(brokers.after[row[place]])),
+                self._setting,
+                outages,
+                self._follow,
+            )
+            for place in new.tolist()
+        ]
+        end = np.array(found, dtype=np.int64)[asked]
+        loses = end != NO_LOSS
+        return stopped[owner[loses]], brokers.rate[row[loses]], end[loses]
+
+    def chain(self, moves: _Moves) -> SchemeChain:
+        """All states and transitions as arrays."""
+        outages: Outages[Outage] = Outages()
+        state, cut, end = self._early_losses(moves, outages)
+        listed = self._brokers.rate_names
+        met, rate = met_in_order(moves.rate, len(listed))
+        ends = end.tolist()
+        names = [listed[number] for number in met.tolist()]
+        names += [name for name in outages.names(ends) if name not in names]
+        index = {name: number for number, name in enumerate(names)}
+        odds, renamed = outages.odds(ends, index)
+        views, steps = [self._views[number] for number in self._view], self._steps
+        gap_map = np.full((len(steps), max(self._setting.replicas - 1, 1)), GAP_CLOSED)
+        for row, step in enumerate(steps):
+            gap_map[row, : len(step.gap_map)] = step.gap_map
+        return SchemeChain(
+            keys=tuple(self.keys),
+            writable=np.array([view.writable for view in views]),
+            readable=np.array([view.readable for view in views]),
+            source=moves.source,
+            target=moves.target,
+            rate=rate,
+            weight=moves.weight,
+            losses=np.array([step.losses for step in steps])[moves.step],
+            failed=np.array([step.failed for step in steps])[moves.step],
+            moved=np.array([step.moved for step in steps])[moves.step],
+            total=np.array([step.total for step in steps], dtype=np.bool_)[moves.step],
+            gaps=np.array([gaps_between(view.levels) for view in views], dtype=np.int64),
+            gap_map=gap_map.take(moves.step, axis=0),
+            unflushed=np.array([step.unflushed for step in steps], dtype=np.int64)[moves.step],
+            writes=np.array([step.view.writable for step in steps], dtype=np.bool_)[moves.step],
+            reads=np.array([step.view.readable for step in steps], dtype=np.bool_)[moves.step],
+            rate_names=tuple(names),
+            cuts=FlushWindowLosses(
+                state,
+                np.array([index[listed[number]] for number in cut.tolist()], dtype=np.int64),
+                renamed,
+                odds,
+            ),
+        )
 
 
 def _canonical(racks: tuple[int, ...], own: tuple[int, ...], levels: Levels) -> Key:
