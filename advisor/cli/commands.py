@@ -187,7 +187,9 @@ def audit(cluster: str, as_json: bool, **options: Any) -> int:
 @_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS)
 @click.option("--output", required=True, help="The HTML file to write.")
 @click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
-@click.option("--engine", default="spark", show_default=True, help="What samples: spark or local.")
+@click.option(
+    "--engine", default="quickest", show_default=True, help="What samples: spark, local, quickest."
+)
 def report(cluster: str, output: str, sampled_years: float, engine: str, **options: Any) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
 

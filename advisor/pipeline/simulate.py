@@ -33,8 +33,14 @@ Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], lis
 
 ENGINES: dict[str, Engine] = {"spark": sampling.sample_on_spark, "local": sampling.sample_locally}
 
+QUICKEST = "quickest"
+"""Name of the engine that is one or the other, by the length of the run."""
+
 MAX_CORE_SECONDS = 1_000_000
 """Limit of a run in core-seconds: twelve days of one core."""
+
+QUICKER_HERE_S = 20.0
+"""Runs of fewer core-seconds end in this process before Spark and its workers have started."""
 
 _ANNOUNCE_FROM_S = 5.0
 _DURATION_UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
@@ -73,8 +79,9 @@ def simulate(
         Whole number of years to simulate, at most twelve days of one core.
     seed : int, default 7
         0 to 2**64 - 1. The same seed and inputs give identical results on every engine.
-    engine : {"spark", "local"}, default "spark"
-        Where to run: on Spark, or in this process.
+    engine : {"spark", "local", "quickest"}, default "spark"
+        Where to run: on Spark, in this process, or in this process if that is done before Spark
+        has started.
     placement : sequence of tuple of int, optional
         Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
     checkpoint : str or path, optional
@@ -115,8 +122,9 @@ def simulate(
     >>> 0.9 < sampled.loss_events_per_year.value < 1.1
     True
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine={engine!r}: there are {', '.join(map(repr, ENGINES))}")
+    if engine not in (*ENGINES, QUICKEST):
+        names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
+        raise InputError(f"engine={engine!r}: there are {names}")
     load = Workload() if load is None else load
     assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
     if assignment:
@@ -124,6 +132,8 @@ def simulate(
     plan = plan_for(cluster, config, model, load, assignment)
     seconds = _core_seconds(plan, years)
     blocks = cut_into_blocks(plan, years, seed)
+    if engine == QUICKEST:
+        engine = "local" if seconds < QUICKER_HERE_S else "spark"
     if progress is not None and seconds > _ANNOUNCE_FROM_S:
         progress(f"Sampling {int(years):,} years takes about {_duration(seconds)} of one core.")
     directory = None if checkpoint is None else str(checkpoint)

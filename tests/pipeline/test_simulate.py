@@ -182,6 +182,23 @@ def test_a_placement_is_used_unchanged() -> None:
         simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local", placement=[(1, 2, 9)])
 
 
+@pytest.mark.parametrize(("patience", "engine"), [(1e9, "local"), (0.0, "spark")])
+def test_the_quickest_engine_depends_on_the_length_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, patience: float, engine: str
+) -> None:
+    """What is done before Spark has started runs here, with the same result."""
+    here = simulate_module.ENGINES["local"]
+    used: list[str] = []
+
+    def noting(name: str) -> simulate_module.Engine:
+        return lambda *asked: used.append(name) or here(*asked)
+
+    monkeypatch.setattr(simulate_module, "ENGINES", {n: noting(n) for n in ("spark", "local")})
+    monkeypatch.setattr(simulate_module, "QUICKER_HERE_S", patience)
+    assert run(engine="quickest") == run(engine="local")
+    assert used == [engine, "local"]
+
+
 def test_an_unknown_engine_is_refused() -> None:
     """The error lists the engines."""
     with pytest.raises(InputError, match="'spark', 'local'"):

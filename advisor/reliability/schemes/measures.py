@@ -7,6 +7,7 @@ lost records are computed in the same way: log gaps are followed until they exce
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,14 @@ from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.schemes.quorum_rules import Quorums
-from advisor.reliability.schemes.state_space import explored
+from advisor.reliability.schemes.state_space import SchemeChain, explored
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
 from advisor.reliability.solver.sojourn_time import SojournTime
 from advisor.reliability.statespace.flush_window import flush_window_loss
+
+# Of the harm of states, which decides which of them are left out.
+_PRECISION_OF_HARM = 1e-2
 
 
 class SchemeMeasures(NamedTuple):
@@ -49,11 +53,21 @@ class SchemeSolution:
     ----------
     pattern : tuple of int
         Rack number of each replica.
+    chain : SchemeChain, optional
+        Default: that of all states.
     """
 
-    def __init__(self, scheme: Quorums, pattern: tuple[int, ...], case: Case) -> None:
+    def __init__(
+        self,
+        scheme: Quorums,
+        pattern: tuple[int, ...],
+        case: Case,
+        chain: SchemeChain | None = None,
+    ) -> None:
         self.case, self.parameters, self.pattern = case, case.chain, pattern
-        self.chain = chain = explored(scheme, case.chain.setting(pattern).without_controller)
+        if chain is None:
+            chain = explored(scheme, case.chain.setting(pattern).without_controller)
+        self.chain = chain
         rates = dict(case.chain.rates_per_hour)
         self.rates_per_hour: Vector = np.array([rates[name] for name in chain.rate_names])
         self.rate: Vector = self.rates_per_hour[chain.rate] * chain.weight
@@ -129,12 +143,13 @@ class SchemeSolution:
             self._losses(),
             {
                 "loss_events_per_year": events,
-                "acked_records_lost_per_year": self._lost_hours() * records + dropped,
+                "acked_records_lost_per_year": float(self._lost_hours.sum()) * records + dropped,
                 "write_unavailability": math.fsum(self.pi[~chain.writable].tolist())
-                + self._failover_share(self.outage_hours, writing=True),
+                + math.fsum(self._failovers(self.outage_hours, writing=True).tolist()),
                 "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
-                + self._failover_share(self.outage_hours, writing=False),
-                "records_refused_per_year": self._refused_share() * records,
+                + math.fsum(self._failovers(self.outage_hours, writing=False).tolist()),
+                "records_refused_per_year": float(sum(part.sum() for part in self._refused))
+                * records,
             },
         )
 
@@ -153,8 +168,7 @@ class SchemeSolution:
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.parameters.precision)
         per_year = flux * HOURS_PER_YEAR
         uncertain = per_year * (1.0 - found.at_once)
-        own = np.array([key[0] for key in chain.keys])
-        classes = outage_classes(own, np.broadcast_to(self.pattern, own.shape))
+        classes = outage_classes(chain.own, np.broadcast_to(self.pattern, chain.own.shape))
         return SetLosses(
             first,
             self._by_mechanism(per_year * losing),
@@ -170,8 +184,8 @@ class SchemeSolution:
             ),
         )
 
-    def _failover_share(self, hours: Vector, writing: bool) -> float:
-        """Fraction of time until a new leader serves, where service continues.
+    def _failovers(self, hours: Vector, writing: bool) -> Vector:
+        """Fraction of time until a new leader serves, where service continues, by transition.
 
         Parameters
         ----------
@@ -183,36 +197,81 @@ class SchemeSolution:
         chain = self.chain
         before, after = (chain.writable, chain.writes) if writing else (chain.readable, chain.reads)
         changes = self.flux * (chain.failed * hours[:, 0] + chain.moved * hours[:, 1])
-        return math.fsum(changes[before[chain.source] & after].tolist())
+        return np.where(before[chain.source] & after, changes, 0.0)
 
-    def _refused_share(self) -> float:
-        """Fraction of records whose producer gives up, by the distribution of outages.
+    @cached_property
+    def _refused(self) -> tuple[Vector, Vector]:
+        """Fraction of records whose producer gives up: by state and by transition.
 
-        Unlike Kafka, no scheme waits for a follower to leave the ISR before an outage: a
-        synchronous scheme stops at once, the others do not wait for it. Where retries are limited,
-        no response counts as an error response.
+        By the distribution of outages. Unlike Kafka, no scheme waits for a follower to leave the
+        ISR before an outage: a synchronous scheme stops at once, the others do not wait for it.
+        Where retries are limited, no response counts as an error response.
         """
         # A scheme responds to its producers, which retry on errors.
         config = self.case.config
         answered = config.changed(acks=1) if config.acks == 0 else config
         budget_hours = ProducerTimeouts.of(answered).outage_hours
         if math.isinf(budget_hours):
-            return 0.0
+            return np.zeros(len(self.pi)), np.zeros(len(self.flux))
         refused = SojournTime(self.flow, ~self.chain.writable).after(budget_hours)
         beyond = np.maximum(self.outage_hours - budget_hours, 0.0)
-        return float(self.pi @ refused) + self._failover_share(beyond, writing=True)
+        return self.pi * refused, self._failovers(beyond, writing=True)
 
-    def _lost_hours(self) -> float:
-        """Hours of writing lost per hour, except tails; no record twice, none beyond retention."""
+    @cached_property
+    def _lost_hours(self) -> Vector:
+        """Hours of writing lost per hour, except tails, by transition.
+
+        No record counts twice, and none beyond the retention.
+        """
         chain, flux = self.chain, self.flux
         gone = (chain.gap_map == GAP_LOST) & ~chain.total[:, None]
         in_gaps = (self.gap_hours[chain.source] * gone).sum(axis=1) * self.rate
         cached = (chain.losses > 0) & ~chain.total & ~gone.any(axis=1)
         totals, written = float(flux[chain.total].sum()), float(self.pi @ chain.writable)
         retention_hours = self.parameters.retention_hours
-        whole = totals * records_lost.whole_log_hours(totals, written, retention_hours)
-        unflushed = float(flux[cached].sum()) * self.unflushed_hours
-        return float(in_gaps.sum()) + whole + unflushed + float(flux @ self.early_lost_hours)
+        whole = records_lost.whole_log_hours(totals, written, retention_hours)
+        at_once = chain.total * whole + cached * self.unflushed_hours + self.early_lost_hours
+        lost: Vector = in_gaps + flux * at_once
+        return lost
+
+    def part(self, share: float) -> SchemeChain:
+        """The chain of the states that matter with these rates.
+
+        The harm of a state to a measure is what its visits add, and what follows from them until
+        every replica is healthy again. All states that are left out together add at most a share
+        to any measure.
+        """
+        chain, states = self.chain, len(self.pi)
+        tails = self.flux * self.dropping * self.tail_records
+        by_move = (
+            self.flux * self._chances(1.0).probability,
+            self._lost_hours * self.parameters.records_per_hour + tails,
+            self._failovers(self.outage_hours, writing=True),
+            self._failovers(self.outage_hours, writing=False),
+            self._refused[1],
+        )
+        none: Vector = np.zeros(states)
+        unwritable, unreadable = self.pi * ~chain.writable, self.pi * ~chain.readable
+        by_state = none, none, unwritable, unreadable, self._refused[0]
+        gained = np.stack(
+            [
+                generator.sums(chain.source, moves, states) + stays
+                for moves, stays in zip(by_move, by_state, strict=True)
+            ],
+            axis=1,
+        )
+        per_hour = gained / np.maximum(self.pi, 1e-300)[:, None]
+        cycles = regenerative.RegenerativeCycles(self.flow, _PRECISION_OF_HARM)
+        entered = generator.sums(chain.target, self.flux, states)
+        harm = entered[:, None] * cycles.backward(per_hour)
+        # Losses within the flush window count where they lead to, too.
+        harm[:, :2] += np.stack([generator.sums(chain.target, m, states) for m in by_move[:2]], 1)
+        whole = gained.sum(axis=0)
+        most = (harm / np.where(whole > 0.0, whole, 1.0)).max(axis=1)
+        most[0] = math.inf
+        order = np.argsort(most)
+        left_out = int(np.searchsorted(np.cumsum(most[order]), share))
+        return chain.part(np.sort(order[left_out:]))
 
     def _by_mechanism(self, amounts: Vector) -> dict[str, float]:
         names = self.chain.rate_names

@@ -7,8 +7,8 @@ Brokers and racks fail and recover as in Kafka's chain
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -86,6 +86,46 @@ class SchemeChain:
     reads: NDArray[np.bool_]
     rate_names: tuple[str, ...]
     cuts: FlushWindowLosses
+
+    @cached_property
+    def own(self) -> IntArray:
+        """Condition of each slot's broker, shape (states, replicas)."""
+        return np.array([own for own, _ in self.keys])
+
+    def part(self, kept: IntArray) -> SchemeChain:
+        """The chain of some states, which starts anew where it would leave them.
+
+        Parameters
+        ----------
+        kept : array of int
+            States, ascending; the first is 0.
+        """
+        place = np.full(len(self.keys), -1)
+        place[kept] = np.arange(len(kept))
+        moves = np.flatnonzero(place[self.source] >= 0)
+        cuts = np.flatnonzero(place[self.cuts.state] >= 0)
+        of_moves = {
+            name: getattr(self, name)[moves]
+            for name in (
+                *("rate", "weight", "losses", "failed", "moved", "total"),
+                *("gap_map", "unflushed", "writes", "reads"),
+            )
+        }
+        return replace(
+            self,
+            **of_moves,
+            keys=tuple(self.keys[state] for state in kept.tolist()),
+            writable=self.writable[kept],
+            readable=self.readable[kept],
+            gaps=self.gaps[kept],
+            source=place[self.source[moves]],
+            target=np.maximum(place[self.target[moves]], 0),
+            cuts=self.cuts._replace(
+                state=place[self.cuts.state[cuts]],
+                rate=self.cuts.rate[cuts],
+                end=self.cuts.end[cuts],
+            ),
+        )
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ import conditions
 from advisor.catalog import model_path
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
-from advisor.reliability.case import possible_mechanisms
+from advisor.reliability.case import Case, possible_mechanisms
 from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
@@ -25,9 +25,11 @@ from advisor.reliability.partition.reduced_state import EMPTY
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import (
     SchemeRow,
+    chains_that_matter,
     compare_schemes,
     rows_beside,
     scheme_intervals,
+    scheme_row,
 )
 from advisor.reliability.schemes.quorum_rules import Quorums, settle
 from advisor.reliability.schemes.state_space import explored
@@ -153,6 +155,21 @@ def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
     for measure in MEASURES:
         assert getattr(row, measure) == getattr(result, measure)
         assert intervals[measure] == result.interval(measure)
+
+
+@pytest.mark.parametrize("name", ["majority", "asynchronous"])
+def test_draws_are_solved_to_a_thousandth_on_the_states_that_matter(name: str) -> None:
+    """A few draws of a card with what strikes brokers and racks, on these states and on all."""
+    far = [n for n in CLOUD.mechanisms if n.startswith("cluster.") and n != "cluster.power"]
+    model = CLOUD.with_values({f"{mechanism}.per_year": 0.0 for mechanism in far})
+    case = Case.read(CLUSTER, Config(replication_factor=3, min_insync_replicas=2), model)
+    chains = chains_that_matter(name, case.roughly(model))
+    (chain,) = chains.values()
+    assert len(chain.keys) < 1000
+    for draw in model.draws(3, seed=0):
+        whole, part = (scheme_row(name, case.roughly(draw), each) for each in (None, chains))
+        for measure in MEASURES:
+            assert getattr(part, measure) == pytest.approx(getattr(whole, measure), rel=1e-3)
 
 
 def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
