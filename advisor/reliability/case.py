@@ -275,7 +275,8 @@ class Case:
             If the card's repairs are not exponential.
         """
         load = Workload() if load is None else load
-        placement = place(cluster, config, load.partitions, replicas, racks_at_once(model))
+        at_once = transition_rates.racks_at_once(model)
+        placement = place(cluster, config, load.partitions, replicas, at_once)
         if replicas is not None and placement.partitions != load.partitions:
             load = replace(load, partitions=placement.partitions)
         return cls._read(cluster, config, model, load, placement)
@@ -381,15 +382,6 @@ def possible_mechanisms(model: FailureModel) -> frozenset[str]:
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
     chances = (path for entry in table().entries for path in entry.chances)
     return found | {path for path in chances if model.get(path, 0.0) > 0}
-
-
-def racks_at_once(model: FailureModel) -> int:
-    """How many racks one failure of the card can put out: 0, 1, or 2 for any more."""
-    known = table()
-    found = [known.outages[condition] for condition in known.of_racks]
-    found = [entry for entry in found if model.rate_per_hour(entry.name) > 0]
-    spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in found)
-    return 2 if spreads else len(found[:1])
 
 
 def _power_of_two(value: float, up: bool) -> float:

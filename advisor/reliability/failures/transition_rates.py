@@ -51,6 +51,15 @@ def copy_hours(config: Config, model: FailureModel, load: Workload, brokers: int
     return hours if hours >= _INSTANT_HOURS else 0.0
 
 
+def racks_at_once(model: FailureModel) -> int:
+    """How many racks one failure of the card can put out: 0, 1, or 2 for any more."""
+    known = table()
+    found = [known.outages[condition] for condition in known.of_racks]
+    found = [entry for entry in found if model.rate_per_hour(entry.name) > 0]
+    spreads = any(model.get(entry.path(entry.spreads), 0.0) > 0 for entry in found)
+    return 2 if spreads else len(found[:1])
+
+
 def names(
     mechanisms: frozenset[str],
     replicas: int,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
-from advisor.reliability.case import racks_at_once
 from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
 from advisor.reliability.failures.transition_rates import (
     DECISION_HOURS,
     offered_rate,
+    racks_at_once,
     shares_of_destruction,
 )
 

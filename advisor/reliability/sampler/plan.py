@@ -17,7 +17,7 @@ from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
-from advisor.reliability.failures.transition_rates import DECISION_HOURS
+from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
 
@@ -178,12 +178,7 @@ def plan_for(
         If Kafka could not place the topic.
     """
     # Workers read plans and make none; they need not import scipy.
-    from advisor.reliability.case import (
-        IsrStalls,
-        ProducerTimeouts,
-        chain_constants,
-        racks_at_once,
-    )
+    from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
 
     where = place(cluster, config, load.partitions, placement, racks_at_once(model))
     if placement is not None:
