@@ -98,7 +98,7 @@ class ChainParameters:
     constants : ChainConstants
         The protocol's rules.
     mechanisms : frozenset of str
-        Failures that can happen.
+        Failures that count.
     rates_per_hour : tuple of (str, float)
         Rate of every named transition.
     nominal_rates_per_hour : tuple of (str, float)
@@ -151,6 +151,7 @@ class ChainParameters:
         brokers_per_rack: float = 1.0,
         racks: int = 1,
         voter_racks: int = 0,
+        mechanisms: frozenset[str] = frozenset(),
     ) -> ChainParameters:
         """Read settings, card and workload.
 
@@ -162,6 +163,8 @@ class ChainParameters:
             Brokers whose leaders move together when a rack fails.
         voter_racks : int
             Racks with voters of the controller quorum whose outages can take the majority.
+        mechanisms : frozenset of str
+            To be counted with the card's, even if their rates are 0.
 
         Raises
         ------
@@ -169,7 +172,7 @@ class ChainParameters:
             If the card's repairs are not exponential.
         """
         constants = chain_constants(config, model, load, brokers)
-        mechanisms = possible_mechanisms(model)
+        mechanisms |= possible_mechanisms(model)
         assert config.replication_factor is not None
         names = transition_rates.names(
             mechanisms,
@@ -289,17 +292,11 @@ class Case:
         model: FailureModel,
         load: Workload,
         placement: Placement,
+        mechanisms: frozenset[str] = frozenset(),
     ) -> Case:
         brokers = placement.brokers
-        chain = ChainParameters.read(
-            config,
-            model,
-            load,
-            brokers,
-            placement.brokers_per_rack,
-            placement.racks,
-            placement.voter_racks,
-        )
+        of_racks = placement.brokers_per_rack, placement.racks, placement.voter_racks
+        chain = ChainParameters.read(config, model, load, brokers, *of_racks, mechanisms)
         together = config.replication_factor or 1
         events = tuple(
             (name, transition_rates.events_per_year(name, model, brokers, together))
@@ -319,9 +316,10 @@ class Case:
         """Replica sets by their rack numbers; sets of one pattern share a chain."""
         return self.placement.replica_set_classes(self.exchangeable)
 
-    def with_card(self, model: FailureModel) -> Case:
-        """The same question about another card."""
-        return self._read(self.cluster, self.config, model, self.load, self.placement)
+    def with_card(self, model: FailureModel, mechanisms: frozenset[str] = frozenset()) -> Case:
+        """The same question about another card; these ``mechanisms`` count even at rate 0."""
+        asked = self.cluster, self.config, model, self.load, self.placement
+        return self._read(*asked, mechanisms)
 
     @property
     def partitions_together(self) -> float:
@@ -352,7 +350,7 @@ class Case:
 
     def roughly(self, model: FailureModel) -> Case:
         """The same question about another card, solved to a few digits on the same states."""
-        other = self.with_card(model)
+        other = self.with_card(model, self.chain.mechanisms)
         return replace(other, chain=other.chain.roughly_like(self.chain))
 
 
