@@ -12,10 +12,9 @@ from advisor.present.figures import style
 from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
 from advisor.present.figures.reliability import shown_figure
-from advisor.present.outcome import (
-    point_of,
-)
+from advisor.present.outcome import point_of
 from advisor.present.points import Point
+from advisor.reliability.results.sensitivity import compute_intervals
 
 MOST_REPLICAS_WITH_INTERVALS = 3
 
@@ -35,6 +34,12 @@ def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
 
 def compared(recommendation: Recommendation) -> tuple[Point, ...]:
     """Return the candidates as points; those that differ only in delivery timeout are one."""
+    choices = (recommendation.best, recommendation.current, *recommendation.choices)
+    compute_intervals(
+        choice.reliability
+        for choice in choices
+        if choice is not None and has_interval(recommendation, choice)
+    )
     points: dict[tuple[int, int, str | int], Point] = {}
     for choice in sorted(recommendation.choices, key=_as_listed):
         point = _point(recommendation, choice)

@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from advisor.reliability.failures.mechanisms import (
     HANGING,
     Mechanism,
     Scope,
+    Table,
     death_of,
     repair_of,
     table,
@@ -159,7 +161,12 @@ def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:
     them have sites: with fewer standing the failure comes no more often. A rack that holds voters
     and no replica counts as one replica.
     """
-    failure = transition(name)
+    return _reach(name, racks, table())
+
+
+@lru_cache(maxsize=4096)
+def _reach(name: str, racks: tuple[int, ...], known: Table) -> tuple[float, int]:
+    failure = known.transition(name)
     scope, sizes = failure.mechanism.scope, sorted(Counter(racks).values(), reverse=True)
     if failure.pair:
         return math.comb(len(racks), 2), 2

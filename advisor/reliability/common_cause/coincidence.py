@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, islice, permutations, product
@@ -171,6 +171,10 @@ class CoincidentSets:
         self._rack_numbers = {rack: number for number, rack in enumerate(names)}
         self._rack_of, self._preferred_leader = rack_of, preferred_leader
         self._members = {pattern: self._sorted(lists) for pattern, lists in sets.items()}
+        self._sizes = {
+            pattern: tuple(sorted(Counter(members.racks[0].tolist()).values(), reverse=True))
+            for pattern, members in self._members.items()
+        }
         # Per scope: number of each distinct event, and their sites in that order.
         self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
         self._sites: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
@@ -266,7 +270,7 @@ class CoincidentSets:
 
     def ways(self, pattern: Pattern, outage_class: OutageClass, scope: str) -> tuple[int, int]:
         """In how many ways a set can be in an outage class and struck, and by how many outages."""
-        found = occurrences(self._sizes(self._members[pattern]), outage_class, scope)
+        found = occurrences(self._sizes[pattern], outage_class, scope)
         return len(found), len({(way.brokers_out, way.racks_out) for way in found})
 
     def _destroyed(
@@ -275,7 +279,7 @@ class CoincidentSets:
         members = self._members[pattern]
         brokers, racks = members.brokers[members.once], members.racks[members.once]
         ways, slots = [], []
-        for way in occurrences(self._sizes(members), outage_class, scope):
+        for way in occurrences(self._sizes[pattern], outage_class, scope):
             parts = way.destroyed if by_rack else (tuple(chain.from_iterable(way.destroyed)),)
             widest = max(map(len, parts))
             slots.append([(*part, *[part[-1]] * (widest - len(part))) for part in parts])
@@ -291,11 +295,6 @@ class CoincidentSets:
         _, first = np.unique(codes_of_rows(both.T + 1), return_index=True)
         return Destroyed(keys[first], rows[first])
 
-    @staticmethod
-    def _sizes(members: _Members) -> tuple[int, ...]:
-        _, counts = np.unique(members.racks[0], return_counts=True)
-        return tuple(sorted(counts.tolist(), reverse=True))
-
     def _numbered(
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
@@ -304,7 +303,7 @@ class CoincidentSets:
         lags = any(rack.lagging for rack in outage_class)
         rows = np.arange(len(members.leader)) if lags else members.once
         brokers, racks, leader = members.brokers[rows], members.racks[rows], members.leader[rows]
-        ways = occurrences(self._sizes(members), outage_class, scope)
+        ways = occurrences(self._sizes[pattern], outage_class, scope)
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
         possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
         # The preferred leader itself may lag while another leads.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -152,11 +153,13 @@ class Destruction(NamedTuple):
         return ways
 
 
-def _marked(outage_class: OutageClass, racks: Sequence[int]) -> OutageClass:
+@lru_cache(maxsize=4096)
+def _marked(outage_class: OutageClass, racks: tuple[int, ...]) -> OutageClass:
     """The class with only these racks marked as destroyed."""
     marked = (rack._replace(destroyed=n in racks) for n, rack in enumerate(outage_class))
     return tuple(sorted(marked))
 
 
-def _sizes(outage_class: OutageClass) -> list[int]:
-    return [rack.brokers_out for rack in outage_class if rack.destroyed]
+@lru_cache(maxsize=4096)
+def _sizes(outage_class: OutageClass) -> tuple[int, ...]:
+    return tuple(rack.brokers_out for rack in outage_class if rack.destroyed)

@@ -17,7 +17,7 @@ from advisor.reliability.results import settings_split
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.fault_tolerance import Tolerance
-from advisor.reliability.results.sensitivity import Tornado, tornadoes
+from advisor.reliability.results.sensitivity import Tornado, compute_intervals, tornadoes
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
@@ -218,8 +218,7 @@ class ExactMeasures:
         return self._interval(measure, part)
 
     def _interval(self, measure: str, part: str | None) -> Interval:
-        if not self.intervals:
-            self.intervals.update(self._intervals())
+        compute_intervals([self])
         return self.intervals[_key(measure, part)]
 
     def years_between(self, part: str) -> float:
@@ -243,22 +242,17 @@ class ExactMeasures:
     def _split(self) -> Split:
         return Split(self, self.decided)
 
-    def _intervals(self) -> dict[str, Interval]:
-        uncertain = self.model.uncertain
-        drawn = [
-            self.reevaluate(model)
-            for model in (uncertainty.parameter_draws(self.model, self.states) if uncertain else ())
-        ]
+    def intervals_of_draws(
+        self, drawn: Sequence[ExactMeasures], decided: Sequence[ExactMeasures]
+    ) -> dict[str, Interval]:
+        """Every interval from draws of the card, with and without what no setting changes."""
         found = {name: self._interval_of(name, drawn) for name in MEASURES}
-        if self.decided is self:
-            nothing = {_key(name, BEYOND_SETTINGS): (0.0, 0.0) for name in MEASURES}
-            by = {_key(name, BY_SETTINGS): ends for name, ends in found.items()}
-            years = {BY_SETTINGS: found["mean_years_to_loss"], BEYOND_SETTINGS: (math.inf,) * 2}
-            return found | by | nothing | {_key(_YEARS, part): years[part] for part in PARTS}
-        others = [
-            self.decided.reevaluate(settings_split.without_beyond(result.model)) for result in drawn
-        ]
-        return found | self._intervals_of_parts(drawn, others)
+        if self.decided is not self:
+            return found | self._intervals_of_parts(drawn, decided)
+        nothing = {_key(name, BEYOND_SETTINGS): (0.0, 0.0) for name in MEASURES}
+        by = {_key(name, BY_SETTINGS): ends for name, ends in found.items()}
+        years = {BY_SETTINGS: found["mean_years_to_loss"], BEYOND_SETTINGS: (math.inf,) * 2}
+        return found | by | nothing | {_key(_YEARS, part): years[part] for part in PARTS}
 
     def _intervals_of_parts(
         self, drawn: Sequence[ExactMeasures], decided: Sequence[ExactMeasures]

@@ -1,19 +1,27 @@
-"""One-at-a-time sensitivity: each number of a card from its low to its high (tornado)."""
+"""Results over the ranges of a card: draws of all its numbers, and each from its low to its high.
+
+The second is one-at-a-time sensitivity (tornado).
+"""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from advisor import formatting, plotting
+from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results import settings_split
 from advisor.tables import data_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from advisor.reliability.results.exact_measures import ExactMeasures
 
 Evaluated = Callable[[FailureModel], Any]
 """From a card to a result that has every measure as an attribute."""
@@ -143,6 +151,27 @@ class Tornado:
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)
+
+
+def compute_intervals(results: Iterable[ExactMeasures]) -> None:
+    """Have the intervals of several results ready; those of one card share draws and solutions."""
+    together: dict[tuple[int, bool], dict[int, ExactMeasures]] = defaultdict(dict)
+    for each in results:
+        if not each.intervals:
+            card = id(each.model), uncertainty.is_large(each.states)
+            together[card][id(each)] = each
+    for group in (list(some.values()) for some in together.values()):
+        model, states = group[0].model, group[0].states
+        draws = uncertainty.parameter_draws(model, states) if model.uncertain else ()
+        # Draw by draw: settings that differ only in their producers share each solution.
+        drawn = [[each.reevaluate(draw) for each in group] for draw in draws]
+        decided = [
+            [each.decided.reevaluate(cut) for each in group]
+            for cut in (settings_split.without_beyond(row[0].model) for row in drawn)
+        ]
+        for place, each in enumerate(group):
+            one, other = ([row[place] for row in rows] for rows in (drawn, decided))
+            each.intervals.update(each.intervals_of_draws(one, other))
 
 
 def tornadoes(
