@@ -25,6 +25,8 @@ _LARGEST = 4000
 _QUICKER = 30.0
 # The last squarings are replaced by vector-matrix products.
 _LAST = 6
+# Fewer moves than this count as so many, as the inverse of their rate would be no number.
+_FEWEST_MOVES = 1e-300
 # Smaller terms of the short step's series change no digit.
 _NOTHING = 1e-20
 
@@ -69,7 +71,7 @@ def is_quicker(flow: Generator, horizon_hours: float, entries_of_a_series: float
 
 def _squares(flow: Generator, horizon_hours: float) -> tuple[int, float]:
     """Number of squarings to the horizon, and mean number of jumps in the first step."""
-    moves = float(flow.out.max()) * 1.000001 * horizon_hours
+    moves = max(float(flow.out.max()) * 1.000001 * horizon_hours, _FEWEST_MOVES)
     squares = max(math.ceil(math.log2(moves)), 0)
     return squares, moves / 2.0**squares
 

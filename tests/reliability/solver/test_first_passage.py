@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 
@@ -115,6 +115,7 @@ def test_a_series_that_has_not_settled_goes_on(monkeypatch):
     assert absorbed_within(flow, YEAR, 0.0) == pytest.approx(exact, rel=2.0 * 2.0 * YEAR * EPSILON)
 
 
+@example(rates=[0.0, 0.0, 2e-309] + [0.0] * 9, losses=[0.0] * 4, horizon=1.0)
 @given(
     rates=st.lists(st.floats(0.0, 30.0), min_size=12, max_size=12),
     losses=st.lists(st.floats(0.0, 0.5), min_size=4, max_size=4),
