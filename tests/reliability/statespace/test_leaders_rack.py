@@ -66,15 +66,31 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure():
     assert beside != pytest.approx(across, rel=1e-9)
 
 
+BROKERS_AND_RACKS = (
+    "broker.crash broker.power broker.destroyed broker.lag broker.restart "
+    "rack.network rack.power rack.destroyed"
+)
+LIMPING_AND_SEVERAL = "broker.crash broker.gray broker.power rack.network rack.power cluster.crash"
+
+
+@pytest.mark.parametrize("kept", [BROKERS_AND_RACKS, LIMPING_AND_SEVERAL])
 @pytest.mark.parametrize("name", ["two_az", "bare_metal_racks"])
-def test_what_the_order_moves_is_stated(name):
-    """On cards that ship, where leaders answer alone: no measure moves by a quarter of it."""
-    model, alone = load_model(name), TRIO.changed(min_insync_replicas=1, acks=1)
+def test_what_the_order_moves_is_stated(name, kept):
+    """On cards that ship, where leaders answer alone: no measure moves by a quarter of it.
+
+    Mechanism by mechanism, as the chain of all states with all of them takes 20 GB.
+    """
+    known, alone = load_model(name), TRIO.changed(min_insync_replicas=1, acks=1)
+    others = [f"{other}.per_year" for other in known.mechanisms if other not in kept.split()]
+    # Restarts that go wrong double the states.
+    wrong = ["broker.restart.overlap", "broker.restart.unclean"]
+    model = known.with_values(dict.fromkeys([*others, *wrong], 0.0))
     merged, stated, _ = whole((0, 0, 1), alone, model, QUIET)
     with all_apart():
         found = [whole(pattern, alone, model, QUIET)[0] for pattern in ((0, 0, 1), (0, 1, 0))]
     off = max(abs(merged[name] / apart[name] - 1.0) for apart in found for name in apart)
-    assert 1e-7 < off < lumping._NEXT_LEADER / 4.0
+    # More than rounding.
+    assert 1e-11 < off < lumping._NEXT_LEADER / 4.0
     assert all(stated[name] >= lumping._NEXT_LEADER * merged[name] for name in stated)
 
 
