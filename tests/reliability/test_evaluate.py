@@ -74,7 +74,7 @@ def test_mean_time_to_loss_keeps_twelve_digits(replicas):
 
 @pytest.mark.parametrize("replicas", [5, 6])
 def test_many_replicas_with_every_mechanism_are_computed(replicas):
-    """RF 5 and 6 over three racks: rarer losses than RF 3, and bounds of a tenth of what the rule allows."""
+    """RF 5 and 6 over three racks: rarer losses than RF 3, bounded as the rule says."""
     at = Cluster.uniform(brokers=6, racks=3)
     card = load_model("three_az_cloud")
     config = Config(replication_factor=3, min_insync_replicas=2)

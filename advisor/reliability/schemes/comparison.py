@@ -205,11 +205,14 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
     if not result.model.uncertain:
         return {measure: (getattr(row, measure),) * 2 for measure in MEASURES}
     case = _case_of(result)
-    chains = chains_that_matter(row.name, case.roughly(result.model))
-    draws = [
-        scheme_row(row.name, case.roughly(model), chains)
-        for model in uncertainty.parameter_draws(result.model, result.states)
-    ]
+    drawn = uncertainty.parameter_draws(result.model, result.states)
+    cases = [case.roughly(model) for model in drawn]
+    # A range may end at zero: a draw in which nothing of the kind happens has other states.
+    chains: dict[frozenset[str], dict[tuple[int, ...], SchemeChain]] = {}
+    for found in (case.roughly(result.model), *cases):
+        if found.chain.mechanisms not in chains:
+            chains[found.chain.mechanisms] = chains_that_matter(row.name, found)
+    draws = [scheme_row(row.name, found, chains[found.chain.mechanisms]) for found in cases]
     intervals = {}
     for measure in MEASURES:
         value = getattr(row, measure)

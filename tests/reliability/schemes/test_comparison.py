@@ -1,42 +1,26 @@
 """Other schemes: against k-of-n, against Kafka where both agree, and in closed forms."""
 
 import math
-import tomllib
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
-from scipy import sparse
 
 import advisor
 import conditions
-from advisor.catalog import model_path
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
-from advisor.reliability.case import Case, possible_mechanisms
-from advisor.reliability.chain.ctmc import whole_structure
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel, load_model
-from advisor.reliability.failures.fault_processes import Setting
-from advisor.reliability.failures.transition_rates import Sizes, rate_per_hour
-from advisor.reliability.measures import replica_set
-from advisor.reliability.measures.empty_leader import losses_by_start
+from advisor.reliability.failures.transition_rates import Sizes
 from advisor.reliability.partition.reduced_state import EMPTY
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.schemes.comparison import (
     SchemeRow,
-    chains_that_matter,
     compare_schemes,
     rows_beside,
-    scheme_intervals,
-    scheme_row,
 )
 from advisor.reliability.schemes.quorum_rules import Quorums, settle
-from advisor.reliability.schemes.state_space import explored
-from advisor.reliability.solver.generator import ROUGH, Generator
-from advisor.reliability.solver.regenerative import stationary
 from advisor.reliability.workload import Workload
-from replica_sets import parameters, solution
 
 CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
 CRASHES = FailureModel.from_dict({"broker": {"crash": {"per_year": 50, "minutes": 600}}})
@@ -44,12 +28,6 @@ CLOUD = load_model("three_az_cloud")
 PATTERN, BROKERS = (0, 1, 2), 6
 SIZES = Sizes(BROKERS, racks=3)
 DESTROYED = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 50, "hours": 12}}})
-
-
-def with_operator(name: str, hours: float) -> FailureModel:
-    """Return a card that ships, with an operator who elects after so many hours on average."""
-    with model_path(name).open("rb") as file:
-        return FailureModel.from_dict({**tomllib.load(file), "operator": {"hours": hours}})
 
 
 def rows(
@@ -142,61 +120,6 @@ def test_waiting_for_the_last_known_leader_costs_writes_that_a_majority_takes(
         if operator is None
         else (never > result.write_unavailability)
     )
-
-
-def test_kafkas_row_holds_the_figures_of_its_own_table() -> None:
-    """Every measure of the first row, and its interval, equals the result's exactly."""
-    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
-    cluster = advisor.Cluster.uniform(brokers=6, racks=3)
-    result = evaluate(cluster, config, CLOUD, Workload(partitions=12))
-    row = rows_beside(result)[0]
-    assert row == compare_schemes(cluster, config, CLOUD, Workload(partitions=12))[0]
-    intervals = scheme_intervals(row, result)
-    for measure in MEASURES:
-        assert getattr(row, measure) == getattr(result, measure)
-        assert intervals[measure] == result.interval(measure)
-
-
-@pytest.mark.parametrize("name", ["majority", "asynchronous"])
-def test_draws_are_solved_to_a_thousandth_on_the_states_that_matter(name: str) -> None:
-    """A few draws of a card with what strikes brokers and racks, on these states and on all."""
-    far = [n for n in CLOUD.mechanisms if n.startswith("cluster.") and n != "cluster.power"]
-    model = CLOUD.with_values({f"{mechanism}.per_year": 0.0 for mechanism in far})
-    case = Case.read(CLUSTER, Config(replication_factor=3, min_insync_replicas=2), model)
-    chains = chains_that_matter(name, case.roughly(model))
-    (chain,) = chains.values()
-    assert len(chain.keys) < 1000
-    for draw in model.draws(3, seed=0):
-        whole, part = (scheme_row(name, case.roughly(draw), each) for each in (None, chains))
-        for measure in MEASURES:
-            assert getattr(part, measure) == pytest.approx(getattr(whole, measure), rel=1e-3)
-
-
-def test_intervals_of_all_rows_come_from_the_same_draws() -> None:
-    """Where a scheme and Kafka agree, so do their intervals, within the rough solver's precision.
-
-    Destroyed disks only, with a range; the synchronous scheme and min ISR 3. The logarithm of
-    every draw may be off by ROUGH on each side, so the centre of the log-normal by as much, and its
-    half width by twice that.
-    """
-    ranged = {"value": 50, "low": 10, "high": 90}
-    model = FailureModel.from_dict({"broker": {"destroyed": {"per_year": ranged, "hours": 12}}})
-    config = Config(replication_factor=3, min_insync_replicas=3, acks="all")
-    result = evaluate(CLUSTER, config, model)
-    row = next(row for row in rows_beside(result) if row.name == "synchronous")
-    intervals = scheme_intervals(row, result)
-    for measure in (
-        "loss_probability_per_year",
-        "mean_years_to_loss",
-        "acked_records_lost_per_year",
-        "write_unavailability",
-        "records_refused_per_year",
-    ):
-        low, high = intervals[measure]
-        assert low < getattr(row, measure) < high
-        assert (low, high) == pytest.approx(result.interval(measure), rel=6 * ROUGH)
-    exact = scheme_intervals(row, evaluate(CLUSTER, config, DESTROYED))
-    assert exact["mean_years_to_loss"] == (row.mean_years_to_loss,) * 2
 
 
 def test_losing_all_logs_is_a_birth_and_death_chain() -> None:
@@ -347,100 +270,6 @@ def test_too_many_replicas_are_refused() -> None:
         compare_schemes(cluster, Config(replication_factor=4, min_insync_replicas=2), CRASHES)
 
 
-def losing_moves(scheme: Quorums, model: FailureModel) -> dict[bool, list[float]]:
-    """Return loss events a year of each transition, largest first, by whether it is a repair."""
-    config, load = Config(replication_factor=3), Workload()
-    found = explored(scheme, Setting(PATTERN, possible_mechanisms(model)).without_controller)
-    per_hour = [rate_per_hour(name, config, model, load, SIZES) for name in found.rate_names]
-    rate = np.array(per_hour)[found.rate] * found.weight
-    moves = found.source != found.target
-    size = (len(found.keys), len(found.keys))
-    where = (found.source[moves], found.target[moves])
-    flow = Generator(sparse.csr_array((rate[moves], where), shape=size), np.zeros(len(found.keys)))
-    events = stationary(flow)[found.source] * rate * found.losses * 8760
-    return by_end(events, np.array(found.rate_names)[found.rate])
-
-
-def losing_moves_of_kafka(min_isr: int, model: FailureModel) -> dict[bool, list[float]]:
-    """Return the same for Kafka's untruncated chain."""
-    config, load = Config(replication_factor=3, min_insync_replicas=min_isr, acks="all"), Workload()
-    setup, setting = (
-        parameters(config, model, load, BROKERS).constants,
-        Setting(PATTERN, possible_mechanisms(model)),
-    )
-    whole = whole_structure(setup, setting)
-    found = solution(whole, config, model, load, BROKERS)
-    return by_end(found.flux * found.chances.events * 8760, np.array(whole.rate_names)[whole.rate])
-
-
-def by_end(events: np.ndarray, names: np.ndarray) -> dict[bool, list[float]]:
-    """Split events by whether a transition is a repair."""
-    ends = np.char.startswith(names, "repair ")
-    return {end: sorted(events[ends == end].tolist(), reverse=True) for end in (False, True)}
-
-
-def test_an_empty_last_known_leader_is_what_kafka_loses_beyond_a_synchronous_scheme() -> None:
-    """Min ISR = RF = 3: over 20 times the losses, and all of the difference on repairs.
-
-    Unclean restarts empty the ELR; the last known leader then leads (KIP-966), replaced and empty,
-    while the others hold every record. A synchronous scheme waits for a complete replica. Losses
-    triggered by failures agree term by term, except for sequences with one more failure: their
-    share is the probability of another failure during the longest outage.
-    """
-    kafka = losing_moves_of_kafka(3, CLOUD)
-    synchronous = losing_moves(Quorums.of("synchronous", 3), CLOUD)
-    assert sum(kafka[True]) + sum(kafka[False]) > 20 * sum(synchronous[False])
-    assert sum(synchronous[True]) == 0
-    unclean = ("broker.crash", "broker.power", "broker.destroyed", "rack.network", "rack.power")
-    one_more = 3 * sum(map(CLOUD.rate_per_hour, unclean)) * max(map(CLOUD.repair_hours, unclean))
-    assert one_more < 0.01
-    assert sum(kafka[False]) == pytest.approx(sum(synchronous[False]), rel=one_more)
-    assert kafka[False][:4] == pytest.approx(synchronous[False][:4], rel=one_more)
-
-
-def by_replacement_time(model: FailureModel) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Losses at starts and at failures, RF 3, min ISR 2: replaced within 1, 4 and 32 hours."""
-    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
-    found = [
-        losses_by_start(
-            PATTERN,
-            parameters(
-                config,
-                model.with_values({"broker.destroyed.hours": hours}),
-                Workload(),
-                BROKERS,
-            ),
-        )
-        for hours in (1.0, 4.0, 32.0)
-    ]
-    starts, failures = zip(*found, strict=True)
-    return starts, failures
-
-
-def test_a_quicker_replacement_loses_more_where_an_operator_elects_a_log_that_is_left() -> None:
-    """The sooner an empty last known leader starts, the likelier it leads before one with a log.
-
-    An operator elects within an hour. Losses triggered by failures grow with the replacement time,
-    since fewer copies are left meanwhile.
-    """
-    starts, failures = by_replacement_time(with_operator("three_az_cloud", hours=1.0))
-    assert starts[0] > starts[1] > starts[2] > 0
-    assert failures[0] < failures[1] < failures[2]
-
-
-def test_a_slower_replacement_loses_more_where_nobody_elects_a_log_that_is_left() -> None:
-    """Kafka itself waits for the empty last known leader, however long: it always leads.
-
-    So nothing is gained by waiting, and more fails meanwhile. An operator, however slow, saves
-    some of these logs.
-    """
-    starts, failures = by_replacement_time(CLOUD)
-    assert starts[0] < starts[1] < starts[2]
-    assert failures[0] < failures[1] < failures[2]
-    slowly, _ = by_replacement_time(with_operator("three_az_cloud", hours=100.0))
-    assert all(saved < lost for saved, lost in zip(slowly, starts, strict=True))
-
-
 @pytest.mark.parametrize("per_second", [1e-8, 1e-5, 1e-2])
 def test_no_scheme_loses_more_often_than_it_loses_records(per_second: float) -> None:
     """With few records a loss event counts only if it loses one, under every scheme."""
@@ -452,36 +281,3 @@ def test_no_scheme_loses_more_often_than_it_loses_records(per_second: float) -> 
         most = row.acked_records_lost_per_year * (1.0 + 1e-12)
         assert 0.0 < row.loss_events_per_year <= most
         assert 0.0 < row.loss_probability_per_year <= most
-
-
-def test_a_broker_that_starts_while_none_is_empty_counts_as_a_failure() -> None:
-    """Unclean, crashes only: who is back first leads and drops the rest, but no disk is empty."""
-    config = Config(
-        replication_factor=2, min_insync_replicas=1, unclean_leader_election_enable=True
-    )
-    numbers = parameters(config, CRASHES, Workload(), BROKERS)
-    found = replica_set.solve((0, 1), numbers)
-    names = np.array(found.chain.rate_names)[found.chain.rate]
-    by_return = found.flux[np.char.startswith(names, "repair ")]
-    events = found.chances.events[np.char.startswith(names, "repair ")]
-    losses = losses_by_start((0, 1), numbers)
-    assert losses.starts == 0.0
-    assert losses.failures == pytest.approx(float(by_return @ events) * 8760.0, rel=1e-12)
-    assert losses.failures > 0.0
-
-
-def test_the_two_parts_are_all_losses_and_need_elr() -> None:
-    """They add up to the result; without ELR or with unclean elections there is no share."""
-    cluster = advisor.Cluster.uniform(brokers=6, racks=3)
-    config = Config(replication_factor=3, min_insync_replicas=2, acks="all")
-    result = evaluate(cluster, config, CLOUD)
-    parts = losses_by_start(PATTERN, parameters(config, CLOUD, result.load, BROKERS))
-    assert sum(parts) == pytest.approx(result.loss_events_per_year, rel=1e-12)
-    assert result.empty_leader_share() == pytest.approx(parts.starts / sum(parts), rel=1e-12)
-    for changed in (
-        config.changed(eligible_leader_replicas=False),
-        config.changed(unclean_leader_election_enable=True),
-        config.changed(replication_factor=1, min_insync_replicas=1),
-    ):
-        assert evaluate(cluster, changed, CLOUD).empty_leader_share() is None
-    assert evaluate(cluster, config, CRASHES).empty_leader_share() is None

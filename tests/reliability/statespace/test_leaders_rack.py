@@ -2,9 +2,10 @@
 
 import pytest
 
-from advisor import Cluster, evaluate, load_model
+from advisor import Cluster, evaluate
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.statespace import lumping
+from cards import only
 from merging import all_apart, whole
 from replica_sets import parameters
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
@@ -80,11 +81,8 @@ def test_what_the_order_moves_is_stated(name, kept):
 
     Mechanism by mechanism, as the chain of all states with all of them takes 20 GB.
     """
-    known, alone = load_model(name), TRIO.changed(min_insync_replicas=1, acks=1)
-    others = [f"{other}.per_year" for other in known.mechanisms if other not in kept.split()]
-    # Restarts that go wrong double the states.
-    wrong = ["broker.restart.overlap", "broker.restart.unclean"]
-    model = known.with_values(dict.fromkeys([*others, *wrong], 0.0))
+    model = only(name, kept.split(), ["broker.restart.overlap", "broker.restart.unclean"])
+    alone = TRIO.changed(min_insync_replicas=1, acks=1)
     merged, stated, _ = whole((0, 0, 1), alone, model, QUIET)
     with all_apart():
         found = [whole(pattern, alone, model, QUIET)[0] for pattern in ((0, 0, 1), (0, 1, 0))]

@@ -8,6 +8,7 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload
+from cards import only
 from merging import all_apart, whole
 from replica_sets import parameters
 
@@ -28,14 +29,6 @@ def unclean(replicas, version, acks, min_isr):
 def ask(pattern, config, model):
     setup = parameters(config, model, LOAD, len(pattern)).constants
     return setup, Setting(pattern, possible_mechanisms(model))
-
-
-def only(card, kept):
-    """A card where nothing else fails."""
-    known = load_model(card)
-    return known.with_values(
-        {f"{name}.per_year": 0.0 for name in known.mechanisms if name not in kept}
-    )
 
 
 @pytest.mark.parametrize(

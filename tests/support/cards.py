@@ -1,0 +1,21 @@
+"""Cards that ship, with fewer mechanisms."""
+
+from collections.abc import Collection
+
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+
+
+def only(card: str, kept: Collection[str], certain: Collection[str] = ()) -> FailureModel:
+    """Return a shipped card in which nothing else fails.
+
+    Parameters
+    ----------
+    card : str
+    kept : collection of str
+        Mechanisms.
+    certain : collection of str
+        Probabilities that count as zero, by dotted path: they multiply the states of a chain.
+    """
+    known = load_model(card)
+    others = [f"{name}.per_year" for name in known.mechanisms if name not in kept]
+    return known.with_values(dict.fromkeys([*others, *certain], 0.0))
