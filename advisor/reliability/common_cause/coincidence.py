@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor.reliability.common_cause.alternatives import Alternatives, Destroyed
 from advisor.reliability.common_cause.outage_class import (
+    BROKER_DEATH,
     BROKER_REPAIR,
     RACK_REPAIR,
     OutageClass,
@@ -62,7 +63,7 @@ def occurrences(
     sizes : tuple of int
         Replicas in each rack, descending.
     scope : str
-        Of the event: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
+        Of the event: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
@@ -116,6 +117,10 @@ def _at(
         for site in (racks_out or out) if scope == RACK_REPAIR else (out or racks_out):
             others, racks = (tuple(s for s in slots if s != site) for slots in (out, racks_out))
             yield Occurrence(site, others, racks, every)
+    elif scope == BROKER_DEATH:
+        # Its partitions' followers are out of sync because of it, not by themselves.
+        for site in out or racks_out:
+            yield Occurrence(site, tuple(slot for slot in out if slot != site), racks_out, ())
     elif scope == "cluster":
         yield Occurrence(None, out, racks_out, ())
     elif scope == "rack" and every:
@@ -243,7 +248,7 @@ class CoincidentSets:
         Parameters
         ----------
         scope : str
-            Of the events: one of SCOPES, BROKER_REPAIR or RACK_REPAIR.
+            Of the events: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
         """
         key = (pattern, scope, _plain(outage_class))
         if key not in self._cache:
@@ -299,14 +304,17 @@ class CoincidentSets:
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
         members = self._members[pattern]
-        # The leader matters only if a follower lags.
-        lags = any(rack.lagging for rack in outage_class)
-        rows = np.arange(len(members.leader)) if lags else members.once
+        # The leader matters only if a follower lags, or if it is the leader that dies.
+        led = scope == BROKER_DEATH or any(rack.lagging for rack in outage_class)
+        rows = np.arange(len(members.leader)) if led else members.once
         brokers, racks, leader = members.brokers[rows], members.racks[rows], members.leader[rows]
         ways = occurrences(self._sizes[pattern], outage_class, scope)
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
         possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
-        # The preferred leader itself may lag while another leads.
+        if scope == BROKER_DEATH:
+            sites = np.array([way.site for way in ways])
+            possible &= (sites[:, None] == leader) | (leader == -1)
+        # The preferred leader itself may lag, or be out, while another leads.
         possible |= ~possible.any(axis=0)
         keys = _event_keys(ways, brokers, racks, scope)[possible]
         _, first, which = np.unique(
@@ -331,7 +339,7 @@ def _event_keys(
     none = np.full((len(brokers), 1), -1)
     of_brokers, of_racks = (np.concatenate([table, none], axis=1) for table in (brokers, racks))
     width = brokers.shape[1]
-    of_one = scope in ("broker", BROKER_REPAIR)
+    of_one = scope in ("broker", BROKER_REPAIR, BROKER_DEATH)
     site = np.array([width if way.site is None else way.site for way in ways])
     parts = [(of_brokers if of_one else of_racks)[:, site, None]]
     for table, slots in (

@@ -10,7 +10,13 @@ import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.joint_survival import JointSurvival
-from advisor.reliability.common_cause.outage_class import CLUSTER, SCOPES, scope_of
+from advisor.reliability.common_cause.outage_class import (
+    BROKER_REPAIR,
+    CLUSTER,
+    RACK_REPAIR,
+    SCOPES,
+    scope_of,
+)
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
 from advisor.reliability.common_cause.set_losses import SetLosses
@@ -122,7 +128,7 @@ def combine_common_events(
             each.per_year * each.events
             for (_, scope, _), members in parts.items()
             for each in members
-            if scope not in SCOPES
+            if scope in (BROKER_REPAIR, RACK_REPAIR)
         )
     for event, members in parts.items():
         once = destroyed.exposed_once(coincident_sets, event[1], members, whole)

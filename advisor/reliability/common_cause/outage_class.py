@@ -61,6 +61,8 @@ Losses = Mapping[tuple[str, str, OutageClass], float]
 
 SCOPES = ("broker", "rack", "cluster")
 BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
+BROKER_DEATH = "broker death"
+"""A broker that limped dies: all partitions that it led lose what it alone wrote."""
 
 CLUSTER = -1
 """Site number of an event that strikes the whole cluster."""
@@ -72,6 +74,8 @@ def scope_of(name: str) -> str:
     if known.copies:
         return Scope.CLUSTER.value
     scope = known.mechanism.scope
+    if known.dies:
+        return BROKER_DEATH
     if known.ends:
         return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
     return scope.value
@@ -171,7 +175,7 @@ def shared_loss_rates(
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
-    ends = np.array([each.ends for each in known], dtype=bool)
+    ends = np.array([each.ends and not each.dies for each in known], dtype=bool)
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
