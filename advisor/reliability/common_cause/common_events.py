@@ -52,7 +52,7 @@ def combine_picked(
         whole = math.fsum(each.per_year * sets[p].sets for p, each in by_pattern.items())
         others = math.fsum(each.others_per_year * sets[p].sets for p, each in by_pattern.items())
         survival.add_at_site(mechanism, "cluster", CLUSTER, ratio * (whole + others), 1)
-        off += found.error * survival.strikes(mechanism) + ratio * others
+        off += (found.error + found.dependence) * survival.strikes(mechanism) + ratio * others
     return off
 
 

@@ -122,11 +122,15 @@ class AnyPicked(NamedTuple):
         Mean number of sets that lose.
     error : float
         Standard error of the probability; 0 where all choices are enumerated.
+    dependence : float
+        How much higher the probability is if sets lose at different choices of brokers, as far as
+        that is possible, rather than independently of each other given the choice.
     """
 
     probability: float
     total: float
     error: float
+    dependence: float
 
 
 class PickedBrokers:
@@ -168,17 +172,22 @@ class PickedBrokers:
         survival = {p: np.log1p(-np.minimum(some, _MOST)) for p, some in chances.items()}
         odds = stats.binom.pmf(np.arange(self._brokers + 1), self._brokers, share)
         if self._brokers <= _ENUMERATED:
-            lost = -np.expm1(self._by_choice(survival))
+            lost = -np.expm1(np.minimum(self._by_choice(survival), 0.0))
+            more = np.minimum(self._by_choice(chances), 1.0) - lost
             by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
-            return AnyPicked(float(odds @ by_size), total, 0.0)
-        lost = -np.expm1(np.minimum(self._by_order(survival), 0.0)) @ odds
+            more = np.bincount(self._sizes, more) / np.bincount(self._sizes)
+            return AnyPicked(float(odds @ by_size), total, 0.0, max(float(odds @ more), 0.0))
+        log_survival, counts = self._by_order(survival), self._by_order(chances)
+        each = -np.expm1(np.minimum(log_survival, 0.0))
+        apart = float(((np.minimum(counts, 1.0) - each) @ odds).mean())
+        lost = each @ odds
         # How many sets lose on average is known, and tells part of how often any does.
-        count = self._by_order(chances) @ odds
+        count = counts @ odds
         off = count - count.mean()
         slope = float(off @ lost) / max(float(off @ off), 1e-300)
         known = float(lost.mean()) + slope * (total - float(count.mean()))
         error = float((lost - slope * off).std(ddof=1)) / math.sqrt(len(lost))
-        return AnyPicked(min(max(known, 0.0), total, 1.0), total, error)
+        return AnyPicked(min(max(known, 0.0), total, 1.0), total, error, max(apart, 0.0))
 
     @cached_property
     def _sizes(self) -> IntArray:
@@ -208,14 +217,14 @@ class PickedBrokers:
             )
         return found
 
-    def _by_choice(self, survival: Mapping[tuple[int, ...], Vector]) -> Vector:
-        """Log-probability that no set loses, for every choice of brokers.
+    def _by_choice(self, amounts: Mapping[tuple[int, ...], Vector]) -> Vector:
+        """Sum over sets of an amount by how many are picked, for every choice of brokers.
 
         That of a set by its picked brokers is a sum over all parts of these; sums over all parts
         of a choice take one pass for each broker.
         """
         whole = np.zeros(1 << self._brokers)
-        for pattern, by_count in survival.items():
+        for pattern, by_count in amounts.items():
             # Of each part alone: the differences of order 1, 2, ... of the amounts by count.
             parts = [float(np.diff(by_count, size)[0]) for size in range(1, len(by_count))]
             for amount, (choices, sets) in zip(parts, self._parts[pattern], strict=True):
@@ -223,7 +232,7 @@ class PickedBrokers:
         for broker in range(self._brokers):
             halves = whole.reshape(-1, 2, 1 << broker)
             halves[:, 1] += halves[:, 0]
-        return np.minimum(whole, 0.0)
+        return whole
 
     @cached_property
     def _places(self) -> dict[tuple[int, ...], IntArray]:

@@ -18,6 +18,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
+from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
@@ -251,10 +252,11 @@ class SolvedChain:
         until_loss = self.until_loss(chances.probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         per_year = self.flux * HOURS_PER_YEAR
-        at_once, early = per_year * chances.at_once, per_year * chances.window
+        late = LateLosses(self.chain, self.flux)
+        at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
         parts = YearlyLosses(per_year, at_once, early, float(self.pi[0]))
         counts = chances.events, chances.tails
-        events, tails = (self._by_trigger(per_year * each) for each in counts)
+        events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
         losses = SetLosses(first, events, tails=tails).of_transitions(
             self.chain, separate, separate, self.rates, self.destruction, parts
