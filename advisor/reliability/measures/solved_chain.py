@@ -258,14 +258,12 @@ class SolvedChain:
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
-        losses = SetLosses(first, events, tails=tails).of_transitions(
-            self.chain, separate, separate, self.rates, self.destruction, parts
-        )
+        given = self.rates, self.destruction, parts
+        whole = SetLosses(first, events, tails=tails)
+        losses = whole.of_transitions(self.chain, separate, separate, *given)
         if not self.parameters.joint_outages:
             return losses, losses
-        return losses, losses.of_transitions(
-            self.chain, standing, joint, self.rates, self.destruction, parts
-        )
+        return losses, losses.of_transitions(self.chain, standing, joint, *given)
 
     def until_loss(self, loss_probability: Vector) -> generator.Generator:
         """The chain with the first loss as absorption.
