@@ -95,8 +95,15 @@ class Structure:
 
     def with_effect(self, effect: Effect) -> NDArray[np.bool_]:
         """Which transitions have any of these effects, shape (transitions,)."""
-        found: NDArray[np.bool_] = self.effects & effect != 0
+        found = self._with_effect.get(effect)
+        if found is None:
+            found = self._with_effect[effect] = self.effects & effect != 0
+            found.flags.writeable = False
         return found
+
+    @cached_property
+    def _with_effect(self) -> dict[Effect, NDArray[np.bool_]]:
+        return {}
 
     @cached_property
     def total(self) -> NDArray[np.bool_]:

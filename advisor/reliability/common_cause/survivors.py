@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -97,7 +97,7 @@ class Destruction(NamedTuple):
         # Per kind of destruction: number of the class, the class with its racks marked, rate.
         kinds: dict[tuple[int, float], list[tuple[int, Exposed, float]]] = defaultdict(list)
         for number, (pattern, outage_class, often, events) in enumerate(losses):
-            weights = self._weights(outage_class)
+            weights = _weights(self, outage_class)
             total = math.fsum(weights.values())
             for (fires, share, marked), weight in weights.items():
                 if not any(rack.destroyed for rack in marked):
@@ -126,31 +126,37 @@ class Destruction(NamedTuple):
                 off[number] += (2.0 * error + kept * lost) * part
         return list(zip(once.tolist(), off.tolist(), strict=True))
 
-    def _weights(self, outage_class: OutageClass) -> dict[tuple[int, float, OutageClass], float]:
-        """Ways in which the destroyed brokers of a class came to be out together.
 
-        Returns
-        -------
-        dict of (int, float, outage class) to float
-            Relative frequency by number of fires, share picked by an event, and class with those
-            racks marked in which brokers were destroyed together.
-        """
-        years = self.hours / HOURS_PER_YEAR
-        out = {n: rack.brokers_out for n, rack in enumerate(outage_class) if rack.destroyed}
-        ways: dict[tuple[int, float, OutageClass], float] = defaultdict(float)
-        for fires in range(len(out) + 1):
-            for racks in combinations(out, fires):
-                weight = math.prod(
-                    self.rack * years / count if rack in racks else (self.broker * years) ** count
-                    for rack, count in out.items()
-                )
-                ways[fires, 0.0, _marked(outage_class, racks)] += weight
-        needed = sum(out.values())
-        if needed:
-            for often, share in self.picked:
-                key = 0, share, _marked(outage_class, tuple(out))
-                ways[key] += often * years * share**needed / needed
-        return ways
+@lru_cache(maxsize=4096)
+def _weights(
+    destruction: Destruction, outage_class: OutageClass
+) -> Mapping[tuple[int, float, OutageClass], float]:
+    """Ways in which the destroyed brokers of a class came to be out together.
+
+    Returns
+    -------
+    dict of (int, float, outage class) to float
+        Relative frequency by number of fires, share picked by an event, and class with those
+        racks marked in which brokers were destroyed together.
+    """
+    years = destruction.hours / HOURS_PER_YEAR
+    out = {n: rack.brokers_out for n, rack in enumerate(outage_class) if rack.destroyed}
+    ways: dict[tuple[int, float, OutageClass], float] = defaultdict(float)
+    for fires in range(len(out) + 1):
+        for racks in combinations(out, fires):
+            weight = math.prod(
+                destruction.rack * years / count
+                if rack in racks
+                else (destruction.broker * years) ** count
+                for rack, count in out.items()
+            )
+            ways[fires, 0.0, _marked(outage_class, racks)] += weight
+    needed = sum(out.values())
+    if needed:
+        for often, share in destruction.picked:
+            key = 0, share, _marked(outage_class, tuple(out))
+            ways[key] += often * years * share**needed / needed
+    return ways
 
 
 @lru_cache(maxsize=4096)

@@ -138,16 +138,16 @@ class SchemeSolution:
         records = self.parameters.records_per_hour * HOURS_PER_YEAR
         dropped = float(self.flux @ self.dropping) * self.tail_records * HOURS_PER_YEAR
         losing = self._chances(1.0).probability
-        events = math.fsum((self.flux * losing).tolist()) * HOURS_PER_YEAR
+        events = float((self.flux * losing).sum()) * HOURS_PER_YEAR
         return SchemeMeasures(
             self._losses(),
             {
                 "loss_events_per_year": events,
                 "acked_records_lost_per_year": float(self._lost_hours.sum()) * records + dropped,
                 "write_unavailability": math.fsum(self.pi[~chain.writable].tolist())
-                + math.fsum(self._failovers(self.outage_hours, writing=True).tolist()),
+                + float(self._failovers(self.outage_hours, writing=True).sum()),
                 "read_unavailability": math.fsum(self.pi[~chain.readable].tolist())
-                + math.fsum(self._failovers(self.outage_hours, writing=False).tolist()),
+                + float(self._failovers(self.outage_hours, writing=False).sum()),
                 "records_refused_per_year": float(sum(part.sum() for part in self._refused))
                 * records,
             },
