@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.formats.describe import looks_like_describe, parse_describe
 from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.formats.json_format import parse_json, seen_brokers
 from advisor.cluster.formats.strimzi import parse_strimzi
 from advisor.cluster.formats.toml_format import parse_toml
-from advisor.cluster.live.reachability import looks_like_addresses
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import Racks, read_racks

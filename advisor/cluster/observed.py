@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.frozen import FrozenMap
+from advisor.errors import InputError, shown
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 METADATA_FEATURE = "metadata.version"
@@ -112,6 +114,12 @@ class Observed:
         Addresses it was read from, in the form of `--bootstrap-server`.
     command_config : str or None
         Path of the client properties file it was read with.
+
+    Raises
+    ------
+    InputError
+        If a field is of the wrong type, the mode is unknown, `bootstrap_servers` are no addresses,
+        or `command_config` has a control character.
     """
 
     mode: str
@@ -126,11 +134,38 @@ class Observed:
     command_config: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("features", "versions"):
-            object.__setattr__(self, name, FrozenMap(getattr(self, name)))
+        _require(self.mode in ("kraft", "zookeeper"), "mode", self.mode, "kraft or zookeeper")
+        _require(isinstance(self.cluster_id, str), "cluster_id", self.cluster_id, "a text")
+        _require(
+            self.quorum is None or isinstance(self.quorum, Quorum),
+            "quorum",
+            self.quorum,
+            "a Quorum",
+        )
+        for name, kind, value_kind in _FIELDS:
+            stated = getattr(self, name)
+            _require(isinstance(stated, Mapping), name, stated, "a mapping")
+            for key, value in stated.items():
+                _require(_is(key, kind), name, key, f"{_WORDS[kind]} as keys")
+                _require(_is(value, value_kind), name, value, f"{_WORDS[value_kind]} as values")
+            object.__setattr__(self, name, FrozenMap(stated))
         for name in ("broker_settings", "topic_settings"):
+            for settings in getattr(self, name).values():
+                for key, value in settings.items():
+                    _require(isinstance(key, str), name, key, "names of settings")
+                    _require(isinstance(value, Setting), name, value, "settings")
             frozen = {key: FrozenMap(inner) for key, inner in getattr(self, name).items()}
             object.__setattr__(self, name, FrozenMap(frozen))
+        # Both are put into shell scripts.
+        servers, path = self.bootstrap_servers, self.command_config
+        known = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
+        _require(known, "bootstrap_servers", servers, "host:9092, or several separated by commas")
+        _require(
+            path is None or (isinstance(path, str) and path.isprintable()),
+            "command_config",
+            path,
+            "the path of a properties file, without control characters",
+        )
 
     @property
     def eligible_leader_replicas(self) -> bool | None:
@@ -205,6 +240,25 @@ class Observed:
             bootstrap_servers=str(document.get("bootstrap_servers", "")),
             command_config=document.get("command_config"),
         )
+
+
+# Field of Observed, the type of its keys and of its values.
+_FIELDS: tuple[tuple[str, type, type], ...] = (
+    ("features", str, int),
+    ("versions", int, str),
+    ("broker_settings", int, Mapping),
+    ("topic_settings", str, Mapping),
+)
+_WORDS: dict[type, str] = {str: "texts", int: "whole numbers", Mapping: "mappings"}
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _require(condition: bool, name: str, value: object, wanted: str) -> None:
+    if not condition:
+        raise InputError(f"observed: {name} has {shown(value)}; give {wanted}")
 
 
 def _settings_to_dict(settings: Mapping[str, Setting]) -> dict[str, list[str | None]]:

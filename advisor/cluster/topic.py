@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -211,7 +211,8 @@ class Topic:
         stated = self.configs.get("min.insync.replicas")
         if stated is not None and not (stated.isascii() and stated.isdigit() and int(stated) > 0):
             raise InputError(
-                f"topic {self.name} has min.insync.replicas={stated}; it is a whole number from 1"
+                f"topic {self.name} has min.insync.replicas={shown(stated)}; "
+                "it is a whole number from 1"
             )
 
     @property

@@ -61,6 +61,15 @@ class Plan:
         """All lines to run, in order, without the rollback."""
         return [*self.preflight, *self.steps, *self.verify]
 
+    @property
+    def scripts(self) -> dict[str, str]:
+        """The lines as shell scripts: commands.sh, and rollback.sh for the way back."""
+        return {"commands.sh": _script(self.lines), "rollback.sh": _script(self.rollback)}
+
+
+def _script(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *lines))
+
 
 @dataclass(frozen=True)
 class _Change:

@@ -59,7 +59,8 @@ class Tools:
         """Lines that set the shell variables used; values already set in the shell are kept."""
         lines = []
         if self._version >= (1, 1):
-            lines.append(f"BS=${{BS:-{self.bootstrap_servers}}}   # your brokers")
+            servers = shlex.quote(self.bootstrap_servers)
+            lines.append(f"BS=${{BS:-{servers}}}   # your brokers")
             if self.command_config is not None:
                 path = shlex.quote(self.command_config)
                 lines.append(f"CLIENT=${{CLIENT:-{path}}}   # your client properties")

@@ -225,11 +225,7 @@ class Recommendation(RowTable):
         rollback.sh
         server.properties
         """
-        return {
-            **self.plan.files,
-            "commands.sh": _script(self.plan.lines),
-            "rollback.sh": _script(self.plan.rollback),
-        }
+        return {**self.plan.files, **self.plan.scripts}
 
     def tolerance_table(self) -> tuple[ToleranceRow, ...]:
         """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown."""
@@ -392,7 +388,3 @@ class Recommendation(RowTable):
         rows = [choice.short_row() for choice in self.choices]
         head = html_verdict(self.verdict, self.tolerances)
         return f"{head}{html_list(self.why)}{html_table(rows)}"
-
-
-def _script(lines: list[str] | tuple[str, ...]) -> str:
-    return "".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *lines))

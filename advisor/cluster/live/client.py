@@ -27,8 +27,8 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from advisor.cluster.addresses import Address
 from advisor.cluster.live.client_properties import ClientProperties
-from advisor.cluster.live.reachability import Address
 from advisor.cluster.live.sasl import login_options
 from advisor.cluster.observed import SOURCES, Quorum, Setting
 from advisor.errors import InputError

@@ -7,19 +7,15 @@ before authentication.
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 import struct
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from advisor.cluster.addresses import Address
 from advisor.errors import InputError
 
-ADDRESS = re.compile(
-    r"(?:[A-Za-z_]+://)?(?:\[([0-9A-Fa-f:.]+(?:%\w+)?)\]|([^\s/\\:,\[\]=]+)):([0-9]{1,5})"
-)
 # ApiVersions, version 0, correlation id 0, no client id (`ApiVersionsRequest.json`).
 _API_VERSIONS_REQUEST = struct.pack(">ihhih", 10, 18, 0, 0, -1)
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
@@ -30,44 +26,8 @@ _CLOSED_MESSAGE = (
 )
 
 
-@dataclass(frozen=True)
-class Address:
-    """Host and port (1 to 65535)."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class _UnreachableError(Exception):
     """Why an address cannot be used, as the predicate of a sentence."""
-
-
-def looks_like_addresses(text: str) -> bool:
-    """Whether a text is `host:port`, or several separated by commas."""
-    return all(ADDRESS.fullmatch(part.strip()) for part in text.split(","))
-
-
-def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Parse `host:9092,host2:9092`.
-
-    Raises
-    ------
-    InputError
-        If an address is malformed or its port out of range.
-    """
-    addresses = []
-    for part in text.split(","):
-        match = ADDRESS.fullmatch(part.strip())
-        if match is None:
-            raise InputError(f"{part.strip()!r} is not an address; write host:9092")
-        address = Address(match[1] or match[2], int(match[3]))
-        if not 1 <= address.port <= 65_535:
-            raise InputError(f"{part.strip()}: ports are numbered 1 to 65535")
-        addresses.append(address)
-    return tuple(dict.fromkeys(addresses))
 
 
 def first_reachable(

@@ -12,8 +12,9 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from advisor.cluster.addresses import parse_addresses
 from advisor.cluster.live.client_properties import ClientProperties, load_properties
-from advisor.cluster.live.reachability import first_reachable, parse_addresses
+from advisor.cluster.live.reachability import first_reachable
 from advisor.cluster.live.tls import tls_context
 from advisor.cluster.model import Cluster
 from advisor.cluster.observed import REPLICATION_SETTINGS, Observed, Setting

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import ssl
 import tempfile
 from pathlib import Path
@@ -97,7 +98,7 @@ def _content(store: Store) -> bytes:
     if content.startswith(_JKS):
         raise InputError(
             f"{store.location}: a JKS store can be read by Java only; convert it with keytool "
-            f"-importkeystore -srckeystore {store.location} -destkeystore store.p12 "
+            f"-importkeystore -srckeystore {shlex.quote(store.location)} -destkeystore store.p12 "
             "-deststoretype PKCS12, and name store.p12 instead"
         )
     return content

@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from advisor import load_cluster
 from advisor.__main__ import main
+from advisor.cluster.addresses import Address, parse_addresses
 from advisor.cluster.live.client_properties import Store, parse_properties
-from advisor.cluster.live.reachability import Address, first_reachable, parse_addresses
+from advisor.cluster.live.reachability import first_reachable
 from advisor.cluster.live.tls import tls_context
 from advisor.errors import InputError, MissingExtraError
 from certificates import authority
