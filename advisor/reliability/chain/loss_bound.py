@@ -17,6 +17,10 @@ rate times hours of them occur. The rules of the protocol leave few ways to lose
 * A clean election loses only from OFFLINE_EMPTY_ELECTABLE
   (:mod:`advisor.reliability.partition.election_risk`), and leaves it. A replica becomes
   EMPTY_ELECTABLE by a destruction only, and offline by a destruction or a leader failure.
+* Where the controller quorum can be lost, members of the ISR and the ELR may be stale
+  (:func:`~advisor.reliability.partition.election_risk.members_left_behind`), and an election loses
+  more. They become so by a destruction, or by a power failure of any replica while there is no
+  controller; and an empty member of the ELR is electable only after the quorum was lost.
 * Total losses come by destructions and elections in this way whatever the acks.
 
 Tests check these claims in every state that the rules let a partition reach.
@@ -33,14 +37,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.mechanisms import Scope, table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
     EMPTY_ELECTABLE,
+    EMPTY_IN_ELR,
+    NO_QUORUM,
     OFFLINE,
     OFFLINE_EMPTY_ELECTABLE,
     PENDING_COPIES,
+    STALE_MEMBER,
 )
 
 Vector = NDArray[np.float64]
@@ -61,12 +68,23 @@ class LossRates:
         Failures of the leader.
     longest_hours : float
         Mean time until all is healthy from the worst of all states, at most.
+    lost_quorums : float
+        Failures after which there may be no controller quorum.
+    powers : float
+        Power failures of any replica.
     """
 
     destructions: float
     outages_of_power: float
     falls: float
     longest_hours: float
+    lost_quorums: float = 0.0
+    powers: float = 0.0
+
+    @property
+    def elections_to_come(self) -> float:
+        """Mean number of elections that lose after a member became stale, at most."""
+        return 1.0 + (self.falls and self.falls * self.longest_hours)
 
     def elections(self, election_risks: Vector, hours: Vector, dying: Vector) -> Vector:
         """Mean number of elections that lose until all is healthy, at most.
@@ -85,13 +103,46 @@ class LossRates:
         array, shape (states,)
         """
         # A destruction makes an empty replica electable, at once or at a later leader failure.
-        later = self.destructions and self.destructions * (1.0 + self.falls * self.longest_hours)
+        later = self.destructions and self.destructions * self.elections_to_come
         empty_electable = (election_risks == EMPTY_ELECTABLE) | (
             election_risks == OFFLINE_EMPTY_ELECTABLE
         )
         falls = times(later + np.where(empty_electable, self.falls, 0.0), hours)
         falls += np.where(empty_electable, dying, 0.0)
         most: Vector = falls + (election_risks == OFFLINE_EMPTY_ELECTABLE)
+        return most
+
+    def elections_of_empty_members(
+        self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
+    ) -> Vector:
+        """The same of elections of an empty member of the ELR.
+
+        Parameters
+        ----------
+        members : array, shape (states, columns)
+            See :class:`Limits`.
+        leaderless : array of bool, shape (states,)
+        """
+        empty, out = members[:, EMPTY_IN_ELR] > 0, members[:, NO_QUORUM] > 0
+        now = times(self.falls, hours) + dying + leaderless
+        later = times(self.lost_quorums * self.elections_to_come, hours)
+        most: Vector = np.where(empty, np.where(out, now, later), 0.0)
+        return most
+
+    def elections_of_stale_members(
+        self, members: Vector, leaderless: Vector, hours: Vector, dying: Vector
+    ) -> Vector:
+        """The same of elections of a member that lacks the newest records."""
+        if not self.lost_quorums:
+            return np.zeros(len(hours))
+        stale, out = members[:, STALE_MEMBER] > 0, members[:, NO_QUORUM] > 0
+        now = np.where(stale, times(self.falls, hours) + dying + leaderless, 0.0)
+        # Power goes while there is no controller.
+        cuts = times(self.powers, hours) + dying
+        before = times(self.lost_quorums, hours)
+        power = self.powers and self.powers * self.longest_hours
+        later = times(power, before) + times(dying, before)
+        most: Vector = now + self.elections_to_come * np.where(out, cuts, later)
         return most
 
 
@@ -107,6 +158,7 @@ def loss_rates(
     racks: tuple[int, ...],
     setup: ChainConstants,
     drift: drift_bound.Drift,
+    voters: bool = False,
 ) -> LossRates:
     """Sum up what a loss needs.
 
@@ -118,13 +170,19 @@ def loss_rates(
         Rack of each replica.
     drift : Drift
         Of the same rates and racks.
+    voters : bool
+        Outages of racks may take the majority of the controller quorum.
     """
-    destructions = outages_of_power = falls = 0.0
+    destructions = outages_of_power = falls = lost_quorums = 0.0
     for name, rate in rates.items():
         failure = transition(name)
         if failure.ends:
             continue
         sites, struck = drift_bound.reach(name, racks)
+        if failure.mechanism.effect.of_quorum or (
+            voters and failure.mechanism.scope is not Scope.BROKER
+        ):
+            lost_quorums += rate * sites
         falls += rate * drift_bound.strikes_on_leader(name, racks)
         dying = rate * sites * drift_bound.deaths(name, rates)
         falls += dying
@@ -134,7 +192,10 @@ def loss_rates(
             destructions += rate * sites
         elif failure.cuts_power and setup.page_cache and struck >= setup.policy.min_isr:
             outages_of_power += rate * sites
-    return LossRates(destructions, outages_of_power, falls, drift.longest_hours)
+    powers = strikes_per_hour(rates, racks, power=True) if setup.page_cache else 0.0
+    return LossRates(
+        destructions, outages_of_power, falls, drift.longest_hours, lost_quorums, powers
+    )
 
 
 def strikes_per_hour(
@@ -142,13 +203,16 @@ def strikes_per_hour(
 ) -> float:
     """Upper bound on the rate of failures, or of power failures, of any replica.
 
-    Only failures stop writes, so that writes stop no more often.
+    Only failures stop writes, so that writes stop no more often. The death of a limping broker is
+    a power failure of its own.
     """
-    return math.fsum(
-        rate * drift_bound.reach(name, racks)[0]
-        for name, rate in rates.items()
-        if not (failure := transition(name)).ends and (failure.cuts_power or not power)
-    )
+    strikes = []
+    for name, rate in rates.items():
+        failure = transition(name)
+        if not failure.ends:
+            times_each = float(failure.cuts_power or not power) + drift_bound.deaths(name, rates)
+            strikes.append(rate * drift_bound.reach(name, racks)[0] * times_each)
+    return math.fsum(strikes)
 
 
 class ExcursionBound(NamedTuple):
@@ -156,14 +220,16 @@ class ExcursionBound(NamedTuple):
 
     Attributes
     ----------
-    losses, totals, events, hours : arrays, shape (states,)
-        Loss events, total losses, failures and ends of outages, and time.
+    losses, totals, events, hours, deaths : arrays, shape (states,)
+        Loss events, total losses, failures and ends of outages, time, and deaths of brokers that
+        limp in the state.
     """
 
     losses: Vector
     totals: Vector
     events: Vector
     hours: Vector
+    deaths: Vector
 
 
 class Limits:
@@ -177,6 +243,8 @@ class Limits:
         Rack of each replica.
     most_slack : float
         See :func:`advisor.reliability.chain.drift_bound.drift`.
+    voters : bool
+        See :func:`loss_rates`.
     """
 
     def __init__(
@@ -185,9 +253,10 @@ class Limits:
         racks: tuple[int, ...],
         setup: ChainConstants,
         most_slack: float = math.inf,
+        voters: bool = False,
     ) -> None:
         self._drift = drift_bound.drift(rates, racks, most_slack)
-        self._harm = loss_rates(rates, racks, setup, self._drift)
+        self._harm = loss_rates(rates, racks, setup, self._drift, voters)
         # Of a broker in each outage, the probability that it dies in the end.
         self._deaths = np.zeros(table().waits)
         for condition, entry in table().outages.items():
@@ -202,7 +271,7 @@ class Limits:
         Parameters
         ----------
         waits : array of int, shape (states, waits)
-        election_risks : array, shape (states, 2)
+        election_risks : array, shape (states, columns)
             See :class:`advisor.reliability.statespace.state_graph.Graph`.
         """
         near = election_risks[:, ELECTION_RISK]
@@ -217,8 +286,11 @@ class Limits:
         totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
         if self._clean:
             gone = destroyed + self._harm.elections(near, hours, dying)
+            members = election_risks, leaderless, hours, dying
+            gone = gone + self._harm.elections_of_empty_members(*members)
             totals = np.minimum(totals, gone)
             if self._acks_all:
                 power = times(self._harm.outages_of_power, hours) + self._alone * dying
-                losses = np.minimum(losses, gone + power)
-        return ExcursionBound(losses, totals, events, hours)
+                stale = self._harm.elections_of_stale_members(*members)
+                losses = np.minimum(losses, gone + power + stale)
+        return ExcursionBound(losses, totals, events, hours, dying)

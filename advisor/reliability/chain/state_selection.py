@@ -148,7 +148,8 @@ class _Search:
         self._graph, self._guide, self._setup = graph, guide, setup
         self._rates = dict(guide.rates)
         replicas = len(graph.setting.racks)
-        self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK)
+        voters = bool(graph.setting.voters)
+        self._limits = Limits(self._rates, graph.setting.racks, setup, _SLACK, voters)
         beyond = max(replicas - _FEW - 1, 0)
         larger = _SHARE_OF_MANY if beyond else _SHARE
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger

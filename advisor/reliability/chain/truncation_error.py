@@ -49,13 +49,14 @@ def truncation_error(
     truncated = chain.with_effect(Effect.TRUNCATED)
     if not truncated.any():
         return np.zeros(6)
-    limits = Limits(rates, chain.setting.racks, chain.setup)
+    setting = chain.setting
+    limits = Limits(rates, setting.racks, chain.setup, voters=bool(setting.voters))
     left = slice(chain.states, None)
     most = limits.until_well(chain.waits[left], chain.election_risks[left])
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
-    early = unflushed_hours * strikes_per_hour(rates, chain.setting.racks, power=True)
-    stops = times(strikes_per_hour(rates, chain.setting.racks), most.hours)
+    early = unflushed_hours * strikes_per_hour(rates, setting.racks, power=True)
+    stops = times(strikes_per_hour(rates, setting.racks), most.hours) + most.deaths
     losses = most.losses + times(early, stops)
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
     target = np.where(truncated, -1, chain.target)

@@ -4,11 +4,15 @@ A clean election loses data when it elects a replica with an empty log while a b
 That takes an empty replica in the ISR or among the last known leaders (a broker that returns empty
 leaves the ELR): EMPTY_ELECTABLE, or OFFLINE_EMPTY_ELECTABLE without a leader. An OFFLINE partition
 has no leader and no such replica, and its next clean election loses nothing.
+
+Without a controller nobody takes a replica out of the ISR or the ELR. One that is destroyed or
+loses what it had not flushed stays a member, and may be elected when the controller returns.
 """
 
 from __future__ import annotations
 
 from advisor.reliability.partition.reduced_state import (
+    CONTROLLER_WORKS,
     COPYING,
     EMPTY,
     UP,
@@ -18,7 +22,7 @@ from advisor.reliability.partition.reduced_state import (
 
 SAFE, EMPTY_ELECTABLE, OFFLINE, OFFLINE_EMPTY_ELECTABLE = range(4)
 # Columns of `Graph.election_risks`.
-ELECTION_RISK, PENDING_COPIES = range(2)
+ELECTION_RISK, PENDING_COPIES, STALE_MEMBER, EMPTY_IN_ELR, NO_QUORUM = COLUMNS = range(5)
 
 
 def election_risk(state: PartitionState) -> int:
@@ -29,6 +33,25 @@ def election_risk(state: PartitionState) -> int:
     if is_readable(state):
         return EMPTY_ELECTABLE if empty_electable else SAFE
     return OFFLINE_EMPTY_ELECTABLE if empty_electable else OFFLINE
+
+
+def members_left_behind(state: PartitionState) -> tuple[bool, bool, bool]:
+    """What a lost controller quorum leaves.
+
+    Returns
+    -------
+    bool
+        Whether a replica that may be elected lacks the newest records, but has others.
+    bool
+        Whether one in the ELR is empty and another replica is not.
+    bool
+        Whether there is no controller.
+    """
+    registration = state.registration
+    electable = (*registration.isr, *registration.elr, *registration.last_known_elr)
+    stale = any(0 < state.level[slot] < EMPTY for slot in electable)
+    empty = state.has_data and any(state.level[slot] == EMPTY for slot in registration.elr)
+    return stale, empty, state.controller != CONTROLLER_WORKS
 
 
 def pending_copies_bound(state: PartitionState) -> float:

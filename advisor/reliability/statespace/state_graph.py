@@ -18,7 +18,12 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import COPY, DECISION
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.election_risk import election_risk, pending_copies_bound
+from advisor.reliability.partition.election_risk import (
+    COLUMNS,
+    election_risk,
+    members_left_behind,
+    pending_copies_bound,
+)
 from advisor.reliability.partition.transition_table import COPIES, automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
@@ -70,7 +75,7 @@ class Graph:
         self.gap_maps = self._passages.gap_maps
         nothing = np.zeros(0, dtype=np.int64)
         self.broker_states = self.partition = self._first = self._count = nothing
-        self._election_risks = np.zeros((0, 2))
+        self._election_risks = np.zeros((0, len(COLUMNS)))
         self._rows = np.zeros((0, 6), dtype=np.int64)
         well = np.array([fault_processes.initial_state(setting).own])
         self._numbered(well, np.array([setting.slot_racks]), np.zeros(1, dtype=np.int64))
@@ -115,13 +120,18 @@ class Graph:
         return known.own.take(broker_states, axis=0), known.racks.take(broker_states, axis=0)
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
-        """Risk class and bound on pending copies, shape (states, 2)."""
+        """Columns of :mod:`advisor.reliability.partition.election_risk`, shape (states, 5)."""
         partition = self.partition[states]
-        more = np.full((len(self.table.states) - len(self._election_risks), 2), -1.0)
+        unknown = len(self.table.states) - len(self._election_risks)
+        more = np.full((unknown, len(COLUMNS)), -1.0)
         self._election_risks = np.concatenate([self._election_risks, more])
         for number in np.unique(partition[self._election_risks[partition, 0] < 0]).tolist():
             state = self.table.states[number]
-            self._election_risks[number] = election_risk(state), pending_copies_bound(state)
+            self._election_risks[number] = (
+                election_risk(state),
+                pending_copies_bound(state),
+                *members_left_behind(state),
+            )
         return self._election_risks.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
