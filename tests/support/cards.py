@@ -4,6 +4,35 @@ from collections.abc import Collection
 
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 
+# Mechanisms of which the chain of all states is small; of all of them, it takes 20 GB.
+BROKERS_AND_RACKS = (
+    "broker.crash",
+    "broker.power",
+    "broker.destroyed",
+    "broker.lag",
+    "broker.restart",
+    "rack.network",
+    "rack.power",
+    "rack.destroyed",
+)
+LIMPING_AND_SEVERAL = (
+    "broker.crash",
+    "broker.gray",
+    "broker.power",
+    "rack.network",
+    "rack.power",
+    "cluster.crash",
+)
+# Probabilities of what multiplies its states.
+RARE = (
+    "broker.restart.overlap",
+    "broker.restart.unclean",
+    "rack.network.spreads",
+    "rack.power.spreads",
+    "rack.power.not_returning",
+    "rack.destroyed.spreads",
+)
+
 
 def only(card: str, kept: Collection[str], certain: Collection[str] = ()) -> FailureModel:
     """Return a shipped card in which nothing else fails.

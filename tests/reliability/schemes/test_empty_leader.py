@@ -19,34 +19,13 @@ from advisor.reliability.schemes.state_space import explored
 from advisor.reliability.solver.generator import Generator
 from advisor.reliability.solver.regenerative import stationary
 from advisor.reliability.workload import Workload
-from cards import only
+from cards import BROKERS_AND_RACKS, RARE, only
 from replica_sets import parameters, solution
 
 CRASHES = FailureModel.from_dict({"broker": {"crash": {"per_year": 50, "minutes": 600}}})
 CLOUD = load_model("three_az_cloud")
-# What strikes one broker or one rack at a time. Wiped logs are lost under every scheme, and of all
-# mechanisms, the chain of all states takes 20 GB.
-ONE_AT_A_TIME = only(
-    "three_az_cloud",
-    [
-        "broker.crash",
-        "broker.power",
-        "broker.destroyed",
-        "broker.lag",
-        "broker.restart",
-        "rack.network",
-        "rack.power",
-        "rack.destroyed",
-    ],
-    [
-        "broker.restart.overlap",
-        "broker.restart.unclean",
-        "rack.network.spreads",
-        "rack.power.spreads",
-        "rack.power.not_returning",
-        "rack.destroyed.spreads",
-    ],
-)
+# What strikes one broker or one rack at a time: wiped logs are lost under every scheme.
+ONE_AT_A_TIME = only("three_az_cloud", BROKERS_AND_RACKS, RARE)
 PATTERN, BROKERS = (0, 1, 2), 6
 SIZES = Sizes(BROKERS, racks=3)
 

@@ -5,7 +5,7 @@ import pytest
 from advisor import Cluster, evaluate
 from advisor.reliability.failures import fault_processes
 from advisor.reliability.statespace import lumping
-from cards import only
+from cards import BROKERS_AND_RACKS, LIMPING_AND_SEVERAL, RARE, only
 from merging import all_apart, whole
 from replica_sets import parameters
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
@@ -67,13 +67,6 @@ def test_the_order_of_followers_is_worth_no_more_than_a_second_failure():
     assert beside != pytest.approx(across, rel=1e-9)
 
 
-BROKERS_AND_RACKS = (
-    "broker.crash broker.power broker.destroyed broker.lag broker.restart "
-    "rack.network rack.power rack.destroyed"
-)
-LIMPING_AND_SEVERAL = "broker.crash broker.gray broker.power rack.network rack.power cluster.crash"
-
-
 @pytest.mark.parametrize("kept", [BROKERS_AND_RACKS, LIMPING_AND_SEVERAL])
 @pytest.mark.parametrize("name", ["two_az", "bare_metal_racks"])
 def test_what_the_order_moves_is_stated(name, kept):
@@ -81,7 +74,7 @@ def test_what_the_order_moves_is_stated(name, kept):
 
     Mechanism by mechanism, as the chain of all states with all of them takes 20 GB.
     """
-    model = only(name, kept.split(), ["broker.restart.overlap", "broker.restart.unclean"])
+    model = only(name, kept, RARE[:2])
     alone = TRIO.changed(min_insync_replicas=1, acks=1)
     merged, stated, _ = whole((0, 0, 1), alone, model, QUIET)
     with all_apart():

@@ -8,7 +8,7 @@ from advisor.reliability.chain import ctmc
 from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.statespace import lumping
 from advisor.reliability.workload import Workload
-from cards import only
+from cards import BROKERS_AND_RACKS, LIMPING_AND_SEVERAL, RARE, only
 from merging import all_apart, whole
 from replica_sets import parameters
 
@@ -61,16 +61,19 @@ def test_only_the_last_two_change_places_if_their_racks_are_alike(racks, last):
 
 
 @pytest.mark.parametrize("factor", [1.0, 50.0])
-@pytest.mark.parametrize("card", ["three_az_cloud", "bare_metal_racks"])
+@pytest.mark.parametrize(
+    ("card", "kept"),
+    [("three_az_cloud", BROKERS_AND_RACKS), ("bare_metal_racks", LIMPING_AND_SEVERAL)],
+)
 @pytest.mark.parametrize(
     ("version", "acks", "min_isr"),
     [("4.2", "all", 2), ("3.7", "all", 2), ("4.2", 1, 1), ("0.8.0", "all", 1)],
 )
 @pytest.mark.parametrize("pattern", [(0, 1, 2), (0, 1, 1), (0, 0, 0)])
-def test_merging_moves_no_more_than_is_stated(pattern, version, acks, min_isr, card, factor):
+def test_merging_moves_no_more_than_is_stated(pattern, version, acks, min_isr, card, kept, factor):
     """Every measure of the chain of all states, also where all fails fifty times as often."""
-    known = load_model(card)
-    rates = {name: known.get(f"{name}.per_year", 0.0) for name in known.mechanisms}
+    known = only(card, kept, RARE)
+    rates = {name: known.get(f"{name}.per_year", 0.0) for name in kept}
     model = known.with_values({f"{name}.per_year": rate * factor for name, rate in rates.items()})
     config = unclean(3, version, acks, min_isr)
     merged, errors, few = whole(pattern, config, model, LOAD)
@@ -98,7 +101,7 @@ def test_merging_moves_no_more_where_little_else_fails(pattern, kept):
 
 def test_each_is_taken_half_the_time():
     """What leaves a state adds up to whole events; some of them are halves."""
-    model = load_model("three_az_cloud")
+    model = only("three_az_cloud", BROKERS_AND_RACKS, RARE)
     setup, setting = ask((0, 1, 2), unclean(3, "3.7", "all", 2), model)
     structure = ctmc.whole_structure(setup, setting)
     assert {0.5, 1.0} <= set(structure.weight.tolist())
