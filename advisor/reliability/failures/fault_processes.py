@@ -137,7 +137,8 @@ def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
         yield from _joint_repairs(brokers.own, slots, process.rack_repairs, setting.replicas)
 
 
-def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
+@lru_cache(maxsize=2**16)
+def ends(brokers: BrokerStates, setting: Setting) -> tuple[Change, ...]:
     """The outages that can end next, each as it ends nearly always."""
     process = _process(setting.table, frozenset())
     slots = range(setting.replicas)
@@ -151,12 +152,12 @@ def ends(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
         members = brokers.members(rack)
         found += _joint_repairs(brokers.own, members, process.rack_repairs, setting.replicas)
     if not setting.voters:
-        yield from found
-        return
+        return tuple(found)
     before = quorum_state(brokers, setting)
-    for change in found:
-        after = quorum_state(BrokerStates(change.own, brokers.racks), setting)
-        yield _with_quorum(change, before, after)
+    after = (quorum_state(BrokerStates(change.own, brokers.racks), setting) for change in found)
+    return tuple(
+        _with_quorum(change, before, then) for change, then in zip(found, after, strict=True)
+    )
 
 
 class _Failure(NamedTuple):

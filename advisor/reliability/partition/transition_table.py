@@ -11,7 +11,9 @@ from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
+    CRASH,
     EMPTY,
+    POWER,
     UP,
     Outcome,
     PartitionState,
@@ -53,12 +55,15 @@ class Automaton:
         key = (state, event, slots)
         known = self._steps.get(key)
         if known is None:
-            known = self._steps[key] = self.apply_rules(state, event, slots)
+            known = self._steps[key] = self._apply_rules(state, event, slots)
         return known
 
-    def apply_rules(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
-        """The same without memoisation: the caller keeps it."""
-        following, outcome = apply(self.states[state], event, slots, self.setup)
+    def _apply_rules(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:
+        before = self.states[state]
+        if event == POWER and not (self.setup.page_cache and is_writable(before, self.setup)):
+            # Nothing was written that is not on disk yet.
+            return self.step(state, CRASH, slots)
+        following, outcome = apply(before, event, slots, self.setup)
         return self.number(self._rebalanced(following)), outcome
 
     def last_first(self, state: int, event: int, slots: tuple[int, ...]) -> tuple[int, Outcome]:

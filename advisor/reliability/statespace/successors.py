@@ -262,10 +262,7 @@ class PartitionTransitions:
 
     def _lived_through(self, partition: int, events: fault_processes.Events) -> _Way:
         table = self._table
-        if len(events) == 1:
-            # Single steps are memoised here; those in longer sequences by the table.
-            now, outcome = table.apply_rules(partition, *events[0])
-        elif not events:
+        if not events:
             now, outcome = partition, red.nothing_happens(table.states[partition])
         else:
             now, outcome = table.step(partition, *events[0])
