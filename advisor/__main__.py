@@ -6,7 +6,9 @@ Every error is one sentence on stderr and exit code 2; ADVISOR_DEBUG=1 prints th
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import click
@@ -27,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Without the program name; default: `sys.argv[1:]`.
     """
+    _stop_tidily_when_told()
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         # Not `advisor.main`: click exits 1 on a closed pipe, and 1 has a meaning here.
@@ -57,6 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"this is a mistake in advisor itself ({type(error).__name__}: {error}); run it again "
             "with ADVISOR_DEBUG=1 to see where, and report it"
         )
+
+
+def _stop_tidily_when_told() -> None:
+    """Let SIGTERM unwind like an interrupt, so that no temporary file is left behind."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _raise_exit)
+
+
+def _raise_exit(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
 
 
 def _with_help(error: click.ClickException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ import click
 from advisor import __version__
 from advisor.cli import files, play, text
 from advisor.errors import InputError
+from advisor.files import write_new_files
 
 if TYPE_CHECKING:
     from advisor.advice import Goals
@@ -153,7 +155,7 @@ def recommend(
         topics=topics or None,
     )
     if folder is not None:
-        files.write_new_files(Path(folder), recommendation.files())
+        write_new_files(Path(folder), recommendation.files())
     _print_json(recommendation.to_dict()) if as_json else click.echo(
         text.recommendation(recommendation)
     )
@@ -258,7 +260,7 @@ def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> 
         if str(error.name).startswith("advisor"):
             raise
         raise MissingExtraError("The HTML report", "notebook") from None
-    path.parent.mkdir(parents=True, exist_ok=True)
+    Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
     write_report(recommendation, path, audit=audited, sampled=check)
 
 

@@ -12,14 +12,15 @@ from package_graph import MODULES, ROOT, imports, module_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
-SHARED = {"errors", "catalog", "formatting", "plotting", "tables"}
+SHARED = {"errors", "catalog", "files", "formatting", "plotting", "tables"}
 MAY_IMPORT = {
     "errors": set(),
     "catalog": {"errors"},
+    "files": {"errors"},
     "formatting": set(),
     "plotting": {"errors"},
     "tables": {"errors"},
-    "protocol": {"errors"},
+    "protocol": {"errors", "files"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
     "kafka_lab": SHARED | {"protocol"},

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import grouped
-from advisor.errors import InputError
+from advisor.files import replace_file
 from advisor.formatting import percent, significant
 from advisor.present.card_text import card_in_words
 from advisor.present.figures import style
@@ -72,7 +70,8 @@ def write_report(
     recommendation : Recommendation
         What `advisor.recommend` returned.
     path : str or os.PathLike
-        File to write. It is written completely or not at all; an existing file is replaced.
+        File to write, a regular or a new one; a symbolic link is followed. It is written
+        completely or not at all; an existing file is replaced.
     audit : Audit, optional
         What `advisor.audit` returned for the same cluster, to add a table of its topics.
     sampled : Sampled, optional
@@ -111,11 +110,7 @@ def write_report(
     """
     target = Path(path)
     text = render_report(recommendation, audit, sampled)
-    try:
-        _write_whole(target, text)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise InputError(f"cannot write the report to {target}: {why}.") from error
+    replace_file(target, text)
     return target
 
 
@@ -342,20 +337,3 @@ def _version() -> str:
         return version("kafka-replication-advisor")
     except PackageNotFoundError:
         return "(not installed)"
-
-
-def _write_whole(target: Path, text: str) -> None:
-    """Write a temporary file and move it to the target, so that the file is never partial."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
-        # mkstemp makes the file private; a report is not, and follows the umask.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise

@@ -180,7 +180,7 @@ GOOD = (
         ("\tTopic: t\tPartition: 0", "\tion: 0", r"x\.txt:2: this line has Leader but no Topic"),
         ("Topic: t\tPartition: 0", "Topic: t t\tPartition: 0", r"x\.txt:2: 't t' is not the name"),
         ("Configs: ", "Configs: nonsense", r"x\.txt:1: Configs has 'nonsense'"),
-        ("Configs: ", "Configs: min.insync.replicas=x", r"x\.txt:1: .*min\.insync\.replicas=x"),
+        ("Configs: ", "Configs: min.insync.replicas=x", r"x\.txt:1: .*min\.insync\.replicas='x'"),
     ],
 )
 def test_a_broken_output_is_refused_with_its_line(old, new, said):

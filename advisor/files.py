@@ -1,0 +1,144 @@
+"""Files that users name: regular ones only, read up to a limit, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from advisor.errors import InputError
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that writing to a path changes, with symbolic links followed.
+
+    Raises
+    ------
+    InputError
+        If it is a directory, a device, a pipe or read-only, or no file can be made there.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return target
+    except (OSError, ValueError, TypeError) as error:
+        raise _unwritable(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path} is a directory; name a file to write.")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} is a device or a pipe; name a regular file, or a new one.")
+    if not os.access(target, os.W_OK):
+        raise InputError(f"{path} is read-only; name another file.")
+    return target
+
+
+def replace_file(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file completely or not at all; an existing one is replaced and keeps its mode.
+
+    Raises
+    ------
+    InputError
+        As `check_target`, or if the disk is full, or the folder is missing or read-only.
+    """
+    target = check_target(path)
+    part = None
+    try:
+        part = _written(target, text)
+        if target.exists():
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        part.replace(target)
+        _sync_folder(target.parent)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from None
+    finally:
+        _remove(part)
+
+
+def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write new files to a folder, all or none.
+
+    Raises
+    ------
+    InputError
+        If one of them exists, the folder is a file, or it cannot be written to.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; --files names a folder.")
+    for name in sorted(files):
+        if os.path.lexists(folder / name):
+            raise InputError(f"{folder / name} is there already and is not overwritten.")
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    parts: dict[Path, Path] = {}
+    moved: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            parts[folder / name] = _written(folder / name, text)
+        for target, part in parts.items():
+            _move_to_new(part, target)
+            moved.append(target)
+        _sync_folder(folder)
+    except BaseException as error:
+        for path in (*moved, *parts.values()):
+            _remove(path)
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()
+        if isinstance(error, OSError | ValueError):
+            raise _unwritable(folder, error) from None
+        raise
+
+
+def _written(target: Path, text: str) -> Path:
+    """Write a text beside its target, to the disk, and return the file."""
+    part = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
+    try:
+        # The file is made here, so its mode follows the umask.
+        with part.open("x", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+    except BaseException:
+        _remove(part)
+        raise
+    return part
+
+
+def _move_to_new(part: Path, target: Path) -> None:
+    """Rename a file; fail if the target has come into being meanwhile."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links.
+        if os.path.lexists(target):
+            raise
+        part.rename(target)
+        return
+    part.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renames in a folder last, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(path: Path | None) -> None:
+    if path is not None:
+        with suppress(OSError):
+            path.unlink()
+
+
+def _unwritable(path: object, error: Exception) -> InputError:
+    why = getattr(error, "strerror", None) or "not a path, or a text that is not Unicode"
+    return InputError(f"{path}: this cannot be written ({why}); name another place.")
