@@ -169,7 +169,7 @@ class ChainParameters:
         Raises
         ------
         NotComputedError
-            If the card's repairs are not exponential.
+            If the card gives a repair a shape of more than 2.
         """
         constants = chain_constants(config, model, load, brokers)
         mechanisms |= possible_mechanisms(model)
@@ -275,7 +275,7 @@ class Case:
         InputError
             If Kafka could not place the topic.
         NotComputedError
-            If the card's repairs are not exponential.
+            If the card gives a repair a shape of more than 2.
         """
         load = Workload() if load is None else load
         at_once = transition_rates.racks_at_once(model)
@@ -376,10 +376,14 @@ def chain_constants(
 
 
 def possible_mechanisms(model: FailureModel) -> frozenset[str]:
-    """Names of the failures that the card lets happen."""
+    """Names of the failures that the card lets happen, with their probabilities and shapes.
+
+    A name is dotted, as in the card. Probabilities of 0 and shapes of 1 are left out.
+    """
     found = frozenset(name for name in model.mechanisms if model.rate_per_hour(name) > 0)
     chances = (path for entry in table().entries for path in entry.chances)
-    return found | {path for path in chances if model.get(path, 0.0) > 0}
+    shaped = {entry.shape_path for entry in table().entries if model.has_stages(entry)}
+    return found | {path for path in chances if model.get(path, 0.0) > 0} | shaped
 
 
 def _power_of_two(value: float, up: bool) -> float:

@@ -71,11 +71,11 @@ def evaluate(
     InputError
         If Kafka could not place the topic, such as more replicas than brokers.
     NotComputedError
-        If the card gives repairs that are not exponential.
+        If the card gives a repair a shape of more than 2.
 
     See Also
     --------
-    simulate : The same measures, sampled; takes any shape of repair.
+    simulate : The same measures, sampled; takes shapes of more than 2, too.
     recommend : The best settings for given goals.
 
     Examples

@@ -35,7 +35,7 @@ NAMES_OF_RATES = TABLE.with_name("mechanism_table.py")
 DOCUMENTED = ADVISOR.parent / "data" / "README.md"
 
 # A number of its own: conditions are numbered without gaps.
-NEXT = table().conditions
+NEXT = len(table().begun) + 1
 BROKERS = Number("brokers", "probability that a running broker is struck", probability=True)
 COOLING = Mechanism(
     "rack.cooling",

@@ -118,7 +118,8 @@ class Structure:
         """
         known = table()
         begun = known.begun_together
-        standing = [c for c in begun if c != known.condition_of(known.replacement)]
+        destroyed = known.stages(known.replacement.condition)
+        standing = [condition for condition in begun if condition not in destroyed]
         some, most, every = (
             outage_classes(*self._of_replicas, conditions) for conditions in ((), standing, begun)
         )

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from advisor.reliability.failures.mechanisms import (
     COPY,
     HANGING,
-    Mechanism,
     Scope,
     Table,
     death_of,
@@ -32,6 +31,7 @@ from advisor.reliability.failures.mechanisms import (
     table,
     transition,
 )
+from advisor.reliability.failures.transition_rates import mean_hours
 from advisor.reliability.partition.election_risk import most_copies
 from advisor.reliability.statespace.state_graph import IntArray
 
@@ -126,13 +126,15 @@ def drift(
 def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vector]:
     """Mean hours and ends ahead of an outage of each condition, what it turns into included.
 
+    That it goes on to a second stage is nothing that a partition notices, and no end.
+
     A host that dies may leave as much to copy as takes ``copy_hours``.
     """
     known = table()
     hours, ends = np.zeros(known.waits), np.zeros(known.waits)
     for condition, entry in known.outages.items():
-        if repair_of(entry) in rates:
-            hours[condition], ends[condition] = 1.0 / _ends_per_hour(entry, rates), 1.0
+        hours[condition] = mean_hours(entry, rates)
+        ends[condition] = float(repair_of(entry) in rates)
     for condition, entry in known.outages.items():
         if entry.ends_in and death_of(entry) in rates:
             dies = rates[death_of(entry)] * hours[condition]
@@ -142,16 +144,12 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
     return hours, ends
 
 
-def _ends_per_hour(entry: Mechanism, rates: Mapping[str, float]) -> float:
-    return rates[repair_of(entry)] + (rates.get(death_of(entry), 0.0) if entry.dies else 0.0)
-
-
 def deaths(name: str, rates: Mapping[str, float]) -> float:
     """Probability that an outage begun by a failure of this name ends in the death of the host."""
     entry = transition(name).mechanism
     if not entry.dies or death_of(entry) not in rates:
         return 0.0
-    return rates[death_of(entry)] / _ends_per_hour(entry, rates)
+    return rates[death_of(entry)] * mean_hours(entry, rates)
 
 
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:

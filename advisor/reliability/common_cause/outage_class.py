@@ -99,7 +99,7 @@ def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = (
     broker_out = ~rack_out
     broker_out[WELL] = False
     lags = np.isin(own, known.conditions_with(BrokerEvent.LAG))
-    destroyed = own == known.replacement.condition
+    destroyed = np.isin(own, known.stages(known.replacement.condition))
     # One number per rack; 0 for a rack without replicas.
     base = own.shape[1] + 1
     codes = np.zeros((len(own), int(racks.max(initial=0)) + 1), dtype=np.int64)

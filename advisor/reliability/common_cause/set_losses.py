@@ -20,7 +20,8 @@ from advisor.reliability.common_cause.outage_class import (
 )
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.failures.mechanisms import repair_of, table, transition
+from advisor.reliability.failures.mechanisms import table, transition
+from advisor.reliability.failures.transition_rates import mean_hours
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.solver.generator import Vector
 
@@ -118,7 +119,6 @@ class SetLosses:
         shared = shared_loss_rates(
             chain, classes, repair_classes, destruction, rates, yearly.at_once, yearly.early
         )
-        replaced = rates_per_hour.get(repair_of(table().replacement), 0.0)
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
         return replace(
             self,
@@ -126,7 +126,7 @@ class SetLosses:
             picked=picked_losses(
                 chain, replicas, rates * HOURS_PER_YEAR, yearly.flux, yearly.at_once
             ),
-            replacement_hours=1.0 / replaced if replaced else 0.0,
+            replacement_hours=mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
             spread=_spread(chain, yearly.at_once),

@@ -16,8 +16,8 @@ from advisor import catalog
 from advisor.errors import ModelError
 from advisor.formatting import as_given, significant
 from advisor.reliability.failures.card_origin import Origin, nearest
-from advisor.reliability.failures.distributions import range_of, rate_at
-from advisor.reliability.failures.mechanisms import PER_YEAR, Mechanism, Number, table
+from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
+from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
 
 _OTHERS = {
     "flush": ("seconds",),
@@ -236,6 +236,16 @@ def is_probability(path: str) -> bool:
     """Whether the number at a dotted path is a probability of its mechanism."""
     number = _numbers().get(path)
     return number is not None and number.probability
+
+
+def largest_drawn(path: str) -> float:
+    """The largest number to draw at a dotted path from a range around less.
+
+    Shapes are drawn where `advisor.evaluate` solves them.
+    """
+    if path.rpartition(".")[2] == SHAPE.key:
+        return LARGEST_SHAPE
+    return 1.0 if is_probability(path) else math.inf
 
 
 def _numbers() -> dict[str, Number]:

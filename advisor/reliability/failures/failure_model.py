@@ -1,7 +1,7 @@
 """What fails, how often and for how long: a failure-model card as a value.
 
-Times to repair are exponential with the card's mean unless it gives a `shape`; then they are
-gamma distributed with that shape and mean (a whole number k: k equal exponential stages).
+Times to repair are exponential, or gamma distributed with the `shape` that the card gives: below 1
+a few take very long. `evaluate` takes shapes up to 2, `simulate` any.
 """
 
 import html
@@ -18,7 +18,7 @@ from advisor.reliability.failures.card import (
     Quantity,
     check_card,
     check_number,
-    is_probability,
+    largest_drawn,
     read_card,
 )
 from advisor.reliability.failures.card_origin import Origin
@@ -222,8 +222,7 @@ class FailureModel:
     def outage_hours(self, entry: Mechanism) -> float:
         """Return the mean hours of the outages of an entry of the table, or of its variant.
 
-        Without a duration of its own a variant has the mechanism's, and the outage in which
-        limping ends has that of limping.
+        Without its own a variant has the mechanism's, and the outage that ends limping has its.
         """
         borrowed = (e for e in table().entries if entry.name in (e.name, e.ends_in))
         paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
@@ -234,6 +233,11 @@ class FailureModel:
     def shape(self, mechanism: str) -> float:
         """Return the gamma shape of its time to repair; 1.0, exponential, unless given."""
         return self.get(f"{self._outage_of(mechanism).name}.{SHAPE.key}", 1.0)
+
+    def has_stages(self, entry: Mechanism) -> bool:
+        """Return whether the CTMC needs two stages for the outages of an entry of the table."""
+        shape = self.quantities.get(entry.shape_path)
+        return shape is not None and (shape.value != 1.0 or shape.is_range)
 
     @staticmethod
     def _outage_of(mechanism: str) -> Mechanism:
@@ -287,7 +291,7 @@ class FailureModel:
         A rate with a count of events follows its gamma distribution. Every other number follows a
         two-piece lognormal whose median is `value` and whose 2.5 % and 97.5 % points are `low` and
         `high`. A half that ends at 0 has no logarithm: there the number is linear in the normal
-        deviate instead, and cut at 0. Probabilities are cut at 1.
+        deviate instead, and cut at 0. Probabilities are cut at 1, shapes at 2.
         The points are a scrambled Sobol sequence, so that some hundred do; the same `n` or a
         smaller one with the same `seed` gives the same first models.
 
@@ -329,8 +333,8 @@ class FailureModel:
             yield self.with_values(drawn)
 
     def _drawn(self, path: str, deviate: float) -> float:
-        number = self.quantities[path].at(deviate)
-        return min(number, 1.0) if is_probability(path) else number
+        quantity = self.quantities[path]
+        return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
     def __repr__(self) -> str:
         width = max(len(path) for path in self.quantities)

@@ -23,6 +23,7 @@ from advisor.reliability.failures.mechanisms import (
     Table,
     death_of,
     pair_of,
+    prolonging,
     repair_of,
     striking,
 )
@@ -140,7 +141,7 @@ def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
 @lru_cache(maxsize=2**16)
 def ends(brokers: BrokerStates, setting: Setting) -> tuple[Change, ...]:
     """The outages that can end next, each as it ends nearly always."""
-    process = _process(setting.table, frozenset())
+    process = _process(setting.table, setting.shapes)
     slots = range(setting.replicas)
     found: list[Change] = []
     for slot in slots:
@@ -202,11 +203,16 @@ class _Failure(NamedTuple):
 
 
 class _Repair(NamedTuple):
-    """How an outage ends: name of the rate, event, and the condition afterwards."""
+    """How an outage ends, or goes on: name of the rate, event, and the condition afterwards."""
 
     rate: str
-    event: int
+    event: int | None
     after: int = WELL
+
+    def change(self, own: Own, back: tuple[int, ...], told: tuple[int, ...]) -> Change:
+        """It does so for all of some brokers; only some of their slots are told."""
+        events = () if self.event is None else ((self.event, told),)
+        return Change(self.rate, _with(own, back, self.after), events)
 
 
 Repairs = dict[int, tuple[_Repair, ...]]
@@ -247,6 +253,8 @@ def _process(known: Table, mechanisms: frozenset[str]) -> _Process:
 
 def _repairs(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> tuple[_Repair, ...]:
     well = _Repair(repair_of(entry), int(entry.effect.end))
+    if entry.shape_path in mechanisms and not entry.prolonged:
+        return well, _Repair(prolonging(entry), None, known.prolonged[entry.condition])
     if entry.path(entry.dies) not in mechanisms:
         return (well,)
     later = known[entry.ends_in]
@@ -264,7 +272,7 @@ def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Fai
         int(entry.effect),
         known.condition_of(entry),
         conditions(entry.strikes),
-        frozenset(course.condition for course in courses),
+        frozenset(c for course in courses for c in known.stages(course.condition)),
         entry.share_path in mechanisms,
         entry.path(entry.spreads) in mechanisms,
         entry.path(entry.overlaps) in mechanisms,
@@ -298,8 +306,8 @@ def _pairs(own: Own, replicas: int, process: _Process) -> Iterator[Change]:
 
 
 def _broker_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
-    for rate, event, after in process.repairs.get(own[slot], ()):
-        yield Change(rate, _with(own, (slot,), after), ((event, (slot,)),))
+    for way in process.repairs.get(own[slot], ()):
+        yield way.change(own, (slot,), (slot,))
 
 
 def _joint_repairs(
@@ -313,8 +321,8 @@ def _joint_repairs(
         back = tuple([s for s in members if own[s] == condition])
         if back:
             told = tuple([s for s in back if replicas is None or s < replicas])
-            for rate, event, after in ways:
-                yield Change(rate, _with(own, back, after), ((event, told),))
+            for way in ways:
+                yield way.change(own, back, told)
 
 
 def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]:
@@ -324,8 +332,8 @@ def _quorum_failures(own: Own, slot: int, failure: _Failure) -> Iterator[Change]
 
 
 def _quorum_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
-    for rate, event, after in process.quorum_repairs.get(own[slot], ()):
-        yield Change(rate, _with(own, (slot,), after), ((event, _ANY_SLOT),))
+    for way in process.quorum_repairs.get(own[slot], ()):
+        yield way.change(own, (slot,), _ANY_SLOT)
 
 
 def _rack_failures(

@@ -119,6 +119,8 @@ PER_YEAR = Number("per_year", "events per year of one broker, rack or cluster")
 MINUTES = Number("minutes", "mean minutes until the outage ends")
 HOURS = Number("hours", "mean hours until a lost broker is replaced; copying comes on top")
 SHAPE = Number("shape", "gamma shape of the duration; 1, exponential, if left out", required=False)
+PROLONGED = "prolonged"
+"""What the name of a rate says of the second stage of an outage."""
 _PER_HOUR = {"minutes": 60.0, "hours": 1.0}
 
 
@@ -197,6 +199,8 @@ class Mechanism:
     beyond_settings : bool
         No replication setting within one cluster changes much of what it costs: it strikes
         brokers of all racks at once. Goals are not held against that part of a measure.
+    prolonged : bool
+        Of an entry made for the second stage of its outages; see `Table.prolonged`.
     """
 
     name: str
@@ -218,6 +222,7 @@ class Mechanism:
     variant: str = ""
     outlasted: bool = False
     beyond_settings: bool = False
+    prolonged: bool = False
 
     @property
     def scope(self) -> Scope:
@@ -241,7 +246,12 @@ class Mechanism:
     @property
     def course(self) -> str:
         """Its name, with that of the variant: the name of the rate at which it strikes."""
-        return f"{self.name} {self.variant}".rstrip()
+        return f"{self.name} {self.variant}".rstrip() + f" {PROLONGED}" * self.prolonged
+
+    @property
+    def shape_path(self) -> str:
+        """Dotted path of the shape of its duration; "" if it takes none."""
+        return self.path(SHAPE) if SHAPE in self.numbers else ""
 
     @property
     def duration(self) -> tuple[str, float]:

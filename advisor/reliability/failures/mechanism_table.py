@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from advisor.reliability.failures.mechanism import HANGING, BrokerEvent, Mechanism, Scope
+from advisor.reliability.failures.mechanism import (
+    HANGING,
+    PROLONGED,
+    BrokerEvent,
+    Mechanism,
+    Scope,
+)
 
 COPY = "copy"
 """Name of the rate at which a replaced, empty broker finishes copying."""
@@ -30,6 +36,8 @@ class Transition(NamedTuple):
         A copy ends.
     dies : bool
         The outage ends in that of ``mechanism.ends_in``.
+    prolongs : bool
+        The first stage of the outage ends, and the second begins.
     pair : bool
         Two brokers are struck: a restart that did not wait.
     racks, racks_among : int
@@ -50,6 +58,7 @@ class Transition(NamedTuple):
     chosen: int = -1
     among: int = -1
     decides: bool = False
+    prolongs: bool = False
 
     @property
     def cuts_power(self) -> bool:
@@ -73,10 +82,11 @@ class Transition(NamedTuple):
 
 
 _RATE = re.compile(
-    r"(?P<repair>repair )?(?P<name>\S+?)(?: (?P<word>[a-z_]+))?"
+    r"(?P<repair>repair |prolong )?(?P<name>\S+?)(?: (?!prolonged)(?P<word>[a-z_]+))?"
+    r"(?P<prolonged> prolonged)?"
     r"(?: (?P<racks>\d+) of (?P<racks_among>\d+) racks)?(?: (?P<chosen>\d+) of (?P<among>\d+))?"
 )
-_REPAIR, _PAIR = "repair ", "pair"
+_REPAIR, _PROLONG, _PAIR = "repair ", "prolong ", "pair"
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,35 @@ class Table:
         return tuple(course for entry in self.entries for course in entry.courses)
 
     @cached_property
-    def outages(self) -> Mapping[int, Mechanism]:
-        """By condition, ascending from 1: the mechanism whose duration ends it."""
+    def begun(self) -> Mapping[int, Mechanism]:
+        """By condition in which outages begin, ascending from 1: the mechanism that ends them."""
         own = sorted((entry for entry in self.courses if entry.condition), key=_condition)
         if [entry.condition for entry in own] != list(range(1, len(own) + 1)):
             raise ValueError(f"conditions must be 1, 2, ...: {[*map(_condition, own)]}")
         return {entry.condition: entry for entry in own}
+
+    @cached_property
+    def prolonged(self) -> Mapping[int, int]:
+        """Condition in the second stage of an outage by that in the first.
+
+        An outage whose duration has a shape has two stages in the CTMC; see
+        :func:`advisor.reliability.failures.distributions.two_stages`.
+        """
+        shaped = [condition for condition, entry in self.begun.items() if entry.shape_path]
+        return {first: len(self.begun) + n for n, first in enumerate(shaped, 1)}
+
+    @cached_property
+    def outages(self) -> Mapping[int, Mechanism]:
+        """By condition, ascending from 1: the mechanism whose duration ends it."""
+        second = {
+            later: replace(self.begun[first], condition=later, prolonged=True)
+            for first, later in self.prolonged.items()
+        }
+        return {**self.begun, **second}
+
+    def stages(self, condition: int) -> tuple[int, ...]:
+        """A condition in which outages begin, and that of their second stage if there is one."""
+        return tuple(c for c in (condition, self.prolonged.get(condition, 0)) if c)
 
     @cached_property
     def conditions(self) -> int:
@@ -182,7 +215,8 @@ class Table:
         """The conditions that they leave brokers in, ascending."""
         found = {self.condition_of(entry) for entry in self._begin_together}
         turned = {entry.turns_into for entry in self._begin_together if entry.turns_into}
-        return tuple(sorted(found | {self._by_name[name].condition for name in turned}))
+        found |= {self._by_name[name].condition for name in turned}
+        return tuple(sorted(stage for first in found for stage in self.stages(first)))
 
     @cached_property
     def _begin_together(self) -> tuple[Mechanism, ...]:
@@ -219,7 +253,8 @@ class Table:
         Parameters
         ----------
         rate : str
-            As `striking`, `repair_of`, `death_of`, `pair_of`, COPY and DECISION give it.
+            As `striking`, `repair_of`, `death_of`, `prolonging`, `pair_of`, COPY and DECISION
+            give it.
         """
         return transition_of(self, rate)
 
@@ -237,6 +272,11 @@ def death_of(entry: Mechanism) -> str:
     """Name of the rate at which its outages end in another one's."""
     assert entry.dies
     return f"{_REPAIR}{entry.name} {entry.dies.key}"
+
+
+def prolonging(entry: Mechanism) -> str:
+    """Name of the rate at which its outages go on to their second stage."""
+    return f"{_PROLONG}{entry.course}"
 
 
 def pair_of(entry: Mechanism) -> str:
@@ -266,13 +306,16 @@ def transition_of(table: Table, rate: str) -> Transition:
     if found is None:
         raise KeyError(rate)
     entry, word, ends = table[found["name"]], found["word"], bool(found["repair"])
+    prolongs = found["repair"] == _PROLONG
     if word == _PAIR:
         return Transition(entry, pair=True)
     if ends and entry.dies and word == entry.dies.key:
         return Transition(entry, ends=True, dies=True)
     (course,) = (each for each in entry.courses if each.variant == (word or ""))
+    if found["prolonged"]:
+        course = table.outages[table.prolonged[course.condition]]
     groups = ("racks", "racks_among", "chosen", "among")
     racks, racks_among, chosen, among = (-1 if found[g] is None else int(found[g]) for g in groups)
     return Transition(
-        course, ends, racks=racks, racks_among=racks_among, chosen=chosen, among=among
+        course, ends, False, False, False, racks, racks_among, chosen, among, prolongs=prolongs
     )

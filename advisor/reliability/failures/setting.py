@@ -48,7 +48,8 @@ class Setting:
     racks : tuple of int
         Rack number per replica, 0 first.
     mechanisms : frozenset of str
-        Names of those that can happen, and paths of the probabilities that are not 0.
+        Names of those that can happen, paths of the probabilities that are not 0, and of the shapes
+        that are not 1.
     voters : tuple of int
         Voters of the controller quorum by rack number, first those of the racks with replicas;
         () if outages of racks cannot take the majority.
@@ -60,6 +61,11 @@ class Setting:
     mechanisms: frozenset[str]
     voters: tuple[int, ...] = ()
     table: Table = field(default_factory=table, repr=False)
+
+    @property
+    def shapes(self) -> frozenset[str]:
+        """Those of ``mechanisms`` that are paths of shapes."""
+        return _shapes(self.table, self.mechanisms)
 
     @property
     def replicas(self) -> int:
@@ -114,6 +120,11 @@ def quorum_state(brokers: BrokerStates, setting: Setting) -> int:
         if 2 * sum(setting.voters[rack] for rack in out) >= sum(setting.voters):
             return LOST
     return BACK
+
+
+@lru_cache(maxsize=256)
+def _shapes(known: Table, mechanisms: frozenset[str]) -> frozenset[str]:
+    return mechanisms & {entry.shape_path for entry in known.entries}
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.detection import detection_seconds
+from advisor.reliability.failures.distributions import LARGEST_SHAPE, two_stages
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import (
     COPY,
@@ -21,6 +22,7 @@ from advisor.reliability.failures.mechanisms import (
     Transition,
     death_of,
     pair_of,
+    prolonging,
     repair_of,
     striking,
     table,
@@ -72,7 +74,8 @@ def names(
     Parameters
     ----------
     mechanisms : frozenset of str
-        Those that can happen, and the paths of their probabilities that are not 0.
+        Those that can happen, the paths of their probabilities that are not 0, and those of the
+        shapes that are not 1.
     copying : bool
         A replaced broker takes time to copy.
     operator : bool
@@ -100,6 +103,10 @@ def names(
             ending[entry.ends_in] = known[entry.ends_in]
             found.append(death_of(entry))
     found += [repair_of(ending[name]) for name in sorted(ending)]
+    for course in (ending[name] for name in sorted(ending)):
+        if course.shape_path in mechanisms:
+            second = known.outages[known.prolonged[course.condition]]
+            found += [prolonging(course), repair_of(second)]
     return (*found, *([COPY] if copying else []), *([DECISION] if operator else []))
 
 
@@ -150,7 +157,7 @@ def rate_per_hour(
     Raises
     ------
     NotComputedError
-        If the card gives the repair a shape other than exponential.
+        If the card gives the repair a shape of more than 2.
     """
     found = transition(name)
     entry = found.mechanism
@@ -179,13 +186,33 @@ def rate_per_hour(
 
 def _ends_per_hour(found: Transition, model: FailureModel) -> float:
     entry = found.mechanism
-    if model.shape(entry.name) != 1.0:
-        raise NotComputedError(
-            f"{entry.name}.shape={model.shape(entry.name):g}: evaluate() solves exponential "
-            "repairs; simulate() samples any shape"
-        )
+    hours = model.outage_hours(entry)
+    if model.has_stages(entry):
+        shape = model[entry.shape_path]
+        if shape > LARGEST_SHAPE:
+            raise NotComputedError(
+                f"{entry.shape_path}={shape:g}: evaluate() solves repairs of a shape up to "
+                f"{LARGEST_SHAPE:g}; simulate() samples any"
+            )
+        stages = two_stages(shape)
+        if entry.prolonged:
+            return 1.0 / (stages.second * hours)
+        goes_on = stages.goes_on
+        return (goes_on if found.prolongs else 1.0 - goes_on) / (stages.first * hours)
     dies = model.get(entry.path(entry.dies), 0.0)
-    return (dies if found.dies else 1.0 - dies) / model.outage_hours(entry)
+    return (dies if found.dies else 1.0 - dies) / hours
+
+
+def mean_hours(entry: Mechanism, rates: Mapping[str, float]) -> float:
+    """Mean hours of an entry's outages by the rates of a chain; 0 if none can happen."""
+    if repair_of(entry) not in rates:
+        return 0.0
+    ends, goes_on = rates[repair_of(entry)], rates.get(prolonging(entry), 0.0)
+    ends += rates.get(death_of(entry), 0.0) if entry.dies else 0.0
+    if not goes_on:
+        return 1.0 / ends
+    second = table().outages[table().prolonged[entry.condition]]
+    return (1.0 + goes_on / rates[repair_of(second)]) / (ends + goes_on)
 
 
 def spreading_factor(
@@ -364,6 +391,7 @@ __all__ = [
     "copy_hours",
     "events_per_year",
     "failovers",
+    "mean_hours",
     "names",
     "offered_rate",
     "rate_per_hour",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from advisor.errors import NotComputedError
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.state_selection import NominalRates
+from advisor.reliability.failures.mechanisms import COPY, transition
+from advisor.reliability.failures.transition_rates import DECISION_HOURS
 from advisor.reliability.measures.solved_chain import SetMeasures, SolvedChain
+from advisor.reliability.solver.sojourn_time import TooManyStaysError
 
 
 @lru_cache(maxsize=2048)
@@ -26,8 +30,30 @@ def measure(
         Rack number of each replica.
     partitions : float
         How many on the set count as one when records are lost.
+
+    Raises
+    ------
+    NotComputedError
+        If producers retry for too long against what ends soonest.
     """
-    return solve(pattern, parameters).measures(timeouts, stalls, partitions)
+    try:
+        return solve(pattern, parameters).measures(timeouts, stalls, partitions)
+    except TooManyStaysError as error:
+        raise NotComputedError(f"{error}: {_ends_soonest(parameters)}") from error
+
+
+def _ends_soonest(parameters: ChainParameters) -> str:
+    """Where the card says what ends soonest, and what to do about it."""
+    ends = [(rate, name) for name, rate in parameters.rates_per_hour if transition(name).ends]
+    rate, name = max(ends)
+    found = transition(name)
+    path = found.mechanism.duration[0]
+    if found.decides or found.copies:
+        path = DECISION_HOURS if found.decides else COPY
+    return (
+        f"by {path} the card ends some outages within {3600.0 / rate:.2g} seconds on average, and "
+        "producers retry far longer; make that longer, or lower retries or delivery_timeout_ms"
+    )
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
+from advisor.reliability.failures.distributions import LARGEST_SHAPE
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
 from advisor.reliability.failures.transition_rates import (
@@ -174,15 +175,15 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
     """Replaced brokers that return before brokers that only lost power."""
     assert config.replication_factor is not None
     gone = model.rate_per_hour(entry.name) * model.get(entry.share_path, 0.0)
-    # Only `simulate` takes a card with another shape.
-    exponential = model.shape(entry.turns_into) == 1.0
+    shape = model.shape(entry.turns_into)
     # Without them the last leader alone is waited for, whichever broker is back before.
     others_lead = config.unclean_leader_election_enable or model.get(DECISION_HOURS, 0.0) > 0
-    if gone <= 0 or not exponential or config.replication_factor == 1 or not others_lead:
+    if gone <= 0 or shape > LARGEST_SHAPE or config.replication_factor == 1 or not others_lead:
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)
+    kind = "an exponential time" if shape == 1.0 else f"a time of shape {significant(shape)}"
     return (
-        f"replacing a broker takes an exponential time, {significant(hours)} hours on average. Of "
+        f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of "
         "those that a power cut of the site took for good, some are then replaced, empty, before "
         f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
         "Where replacing hardly ever goes that fast, fewer records are lost than shown; give "

@@ -276,10 +276,10 @@ def _strikes(plan: Plan) -> NDArray[Any]:
 def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
     known, brokers = plan.table, len(_housed(plan))
-    outages = np.zeros(known.conditions, dtype=OUTAGE)
+    outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
     outages["first_clock"] = -1
     joint: list[tuple[int, int]] = []
-    for condition, entry in known.outages.items():
+    for condition, entry in known.begun.items():
         found, row = plan.mechanisms.get(entry.course, Occurrence()), outages[condition]
         row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
         row["begin"] = PARTITION_EVENT[entry.effect]

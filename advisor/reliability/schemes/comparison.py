@@ -128,7 +128,7 @@ def compare_schemes(
     Raises
     ------
     NotComputedError
-        If there are more than three replicas, or a repair is not exponential.
+        If there are more than three replicas, or a repair has a shape of more than 2.
     InputError
         If Kafka could not place the topic.
 

@@ -27,6 +27,10 @@ _MANY_EVENTS = 100_000
 _NEVER = 1e-30
 
 
+class TooManyStaysError(AdvisorError):
+    """The hours asked about hold too many of the shortest stays."""
+
+
 class SojournTime:
     """Sojourn time in a set of states.
 
@@ -79,7 +83,7 @@ class SojournTime:
 
         Raises
         ------
-        AdvisorError
+        TooManyStaysError
             If so many hours hold more than five million of the shortest stays.
         """
         stays = np.zeros(self._size)
@@ -88,7 +92,9 @@ class SojournTime:
             hours_in, weights = hours_in[shorter], weights[shorter]
         mean = self._pace * float(hours_in.max(initial=0.0))
         if mean > _MOST_EVENTS:
-            raise AdvisorError("the producer's budget is too long against the shortest outage")
+            raise TooManyStaysError(
+                "the producer's budget is too long against the shortest outage"
+            )
         chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
         at_once = max(_AT_ONCE // len(chances), 1)
         for first in range(0, len(weights), at_once):
