@@ -1,6 +1,7 @@
 """`evaluate` against exact figures, and what its fields promise."""
 
 import math
+from contextlib import nullcontext
 from fractions import Fraction
 
 import numpy as np
@@ -364,12 +365,27 @@ def test_kafka_refuses_more_replicas_than_brokers():
 
 
 def test_other_shapes_are_left_to_sampling():
-    """A repair that is not exponential is refused in one sentence, not approximated."""
+    """A repair that varies less than two stages is refused in one sentence."""
     card = FailureModel.from_dict(
         {"broker": {"destroyed": {"per_year": 1.0, "hours": 12.0, "shape": 4.0}}}
     )
     with pytest.raises(NotComputedError, match="simulate"):
         evaluate(cluster("a", "b"), Config(replication_factor=2), card, ONE)
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"), [(1e-9, r"by operator\.hours .* 3\.6e-06 seconds"), (1.0, "")]
+)
+def test_a_decision_far_shorter_than_producers_retry_is_named(hours, said):
+    """The series would be too long; the message says which number of the card makes it so."""
+    card = FailureModel.from_dict(
+        {
+            "broker": {"destroyed": {"per_year": 1.0, "hours": 24.0}},
+            "operator": {"hours": hours},
+        }
+    )
+    with pytest.raises(NotComputedError, match=said) if said else nullcontext():
+        evaluate(cluster("a", "b", "c"), Config(replication_factor=3), card, ONE)
 
 
 def test_unknown_racks_are_said():

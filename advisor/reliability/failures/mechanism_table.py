@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from advisor.reliability.failures.mechanism import (
     HANGING,
-    PROLONGED,
     BrokerEvent,
     Mechanism,
     Scope,

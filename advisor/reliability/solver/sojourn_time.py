@@ -92,9 +92,7 @@ class SojournTime:
             hours_in, weights = hours_in[shorter], weights[shorter]
         mean = self._pace * float(hours_in.max(initial=0.0))
         if mean > _MOST_EVENTS:
-            raise TooManyStaysError(
-                "the producer's budget is too long against the shortest outage"
-            )
+            raise TooManyStaysError("the producer's budget is too long against the shortest outage")
         chances = np.zeros(int(mean + 9.0 * math.sqrt(mean) + 60.0))
         at_once = max(_AT_ONCE // len(chances), 1)
         for first in range(0, len(weights), at_once):
