@@ -31,7 +31,6 @@ from advisor.reliability.failures.mechanisms import (
     table,
     transition,
 )
-from advisor.reliability.failures.transition_rates import mean_hours
 from advisor.reliability.partition.election_risk import most_copies
 from advisor.reliability.statespace.state_graph import IntArray
 
@@ -133,7 +132,7 @@ def _outages(rates: Mapping[str, float], copy_hours: float) -> tuple[Vector, Vec
     known = table()
     hours, ends = np.zeros(known.waits), np.zeros(known.waits)
     for condition, entry in known.outages.items():
-        hours[condition] = mean_hours(entry, rates)
+        hours[condition] = known.mean_hours(entry, rates)
         ends[condition] = float(repair_of(entry) in rates)
     for condition, entry in known.outages.items():
         if entry.ends_in and death_of(entry) in rates:
@@ -149,7 +148,7 @@ def deaths(name: str, rates: Mapping[str, float]) -> float:
     entry = transition(name).mechanism
     if not entry.dies or death_of(entry) not in rates:
         return 0.0
-    return rates[death_of(entry)] * mean_hours(entry, rates)
+    return rates[death_of(entry)] * table().mean_hours(entry, rates)
 
 
 def reach(name: str, racks: tuple[int, ...]) -> tuple[float, int]:

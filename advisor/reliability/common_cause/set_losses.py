@@ -21,7 +21,6 @@ from advisor.reliability.common_cause.outage_class import (
 from advisor.reliability.common_cause.picked_brokers import PickedLosses, picked_losses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import table, transition
-from advisor.reliability.failures.transition_rates import mean_hours
 from advisor.reliability.solver.first_passage import FirstLoss
 from advisor.reliability.solver.generator import Vector
 
@@ -126,7 +125,7 @@ class SetLosses:
             picked=picked_losses(
                 chain, replicas, rates * HOURS_PER_YEAR, yearly.flux, yearly.at_once
             ),
-            replacement_hours=mean_hours(table().replacement, rates_per_hour),
+            replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
             spread=_spread(chain, yearly.at_once),

@@ -246,6 +246,17 @@ class Table:
         """The mechanisms with one of some effects."""
         return tuple(entry for entry in self.entries if entry.effect in effects)
 
+    def mean_hours(self, entry: Mechanism, rates: Mapping[str, float]) -> float:
+        """Mean hours of an entry's outages by the rates of a chain; 0 if none can happen."""
+        if repair_of(entry) not in rates:
+            return 0.0
+        ends, goes_on = rates[repair_of(entry)], rates.get(prolonging(entry), 0.0)
+        ends += rates.get(death_of(entry), 0.0) if entry.dies else 0.0
+        if not goes_on:
+            return 1.0 / ends
+        second = self.outages[self.prolonged[entry.condition]]
+        return (1.0 + goes_on / rates[repair_of(second)]) / (ends + goes_on)
+
     def transition(self, rate: str) -> Transition:
         """What the name of a transition rate stands for.
 

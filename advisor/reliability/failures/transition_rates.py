@@ -203,18 +203,6 @@ def _ends_per_hour(found: Transition, model: FailureModel) -> float:
     return (dies if found.dies else 1.0 - dies) / hours
 
 
-def mean_hours(entry: Mechanism, rates: Mapping[str, float]) -> float:
-    """Mean hours of an entry's outages by the rates of a chain; 0 if none can happen."""
-    if repair_of(entry) not in rates:
-        return 0.0
-    ends, goes_on = rates[repair_of(entry)], rates.get(prolonging(entry), 0.0)
-    ends += rates.get(death_of(entry), 0.0) if entry.dies else 0.0
-    if not goes_on:
-        return 1.0 / ends
-    second = table().outages[table().prolonged[entry.condition]]
-    return (1.0 + goes_on / rates[repair_of(second)]) / (ends + goes_on)
-
-
 def spreading_factor(
     entry: Mechanism, model: FailureModel, struck: int, among: int, racks: int
 ) -> float:
@@ -391,7 +379,6 @@ __all__ = [
     "copy_hours",
     "events_per_year",
     "failovers",
-    "mean_hours",
     "names",
     "offered_rate",
     "rate_per_hour",
