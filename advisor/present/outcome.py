@@ -89,7 +89,7 @@ MEASURES: tuple[tuple[str, str, Callable[[float], str], Callable[[float], str]],
     ("write_unavailability", "Writes refused", refused_in_words, time_per_year),
     ("read_unavailability", "Reads not served", refused_in_words, time_per_year),
     ("write_stalled", "Writes stalled", stalled_in_words, time_per_year),
-    ("records_refused_per_year", "Records given up", given_up_in_words, given_up_in_words),
+    ("records_refused_per_year", "Failed sends", given_up_in_words, given_up_in_words),
 )
 """Measure, title, wording of the value, wording of the interval ends."""
 

@@ -85,7 +85,7 @@ _RULES = (
         "KRA104",
         BROKEN,
         "A partition has no leader",
-        "Nobody can read or write it until a broker that holds its records is back.",
+        "No one can read or write it until a broker that holds its records is back.",
         "Start the brokers of its ISR or ELR; an unclean election is the last resort and loses "
         "records.",
     ),
@@ -253,7 +253,7 @@ _RULES = (
         NOTE,
         "A replaced, empty broker may be made leader",
         "With eligible leader replicas (KIP-966) a broker that restarts uncleanly is no longer "
-        "eligible. Once nobody is, Kafka elects the last known leader, whatever its disk holds: a "
+        "eligible. Once none is, Kafka elects the last known leader, whatever its disk holds: a "
         "replaced broker then leads with an empty log, and the others throw theirs away.",
         "Start a replaced, empty broker last. Where a partition then waits for it without a "
         "leader, first elect one of those that hold the records: kafka-leader-election.sh "
@@ -311,7 +311,7 @@ _RULES = (
         NOTE,
         "delivery.timeout.ms is shorter than a typical outage",
         "What lasts longer than the producer's patience becomes refused records.",
-        "Decide how many may be given up: recommend takes the limit as --records-refused-per-year, "
+        "Decide how many sends may fail: recommend takes the limit as --records-refused-per-year, "
         "and its producer.properties has the shortest timeout tried that meets it, or the default "
         "where there is no limit.",
     ),

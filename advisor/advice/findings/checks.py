@@ -152,7 +152,7 @@ def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> st
         f"{significant(refused[ms])} after {as_given(ms / 1000.0)} s" for ms in sorted(refused)
     ]
     decided = ", by what settings decide" if beyond(model) else ""
-    return f" Records given up a year with the recommended setting{decided}: {listed(parts)}."
+    return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
 
 
 def check_replacement(result: Reliability, topic: str = "") -> Iterator[Finding]:

@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def scripts(self) -> dict[str, str]:
-        """The lines as shell scripts: commands.sh, and rollback.sh for the way back."""
+        """The lines as shell scripts: commands.sh, and rollback.sh to undo it."""
         return {"commands.sh": _script(self.lines), "rollback.sh": _script(self.rollback)}
 
 
@@ -310,7 +310,7 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
 def _rollback(
     tools: Tools, changes: Sequence[_Change], moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[str]:
-    yield "# The way back, with all replicas in sync:"
+    yield "# Rollback, with all replicas in sync:"
     for change in reversed(changes):
         if change.before is None:
             yield tools.unset_topic(change.topic.name, change.key)

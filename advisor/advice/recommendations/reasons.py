@@ -188,5 +188,5 @@ def _both_rare(theirs: Reliability, ours: Reliability) -> str:
     times = _years(ours) / _years(theirs)
     if not math.isfinite(times) or 0.5 < times < 2.0:
         return "stay rarer than once in a million years"
-    more = f"{significant(times)} times as often" if times > 1 else "more seldom"
+    more = f"{significant(times)} times as often" if times > 1 else "less often"
     return f"come {more}, in both cases less than once in a million years"

@@ -214,7 +214,7 @@ def _subject(recommendation: Recommendation) -> str:
 
 def _candidate(recommendation: Recommendation, choice: Choice) -> dict[str, Any]:
     intervals = has_interval(recommendation, choice)
-    # The delivery timeout changes only the number of records given up.
+    # The delivery timeout changes only the number of failed sends.
     measures = compared_outcomes(choice.reliability, intervals, (*COMPARED, GIVEN_UP))
     c = choice.config
     name = f"RF {c.replication_factor}, min ISR {c.min_insync_replicas}, acks={c.acks}"
@@ -259,7 +259,7 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
         ("Before you begin", "Each line must come back clean.", plan.preflight),
         ("Make the change", "", plan.steps),
         ("Check that it took", "", plan.verify),
-        ("The way back", "Undoes the change.", plan.rollback),
+        ("Rollback", "Undoes the change.", plan.rollback),
     ]
     shown = [
         {"title": title, "note": note, "text": "\n".join(lines)}

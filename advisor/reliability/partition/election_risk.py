@@ -5,7 +5,7 @@ That takes an empty replica in the ISR or among the last known leaders (a broker
 leaves the ELR): EMPTY_ELECTABLE, or OFFLINE_EMPTY_ELECTABLE without a leader. An OFFLINE partition
 has no leader and no such replica, and its next clean election loses nothing.
 
-Without a controller nobody takes a replica out of the ISR or the ELR. One that is destroyed or
+Without a controller no replica leaves the ISR or the ELR. One that is destroyed or
 loses what it had not flushed stays a member, and may be elected when the controller returns.
 """
 

@@ -322,7 +322,7 @@ def test_rare_losses_are_compared_by_their_ratio() -> None:
 
     why = " ".join(search(rare, SIX, CARD, LOAD).why)
     assert "With min.insync.replicas 1 losses would come 1,000 times as often" in why
-    assert "With min.insync.replicas 3 losses would come more seldom" in why
+    assert "With min.insync.replicas 3 losses would come less often" in why
     assert why.count("in both cases less than once in a million years") == 2
 
 
