@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from advisor.errors import InputError
+
+
+def read_input(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Return the content of a regular file, or of standard input for "-".
+
+    Raises
+    ------
+    OSError
+        If it is a directory, a device, a pipe, larger than `most_bytes`, or cannot be read.
+    ValueError
+        If it is not a path.
+    """
+    if os.fspath(path) == "-":
+        content = sys.stdin.buffer.read(most_bytes + 1)
+    else:
+        # Opening a pipe without a writer would wait for one.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, "it is a directory")
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EINVAL, "it is a device or a pipe; for a pipe, say -")
+            content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes")
+    return content
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -36,7 +36,7 @@ from advisor.errors import InputError
 TOPIC, BROKER = 2, 4
 TOPICS_AT_ONCE, PARTITIONS_AT_ONCE = 250, 2000
 _MAX_RESPONSE_BYTES = 100_000_000
-_CLOSE_TIMEOUT_MS = 1_000
+_CLOSE_TIMEOUT_MS = 500
 _BOOTSTRAP = "bootstrap-0"
 # At level DEBUG these log the requests they send, passwords included.
 _LOGGERS_WITH_SECRETS = ("kafka.net.connection", "kafka.protocol.parser")

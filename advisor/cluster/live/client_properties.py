@@ -2,21 +2,24 @@
 
 Names and defaults are those of `AdminClientConfig`, `SaslConfigs` and `SslConfigs` in
 `org.apache.kafka.clients` and `common`. An unknown property that could affect the connection is
-an error: if it were ignored, `securty.protocol=SSL` would send a password in plaintext.
+an error: if it were ignored, `securty.protocol=SSL` would send a password in plaintext. No message
+shows a value, nor a name that is not known: on a line of its own, part of a password or key is one.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from advisor.errors import InputError, MissingExtraError
+from advisor.files import read_input
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+MOST_BYTES = 1_000_000
 REQUEST_TIMEOUT_MS = 30_000
 CONNECTION_SETUP_TIMEOUT_MS = 10_000
 
@@ -82,20 +85,23 @@ class Store:
 
     Attributes
     ----------
-    location : str
+    name : str
+        The property that has it, with the name of the properties file, for messages.
+    location : Secret
         Path of the file, or "".
     password : Secret
         Password of the store, or "".
-    key, certificates : Secret, str
+    key, certificates : Secret
         Inline PEM text.
     key_password : Secret
         Password of the private key, or "".
     """
 
-    location: str = ""
+    name: str = field(default="", compare=False)
+    location: Secret = _NONE
     password: Secret = _NONE
     key: Secret = _NONE
-    certificates: str = ""
+    certificates: Secret = _NONE
     key_password: Secret = _NONE
 
     def __bool__(self) -> bool:
@@ -116,7 +122,7 @@ class ClientProperties:
         One of `MECHANISMS`; "" without SASL.
     login : mapping of str to Secret
         Options of `sasl.jaas.config`, such as username and password.
-    token_endpoint_url : str
+    token_endpoint_url : Secret
         Where OAUTHBEARER gets its token: an `https:` address, or `file:`.
     truststore, keystore : Store
         TLS stores.
@@ -136,7 +142,7 @@ class ClientProperties:
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str = ""
     login: Mapping[str, Secret] = field(default_factory=dict)
-    token_endpoint_url: str = ""
+    token_endpoint_url: Secret = _NONE
     truststore: Store = Store()
     keystore: Store = Store()
     check_hostname: bool = True
@@ -144,7 +150,7 @@ class ClientProperties:
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     connection_setup_timeout_ms: int = CONNECTION_SETUP_TIMEOUT_MS
     default_api_timeout_ms: int | None = None
-    client_id: str = "advisor"
+    client_id: str = field(default="advisor", repr=False)
 
     @property
     def tls(self) -> bool:
@@ -169,29 +175,51 @@ def load_properties(path: str | os.PathLike[str]) -> ClientProperties:
     """
     name = os.fspath(path)
     try:
-        content = Path(name).read_bytes()
+        content = read_input(name, MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise InputError(
             f"{name}: this cannot be read ({reason}); give the properties file of a Kafka client"
         ) from None
-    return parse_properties(_read_pairs(content, name), name)
+    pairs, lines = _read_pairs(content, name)
+    return parse_properties(pairs, name, lines)
 
 
-def _read_pairs(content: bytes, name: str) -> dict[str, str]:
+def _read_pairs(content: bytes, name: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the values and the first lines of the properties, by name."""
     try:
         import javaproperties
     except ModuleNotFoundError:
         raise MissingExtraError("Reading a live cluster", "live") from None
     try:
-        return dict(javaproperties.loads(content))
+        entries = list(javaproperties.parse(content))
     except javaproperties.InvalidUEscapeError:
         # The text of this error contains the value, possibly a password.
         raise InputError(f"{name}: a \\u escape is broken; write it with four digits") from None
+    pairs: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    number = 1
+    for entry in entries:
+        if isinstance(entry, javaproperties.KeyValue):
+            pairs[entry.key] = entry.value
+            lines[entry.key] = number
+        number += len(entry.source.splitlines())
+    return pairs, lines
 
 
-def parse_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
+def parse_properties(
+    pairs: Mapping[str, str], source: str, lines: Mapping[str, int] | None = None
+) -> ClientProperties:
     """Interpret property names and values.
+
+    Parameters
+    ----------
+    pairs : mapping of str to str
+        Value by name.
+    source : str
+        File name for error messages.
+    lines : mapping of str to int, optional
+        Line of each name, for error messages.
 
     Raises
     ------
@@ -199,10 +227,10 @@ def parse_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
         As `load_properties`.
     """
     properties = {key: value.strip() for key, value in pairs.items()}
-    _check_keys(properties, source)
+    _check_keys(properties, source, lines or {})
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
-        raise InputError(f"{source}: security.protocol is {protocol}, not {_or(PROTOCOLS)}")
+        raise InputError(f"{source}: security.protocol is not {_or(PROTOCOLS)}")
     mechanism, login = "", dict[str, Secret]()
     if protocol.startswith("SASL"):
         mechanism, login = _sasl(properties, source)
@@ -216,16 +244,16 @@ def parse_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
     )
     for version in versions:
         if version not in ("TLSv1.2", "TLSv1.3"):
-            raise InputError(f"{source}: ssl.enabled.protocols has {version}; TLSv1.2 or TLSv1.3")
+            raise InputError(f"{source}: ssl.enabled.protocols is TLSv1.2, TLSv1.3 or both")
     api_timeout_ms = _milliseconds(properties, "default.api.timeout.ms", 0, source)
     return ClientProperties(
         source=source,
         security_protocol=protocol,
         sasl_mechanism=mechanism,
         login=login,
-        token_endpoint_url=properties.get("sasl.oauthbearer.token.endpoint.url", ""),
-        truststore=_store(pairs, "truststore", "certificates"),
-        keystore=_store(pairs, "keystore", "certificate.chain"),
+        token_endpoint_url=Secret(properties.get("sasl.oauthbearer.token.endpoint.url", "")),
+        truststore=_store(pairs, "truststore", "certificates", source),
+        keystore=_store(pairs, "keystore", "certificate.chain", source),
         check_hostname=identification == "https",
         tls_versions=versions,
         request_timeout_ms=_milliseconds(
@@ -239,7 +267,7 @@ def parse_properties(pairs: Mapping[str, str], source: str) -> ClientProperties:
     )
 
 
-def _check_keys(properties: Mapping[str, str], source: str) -> None:
+def _check_keys(properties: Mapping[str, str], source: str, lines: Mapping[str, int]) -> None:
     handler = properties.get("sasl.login.callback.handler.class", "")
     if handler and not _OAUTH_HANDLER.fullmatch(handler):
         raise InputError(
@@ -249,20 +277,21 @@ def _check_keys(properties: Mapping[str, str], source: str) -> None:
         name for name in properties if name not in _SUPPORTED and not _IGNORED.fullmatch(name)
     ]
     if unknown:
-        one = len(unknown) == 1
+        first = min(unknown, key=lambda name: lines.get(name, 0))
+        where = f"{source}:{lines[first]}" if first in lines else source
+        close = difflib.get_close_matches(first[:100], sorted(_SUPPORTED), n=1, cutoff=0.8)
+        meant = f" (is {close[0]} meant?)" if close else ""
+        more = f", and neither are {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise InputError(
-            f"{source}: {', '.join(sorted(unknown))} {'is' if one else 'are'} not understood; "
-            f"correct {'it' if one else 'them'}, or leave {'it' if one else 'them'} out"
+            f"{where}: this property is not understood{meant}{more}; correct it, or leave it out"
         )
 
 
 def _sasl(properties: Mapping[str, str], source: str) -> tuple[str, dict[str, Secret]]:
     mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
     if mechanism not in MECHANISMS:
-        stated = "" if "sasl.mechanism" in properties else " (Kafka's default, as none is stated)"
-        raise InputError(
-            f"{source}: sasl.mechanism is {mechanism}{stated}; supported are {_or(MECHANISMS)}"
-        )
+        stated = "unknown" if "sasl.mechanism" in properties else "GSSAPI (Kafka's default)"
+        raise InputError(f"{source}: sasl.mechanism is {stated}; supported are {_or(MECHANISMS)}")
     if "sasl.jaas.config" not in properties:
         raise InputError(f"{source}: sasl.jaas.config is missing; {mechanism} needs it to log in")
     login = parse_jaas(properties["sasl.jaas.config"], source)
@@ -325,12 +354,15 @@ def _unescaped(match: re.Match[str]) -> str:
     return _ESCAPED.get(match[1], match[1])
 
 
-def _store(pairs: Mapping[str, str], kind: str, certificates: str) -> Store:
+def _store(pairs: Mapping[str, str], kind: str, certificates: str, source: str) -> Store:
+    location = pairs.get(f"ssl.{kind}.location", "").strip()
+    inline = "key" if kind == "keystore" else certificates
     return Store(
-        location=pairs.get(f"ssl.{kind}.location", "").strip(),
+        name=f"{source}: ssl.{kind}.{'location' if location else inline}",
+        location=Secret(location),
         password=Secret(pairs.get(f"ssl.{kind}.password", "")),
         key=Secret(pairs.get(f"ssl.{kind}.key", "")),
-        certificates=pairs.get(f"ssl.{kind}.{certificates}", ""),
+        certificates=Secret(pairs.get(f"ssl.{kind}.{certificates}", "")),
         key_password=Secret(pairs.get("ssl.key.password", "")),
     )
 
@@ -340,7 +372,7 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int, source
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:
-        raise InputError(f"{source}: {name} is {text!r}; give milliseconds, a whole number from 1")
+        raise InputError(f"{source}: {name} is not in milliseconds; give a whole number from 1")
     return int(text)
 
 

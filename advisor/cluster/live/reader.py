@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import os
-import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from advisor.cluster.addresses import parse_addresses
 from advisor.cluster.live.client_properties import ClientProperties, load_properties
+from advisor.cluster.live.deadline import run_with_timeout
 from advisor.cluster.live.reachability import first_reachable
 from advisor.cluster.live.tls import tls_context
 from advisor.cluster.model import Cluster
@@ -24,10 +23,8 @@ from advisor.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from advisor.cluster.live.client import Answers
 
-T = TypeVar("T")
-
 TIMEOUT_MS = 30_000
-_GRACE_S = 2.0
+_GRACE_S = 1.0
 _TOPIC, _BROKER = 2, 4
 _MAX_NAMES = 5
 
@@ -70,9 +67,9 @@ def read_live(
         raise InputError(f"timeout_ms={timeout_ms!r}: give milliseconds, 1 or more")
     limit_ms = timeout_ms or properties.default_api_timeout_ms or TIMEOUT_MS
     deadline = time.monotonic() + limit_ms / 1000
-    context = tls_context(properties) if properties.tls else None
 
     def query() -> Answers:
+        context = tls_context(properties) if properties.tls else None
         setup_ms = properties.connection_setup_timeout_ms
         address = first_reachable(bootstrap, context, properties.sasl_mechanism, setup_ms, deadline)
         return client.query_cluster(address, properties, context, deadline)
@@ -81,28 +78,6 @@ def read_live(
     if answers is None:
         raise InputError(f"{addresses} did not answer within {limit_ms / 1000:g} seconds")
     return cluster_from_answers(answers, addresses, client_properties)
-
-
-def run_with_timeout(work: Callable[[], T], limit_s: float) -> T | None:
-    """Run a function in a thread; None if it takes longer than the limit.
-
-    A DNS lookup cannot be interrupted, so the thread is abandoned.
-    """
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, name="advisor-live", daemon=True).start()
-    try:
-        return result.result(timeout=limit_s)
-    except TimeoutError:
-        if result.done():
-            raise
-        return None
 
 
 def cluster_from_answers(

@@ -8,14 +8,19 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from pathlib import Path
+from functools import partial
+from http.client import HTTPException
 from typing import Any
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from advisor.cluster.live.client_properties import ClientProperties, Secret
+from advisor.cluster.live.deadline import run_with_timeout
 from advisor.errors import InputError
+from advisor.files import read_input
 
+_MOST_BYTES = 1_000_000
+_ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _CLAIM = "unsecuredLoginStringClaim_"
 
 
@@ -55,13 +60,15 @@ AbstractTokenProvider.register(_TokenProvider)
 
 
 def _token(properties: ClientProperties, deadline: float) -> Secret:
-    url = properties.token_endpoint_url
+    url = properties.token_endpoint_url.reveal()
     if url.startswith("file:"):
-        path = urllib.request.url2pathname(urllib.parse.urlparse(url).path)
         try:
-            return Secret(Path(path).read_text(encoding="ascii").strip())
+            path = urllib.request.url2pathname(urllib.parse.urlparse(url).path)
+            return Secret(read_input(path, _MOST_BYTES).decode("ascii").strip())
         except (OSError, ValueError):
-            raise InputError(f"{path}: the token for the login cannot be read") from None
+            raise InputError(
+                f"{properties.source}: the token for the login cannot be read; see {_ENDPOINT}"
+            ) from None
     if url:
         return _fetch_token(properties, deadline)
     claims = {
@@ -70,42 +77,64 @@ def _token(properties: ClientProperties, deadline: float) -> Secret:
         if name.startswith(_CLAIM)
     }
     if "sub" not in claims:
-        raise InputError(
-            f"{properties.source}: OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"
-        )
+        raise InputError(f"{properties.source}: OAUTHBEARER needs {_ENDPOINT}")
     now_s = time.time()
     parts = ({"alg": "none"}, {**claims, "iat": now_s, "exp": now_s + 3600})
     return Secret("".join(f"{_base64url(json.dumps(part))}." for part in parts))
 
 
 def _fetch_token(properties: ClientProperties, deadline: float) -> Secret:
-    """Fetch a token with client credentials (RFC 6749, 4.4)."""
-    login, url = properties.login, properties.token_endpoint_url
+    """Fetch a token with client credentials (RFC 6749, 4.4), over TLS and without redirects."""
+    login, source = properties.login, properties.source
     if not login.get("clientId") or not login.get("clientSecret"):
         raise InputError(
-            f"{properties.source}: sasl.jaas.config has no clientId and clientSecret; "
+            f"{source}: sasl.jaas.config has no clientId and clientSecret; "
             "the token endpoint needs them"
         )
-    if not url.startswith(("https://", "http://")):
-        raise InputError(f"{properties.source}: the token endpoint is no https: or file: address")
+    if not properties.token_endpoint_url.reveal().lower().startswith("https://"):
+        raise InputError(
+            f"{source}: {_ENDPOINT} is no https: or file: address; the client secret is sent over "
+            "TLS only"
+        )
+    limit_s = max(0.1, deadline - time.monotonic())
+    # A server that sends a byte now and then never exceeds the time limit of a socket.
+    token = run_with_timeout(partial(_ask_endpoint, properties, limit_s), limit_s)
+    if token is None:
+        raise InputError(f"{source}: {_ENDPOINT} gave no token within {limit_s:.3g} seconds")
+    return token
+
+
+def _ask_endpoint(properties: ClientProperties, limit_s: float) -> Secret:
+    login, where = properties.login, f"{properties.source}: {_ENDPOINT}"
     pair = f"{login['clientId'].reveal()}:{login['clientSecret'].reveal()}"
     form = {"grant_type": "client_credentials"}
     if login.get("scope"):
         form["scope"] = login["scope"].reveal()
-    request = urllib.request.Request(
-        url,
-        data=urllib.parse.urlencode(form).encode(),
-        headers={"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"},
-    )
+    opener = urllib.request.build_opener(_NoRedirects)
     try:
-        with urllib.request.urlopen(
-            request, timeout=max(0.1, deadline - time.monotonic())
-        ) as reply:
-            return Secret(json.load(reply)["access_token"])
+        request = urllib.request.Request(
+            properties.token_endpoint_url.reveal(),
+            data=urllib.parse.urlencode(form).encode(),
+            headers={"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"},
+        )
+        with opener.open(request, timeout=limit_s) as reply:
+            token = json.loads(reply.read(_MOST_BYTES))["access_token"]
+            if not isinstance(token, str):
+                raise TypeError
+            return Secret(token)
     except urllib.error.HTTPError as error:
-        raise InputError(f"{url}: no token for this client (HTTP {error.code})") from None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{url}: no token could be fetched there") from None
+        error.close()
+        why = "redirects, which is not followed" if 300 <= error.code < 400 else "refuses"
+        raise InputError(f"{where} {why}: no token for this client (HTTP {error.code})") from None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, HTTPException):
+        raise InputError(f"{where}: no token could be fetched there") from None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Reports a redirect as an error: the client secret is for the endpoint alone."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def _base64url(text: str) -> str:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import shlex
 import ssl
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cluster.live.client_properties import ClientProperties, Store
+from advisor.cluster.live.client_properties import MOST_BYTES, ClientProperties, Store
 from advisor.errors import InputError, MissingExtraError
+from advisor.files import read_input
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import (
@@ -46,16 +45,16 @@ def tls_context(properties: ClientProperties) -> ssl.SSLContext:
         context.maximum_version = max(versions)
     context.check_hostname = properties.check_hostname
     if properties.truststore:
-        _load_truststore(context, properties.truststore, properties.source)
+        _load_truststore(context, properties.truststore)
     else:
         context.load_default_certs()
     if properties.keystore:
-        _load_keystore(context, properties.keystore, properties.source)
+        _load_keystore(context, properties.keystore)
     return context
 
 
-def _load_truststore(context: ssl.SSLContext, store: Store, source: str) -> None:
-    name = store.location or f"ssl.truststore.certificates in {source}"
+def _load_truststore(context: ssl.SSLContext, store: Store) -> None:
+    name = store.name
     content = _content(store)
     if not content.startswith(_PEM) and _PEM not in content:
         content = _certificates_of_pkcs12(content, store, name)
@@ -65,8 +64,8 @@ def _load_truststore(context: ssl.SSLContext, store: Store, source: str) -> None
         raise InputError(f"{name}: there is no certificate in it that can be read") from None
 
 
-def _load_keystore(context: ssl.SSLContext, store: Store, source: str) -> None:
-    name = store.location or f"ssl.keystore.key in {source}"
+def _load_keystore(context: ssl.SSLContext, store: Store) -> None:
+    name = store.name
     content = _content(store)
     password = store.key_password.reveal()
     if _PEM not in content:
@@ -89,16 +88,16 @@ def _load_keystore(context: ssl.SSLContext, store: Store, source: str) -> None:
 
 def _content(store: Store) -> bytes:
     if not store.location:
-        return f"{store.key.reveal()}\n{store.certificates}".encode()
+        return f"{store.key.reveal()}\n{store.certificates.reveal()}".encode()
     try:
-        content = Path(store.location).read_bytes()
+        content = read_input(store.location.reveal(), MOST_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise InputError(f"{store.location}: this store cannot be read ({reason})") from None
+        raise InputError(f"{store.name}: this store cannot be read ({reason})") from None
     if content.startswith(_JKS):
         raise InputError(
-            f"{store.location}: a JKS store can be read by Java only; convert it with keytool "
-            f"-importkeystore -srckeystore {shlex.quote(store.location)} -destkeystore store.p12 "
+            f"{store.name}: a JKS store can be read by Java only; convert it with keytool "
+            "-importkeystore -srckeystore STORE.jks -destkeystore store.p12 "
             "-deststoretype PKCS12, and name store.p12 instead"
         )
     return content

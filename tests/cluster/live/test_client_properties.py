@@ -2,11 +2,14 @@
 
 import json
 import pickle
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import parse_qs
 
 import pytest
@@ -19,7 +22,9 @@ from advisor.cluster.live.client_properties import (
     parse_properties,
 )
 from advisor.cluster.live.sasl import login_options
+from advisor.cluster.live.tls import tls_context
 from advisor.errors import InputError
+from certificates import authority
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 WORD = "pass word;\"'=1"
@@ -43,6 +48,7 @@ SASL = {
     "sasl.mechanism": "PLAIN",
     "sasl.jaas.config": f'{PLAIN} required username="alice" password="x";',
 }
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 OAUTH = {
     "security.protocol": "SASL_PLAINTEXT",
     "sasl.mechanism": "OAUTHBEARER",
@@ -76,18 +82,21 @@ def test_an_empty_file_has_kafkas_defaults() -> None:
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ({"securty.protocol": "SSL"}, "securty.protocol is not understood; correct it"),
-        ({"acks": "all", "linger.ms": "5"}, "acks, linger.ms are not understood; correct them"),
+        (
+            {"securty.protocol": "SSL"},
+            r"not understood \(is security.protocol meant\?\)",
+        ),
+        ({"acks": "all", "linger.ms": "5"}, "not understood, and neither are 1 more; correct it"),
         ({"security.protocol": "TLS"}, "not PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"),
-        ({"security.protocol": "SASL_SSL"}, r"GSSAPI \(Kafka's default, as none is stated\)"),
+        ({"security.protocol": "SASL_SSL"}, r"GSSAPI \(Kafka's default\); supported"),
         ({**SASL, "sasl.mechanism": "AWS_MSK_IAM"}, "supported are PLAIN, SCRAM-SHA-256, SCRAM"),
         ({**SASL, "sasl.jaas.config": f'{PLAIN} required username="a";'}, "has no password"),
         ({k: v for k, v in SASL.items() if "jaas" not in k}, "sasl.jaas.config is missing"),
-        ({"request.timeout.ms": "5s"}, "request.timeout.ms is '5s'; give milliseconds"),
+        ({"request.timeout.ms": "5s"}, "request.timeout.ms is not in milliseconds; give"),
         ({"request.timeout.ms": "0"}, "a whole number from 1"),
-        ({"ssl.enabled.protocols": "TLSv1.1"}, "TLSv1.2 or TLSv1.3"),
+        ({"ssl.enabled.protocols": "TLSv1.1"}, "is TLSv1.2, TLSv1.3 or both"),
         ({"ssl.endpoint.identification.algorithm": "ldaps"}, "is https, or empty for no check"),
-        ({"ssl.engine.factory.class": "com.Mine"}, "ssl.engine.factory.class is not understood"),
+        ({"ssl.engine.factory.class": "com.Mine"}, "this property is not understood"),
         ({"sasl.login.callback.handler.class": "com.Mine"}, "Java code, which cannot run here"),
     ],
 )
@@ -171,9 +180,33 @@ def test_the_password_reaches_the_client_and_no_log() -> None:
 
 
 class Issuer(BaseHTTPRequestHandler):
-    """Issues a token to the client `me` (RFC 6749)."""
+    """Issues a token to the client `me` (RFC 6749); some paths misbehave."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(f"GET {self.path}")
 
     def do_POST(self) -> None:
+        self.asked.append(f"POST {self.path}")
+        if self.path.startswith("/elsewhere"):
+            self.send_response(int(self.path[-3:]))
+            self.send_header("Location", "/token")
+            self.end_headers()
+            return
+        if self.path == "/slow":
+            with suppress(OSError):
+                for _ in range(100):
+                    self.wfile.write(b"H")
+                    time.sleep(0.1)
+            return
+        if self.path == "/endless":
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b" " * 100_000)
+            return
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         known = self.headers["Authorization"] == "Basic bWU6aHVzaA=="  # me:hush
         known = known and form == {"grant_type": ["client_credentials"], "scope": ["read"]}
@@ -186,17 +219,25 @@ class Issuer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def issuer() -> Iterator[str]:
-    """The address of a token endpoint."""
+def issuer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a token endpoint whose certificate is trusted."""
+    authority().write(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("no_proxy", "*")
     server = HTTPServer(("127.0.0.1", 0), Issuer)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "node.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/token"
+    Issuer.asked.clear()
+    yield f"https://127.0.0.1:{server.server_port}/token"
     server.shutdown()
     server.server_close()
 
 
-def token(pairs: dict[str, str]) -> str:
-    options = login_options(parse_properties(pairs, "client.properties"), time.monotonic() + 5)
+def token(pairs: dict[str, str], seconds: float = 5.0) -> str:
+    deadline = time.monotonic() + seconds
+    options = login_options(parse_properties(pairs, "client.properties"), deadline)
     return str(options["sasl_oauth_token_provider"].token())
 
 
@@ -205,7 +246,7 @@ def test_a_token_is_fetched_for_the_client(issuer: str) -> None:
     url = {"sasl.oauthbearer.token.endpoint.url": issuer}
     assert token({**OAUTH, **url}) == "t-1"
     wrong = OAUTH["sasl.jaas.config"].replace("hush", "else")
-    with pytest.raises(InputError, match=r"no token for this client \(HTTP 401\)") as caught:
+    with pytest.raises(InputError, match=r"refuses: no token .* \(HTTP 401\)") as caught:
         token({**OAUTH, **url, "sasl.jaas.config": wrong})
     assert "else" not in str(caught.value)
 
@@ -223,8 +264,9 @@ def test_a_token_is_read_from_a_file(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({}, "needs sasl.oauthbearer.token.endpoint.url"),
-        ({"sasl.oauthbearer.token.endpoint.url": "ftp://x/y"}, "no https: or file: address"),
-        ({"sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/"}, "no token could be"),
+        ({"sasl.oauthbearer.token.endpoint.url": "ftp://x/y"}, "is no https: or file: address"),
+        ({"sasl.oauthbearer.token.endpoint.url": "https://127.0.0.1:1/"}, "no token could be"),
+        ({"sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/"}, "over TLS only"),
         (
             {
                 "sasl.oauthbearer.token.endpoint.url": "https://x/",
@@ -247,3 +289,79 @@ def test_an_unsecured_token_is_created() -> None:
     assert signature == ""
     assert head == "eyJhbGciOiAibm9uZSJ9"  # {"alg": "none"}
     assert body
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(issuer: str, code: int) -> None:
+    """The client secret goes to the endpoint alone."""
+    url = issuer.replace("/token", f"/elsewhere-{code}")
+    with pytest.raises(InputError, match="redirects, which is not followed"):
+        token({**OAUTH, ENDPOINT: url})
+    assert Issuer.asked == [f"POST /elsewhere-{code}"]
+
+
+def test_a_secret_is_not_sent_in_plaintext() -> None:
+    """Plain http is refused before a connection is made, also to this machine."""
+    with HTTPServer(("127.0.0.1", 0), Issuer) as server:
+        Issuer.asked.clear()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(InputError, match="over TLS only"):
+            token({**OAUTH, ENDPOINT: f"http://127.0.0.1:{server.server_port}/token"})
+        server.shutdown()
+    assert Issuer.asked == []
+
+
+@pytest.mark.parametrize("path", ["/slow", "/endless"])
+def test_the_deadline_holds_for_a_token(issuer: str, path: str) -> None:
+    """A server that trickles, or never stops, gets no more time than there is."""
+    started = time.monotonic()
+    with pytest.raises(InputError, match=r"gave no token within|no token could be fetched"):
+        token({**OAUTH, ENDPOINT: issuer.replace("/token", path)}, 1.0)
+    assert time.monotonic() - started < 3.0
+
+
+HUSH = "hush.hush/+Hush0=="
+KEY = f"-----BEGIN PRIVATE KEY-----\n{HUSH}\n-----END PRIVATE KEY-----"
+NAMES = (
+    *("security.protocol", "request.timeout.ms", "socket.connection.setup.timeout.ms"),
+    *("default.api.timeout.ms", "client.id", "sasl.mechanism", "sasl.jaas.config"),
+    *("sasl.login.callback.handler.class", "ssl.enabled.protocols", "ssl.key.password"),
+    *("ssl.endpoint.identification.algorithm", ENDPOINT, "unknown.property", "ssl.keystore.key"),
+    *("ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.certificate.chain"),
+    *("ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates"),
+)
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{name}={value}",
+        "{name}",
+        "{value}",
+        "{name} {value}",
+        "{value}={name}",
+        "password {value}",
+        "ssl.{value}=1",
+        "{value}\n{name}={value}",
+    ],
+)
+def test_no_message_shows_a_value(tmp_path: Path, protocol: str, written: str) -> None:
+    """Wherever a password or a key stands in a file, no message shows a part of it."""
+    path = tmp_path / "client.properties"
+    shown: list[str] = []
+    for name in NAMES:
+        for value in (HUSH, KEY, f"file:{HUSH}", f"https://{HUSH}@127.0.0.1:1/", f"{HUSH}://x"):
+            pairs = {**OAUTH, "security.protocol": protocol}
+            lines = [f"{key}={text}" for key, text in pairs.items() if key != name]
+            lines.append(written.format(name=name, value=value))
+            path.write_text("\n".join(lines) + "\n")
+            try:
+                read = load_properties(path)
+                shown.append(repr(read))
+                tls_context(read)
+                login_options(read, time.monotonic() + 0.2)
+            except InputError as error:
+                shown.append(str(error))
+    assert len(shown) >= 20
+    assert not [text for text in shown if "hush" in text.lower()]

@@ -14,7 +14,8 @@ from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
 from advisor.cluster import Cluster, load_cluster
 from advisor.cluster.live.client import BROKER, TOPIC, Answers, parse_setting
-from advisor.cluster.live.reader import cluster_from_answers, format_topic_id, run_with_timeout
+from advisor.cluster.live.deadline import run_with_timeout
+from advisor.cluster.live.reader import cluster_from_answers, format_topic_id
 from advisor.cluster.observed import Observed, Quorum, Setting
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config

@@ -1,0 +1,32 @@
+"""Run what cannot be interrupted, such as a DNS lookup, with a time limit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def run_with_timeout(work: Callable[[], T], limit_s: float) -> T | None:
+    """Run a function in a thread; None if it takes longer than the limit.
+
+    A DNS lookup cannot be interrupted, so the thread is abandoned.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="advisor-live", daemon=True).start()
+    try:
+        return result.result(timeout=limit_s)
+    except TimeoutError:
+        if result.done():
+            raise
+        return None
