@@ -47,4 +47,5 @@ def only(card: str, kept: Collection[str], certain: Collection[str] = ()) -> Fai
     """
     known = load_model(card)
     others = [f"{name}.per_year" for name in known.mechanisms if name not in kept]
-    return known.with_values(dict.fromkeys([*others, *certain], 0.0))
+    zero = [path for path in (*others, *certain) if path in known.quantities]
+    return known.with_values(dict.fromkeys(zero, 0.0))
