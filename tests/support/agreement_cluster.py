@@ -35,7 +35,7 @@ from advisor.reliability.partition import reduced_state as red
 WRITTEN = 2
 NAMES = (
     "CRASH", "ISOLATE", "STOP", "POWER", "DESTROY", "BACK", "REPLACED", "COPIED", "LAG",
-    "CAUGHT_UP", "EARLY_POWER", "LIMP", "RECOVERED",
+    "CAUGHT_UP", "EARLY_POWER", "LIMP", "RECOVERED", "QUORUM_LOST", "QUORUM_STOPPED", "QUORUM_BACK",
 )  # fmt: skip
 _EVENTS = {
     red.CRASH: ev.Kill, red.ISOLATE: ev.Isolate, red.STOP: ev.Stop, red.POWER: ev.PowerOff,
@@ -122,9 +122,9 @@ class Cluster:
 
     @property
     def leader(self) -> int:
-        """The slot that leads and is up."""
+        """The slot that leads and can be reached."""
         led = current_leader(self.state, self.partition)
-        return NO_LEADER if led is None else led.broker
+        return NO_LEADER if led is None or not self.up(led.broker) else led.broker
 
     def apply(self, event: object) -> None:
         """One event of the reference's own."""
@@ -136,7 +136,8 @@ class Cluster:
         Before 0.11 a broker whose log is longer than its leader's ends itself, if elections are
         clean: there a comparison ends.
         """
-        stopping = [b.id for b in self.state.brokers if b.session == STOPPING]
+        brokers = self.state.brokers
+        stopping = [b.id for b in brokers if b.session == STOPPING or b.stops_by_ms is not None]
         up = [slot for slot in self.slots if self.up(slot) and slot not in stopping]
         self._simulation.settle()
         if not all(self.up(slot) for slot in up):
@@ -150,6 +151,10 @@ class Cluster:
     def fetching(self, slot: int) -> bool:
         """Whether a broker does not lag."""
         return broker_of(self.state, slot).fetching
+
+    def _well(self, slot: int) -> bool:
+        """Whether a broker neither lags nor limps."""
+        return self.fetching(slot) and not broker_of(self.state, slot).limping
 
     def held(self, slot: int, values: Spans) -> int:
         """How many of some values a slot's log holds."""
@@ -176,6 +181,9 @@ class Cluster:
         for slot in order:
             if move.event in _EVENTS:
                 self.apply(_EVENTS[move.event](slot))
+                if move.event == red.STOP and not self.state.has_quorum:
+                    # It asks for another leader until it gives up.
+                    self.settle()
                 if broker_of(self.state, slot).limping and move.event != red.LIMP:
                     # A broker that was down no longer limps.
                     self.apply(ev.Recover(slot))
@@ -185,10 +193,29 @@ class Cluster:
             if not broker_of(self.state, slot).running:
                 self.apply(ev.Start(slot))
         fell = leader in order and not self.up(leader)
-        if fell and broker_of(self.state, leader).session == ACTIVE:
+        if fell and self.state.has_quorum and broker_of(self.state, leader).session == ACTIVE:
             # Nothing else happens before the sessions end, all in the same moment.
             self.apply(ev.Advance(self._simulation.settings.session_timeout_ms))
             self.apply(ev.Expire(leader))
+
+    def stop_quorum(self) -> None:
+        """No controller from now on."""
+        self.apply(ev.StopQuorum())
+
+    def start_quorum(self, fallen: Iterable[int], waiting: Iterable[int]) -> None:
+        """The controller is back; sessions end, and brokers register, in the order given.
+
+        Kafka orders neither: all sessions end in the same moment.
+        """
+        self.apply(ev.StartQuorum())
+        settings = self._simulation.settings
+        self.apply(ev.Advance(settings.failover_ms))
+        self.apply(ev.TakeOver())
+        self.apply(ev.Advance(settings.session_timeout_ms))
+        for slot in fallen:
+            self.apply(ev.Expire(slot))
+        for slot in waiting:
+            self.apply(ev.Register(slot))
 
     def set_fetching(self, slot: int, fetching: bool) -> None:
         """Let a broker copy or not."""
@@ -205,9 +232,11 @@ class Cluster:
         down = [slot for slot in self.slots if not self.up(slot) and slot not in destroyed]
         record = self.record
         electable = record.isr or record.elr or record.last_known_elr
+        if not self.state.has_quorum:
+            return False
         if record.leader != NO_LEADER or not up or set(electable) & set(down):
             return False
-        best = min(up, key=lambda s: (-self.held(s, values), not self.fetching(s), s))
+        best = min(up, key=lambda s: (-self.held(s, values), not self._well(s), s))
         if any(self.held(slot, values) > self.held(best, values) for slot in down):
             return False
         elected = controller.elected_by_operator(

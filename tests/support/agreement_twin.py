@@ -35,6 +35,12 @@ Where there is no counterpart
   KAFKA-7164), and before 0.11 a broker may end itself because its log is longer than its leader's.
   The reduction knows neither. There the trace ends, and `DivergedError` says so.
 * Lag that befalls a leader: neither notices. A controlled stop strikes one broker at a time.
+* A broker that was fenced while its network was cut follows its leader again if the network heals
+  without a controller. The reduction takes it for a process that was started, which has to register
+  first: it leaves the log as it was.
+* Who catches up without a controller stays a proposed member (KIP-497): if it fails before the
+  controller is back, acks=all waits for it. The reduction forgets that it caught up.
+* In which order a controller that is back fences brokers and registers others: as in the reduction.
 * A partition that refuses all writes has no history, so that it can lose none.
 """
 
@@ -50,12 +56,13 @@ from advisor.protocol.rules.isr import NOT_ENOUGH_REPLICAS
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE
 from advisor.protocol.simulation.invariants import ALWAYS, check
-from advisor.protocol.simulation.state import State, broker_of
+from advisor.protocol.simulation.state import FENCED, State, broker_of
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.partition.reduced_state import Outcome, PartitionState
+from advisor.reliability.partition.transition import Transition
 from advisor.reliability.partition.transition_table import Automaton
 from agreement_cluster import WRITTEN, Cluster, Move
 
@@ -101,6 +108,8 @@ class Experiment:
         See above.
     apart : bool
         The ZooKeeper controller is none of the brokers; otherwise slot 0 is it at first.
+    quorum : bool
+        The controller quorum may be lost, too.
     """
 
     def __init__(
@@ -111,8 +120,10 @@ class Experiment:
         page_cache: bool = False,
         tail: bool = False,
         apart: bool = False,
+        quorum: bool = False,
     ) -> None:
         assert config.acks is not None
+        self.quorum = quorum
         self.config = config
         self.cluster = Cluster(config, apart)
         self.setup = ChainConstants(self.cluster.policy, config.acks, copying, page_cache)
@@ -130,11 +141,18 @@ class Experiment:
         self.cluster.state = twin.state
         reduced = self.automaton.states[twin.number]
         by_event: dict[int, list[int]] = {}
+        catches_up = red.CAUGHT_UP, red.COPIED, red.RECOVERED
+        proposed = set(reduced.unfenced) - set(reduced.registration.isr)
         for slot in self.cluster.slots:
             for event in self._befalls(slot, twin):
+                if event in catches_up and proposed:
+                    continue
                 if red.applies(reduced, event, slot):
                     by_event.setdefault(event, []).append(slot)
         found = [Move(event, (slot,)) for event, slots in by_event.items() for slot in slots]
+        if self.quorum:
+            works = reduced.controller == red.CONTROLLER_WORKS
+            found.append(Move(red.QUORUM_LOST if works else red.QUORUM_BACK, (0,)))
         if together:
             found += [
                 Move(event, chosen)
@@ -151,7 +169,9 @@ class Experiment:
         if not body.running:
             return (red.BACK, red.DESTROY)
         if not body.connected:
-            return (red.BACK, red.POWER, red.DESTROY, red.CRASH)
+            fenced = not twin.state.has_quorum and body.session == FENCED
+            back = () if fenced else (red.BACK,)
+            return (*back, red.POWER, red.DESTROY, red.CRASH)
         return (
             red.CRASH, red.ISOLATE, red.STOP, red.POWER, red.DESTROY, red.LAG, red.CAUGHT_UP,
             red.COPIED, red.LIMP, red.RECOVERED,
@@ -186,7 +206,12 @@ class Experiment:
         if self._is_tail(last, outcome):
             following = replace(following, doomed=logs.merged((*twin.doomed, *last)))
         predicted, gaps = self._books(following, (before, after), outcome, last, move)
-        cluster.strike(move)
+        if move.event == red.QUORUM_LOST:
+            cluster.stop_quorum()
+        elif move.event == red.QUORUM_BACK:
+            cluster.start_quorum(*_owed(before, self.setup))
+        else:
+            cluster.strike(move)
         for slot in move.slots:
             held_back = after.condition[slot] in (red.COPYING, red.NOT_FETCHING)
             cluster.set_fetching(slot, not held_back)
@@ -339,6 +364,14 @@ class Experiment:
                 f"reference {self.cluster.record}\n"
                 f"reduction {self.automaton.states[twin.number]}"
             )
+
+
+def _owed(state: PartitionState, setup: ChainConstants) -> tuple[list[int], list[int]]:
+    """Whom a controller that is back fences, and who registers then, in the reduction's order."""
+    order = Transition(state, setup)._distress
+    fallen = [slot for slot in state.unfenced if state.condition[slot] not in red.RUNNING]
+    waiting = [slot for slot, own in enumerate(state.condition) if own in red.WAITING]
+    return sorted(fallen, key=order), sorted(waiting, key=order)
 
 
 def _destroyed(before: frozenset[int], move: Move) -> frozenset[int]:

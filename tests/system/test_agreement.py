@@ -59,6 +59,14 @@ def test_three_replicas_that_fall_together(rules):
     assert set(seen.losses) == ALL_LOSSES
 
 
+@pytest.mark.parametrize("rules", RULES)
+def test_without_a_controller(rules):
+    """Every trace of three faults, one of which may be the loss of the controller quorum."""
+    for of in ((1, "all", False), (2, "all", False), (1, "all", True)):
+        experiment = Experiment(configuration(rules, 2, *of), page_cache=True, quorum=True)
+        assert exhaust(experiment, 3).traces > 1_200
+
+
 @st.composite
 def experiments(draw):
     """Any rule set, one to five replicas, any min ISR, acks and circumstances."""
@@ -70,7 +78,7 @@ def experiments(draw):
         draw(st.sampled_from(["all", 1, 0])),
         draw(st.booleans()),
     )
-    flags = ("copying", "page_cache", "tail", "apart")
+    flags = ("copying", "page_cache", "tail", "apart", "quorum")
     return Experiment(config, **{flag: draw(st.booleans()) for flag in flags})
 
 
