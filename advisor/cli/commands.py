@@ -61,6 +61,13 @@ _GOALS = (
     click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
     click.option("--survive", help="Goal: rack or broker."),
 )
+_LOWER = (
+    click.option(
+        "--allow-lower-durability",
+        is_flag=True,
+        help="Write commands and files even where they lower min.insync.replicas or acks.",
+    ),
+)
 _JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
 
 
@@ -131,7 +138,7 @@ def simulate(
 
 
 @advisor.command(short_help="Find the cheapest settings that meet the goals.")
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _JSON)
+@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _LOWER, _JSON)
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
 def recommend(
@@ -153,6 +160,7 @@ def recommend(
         current=_config(described, options) if _settings(options) else None,
         kafka_version=options["kafka_version"],
         topics=topics or None,
+        allow_lower_durability=options["allow_lower_durability"],
     )
     if folder is not None:
         write_new_files(Path(folder), recommendation.files())
@@ -186,7 +194,7 @@ def audit(cluster: str, as_json: bool, **options: Any) -> int:
 
 
 @advisor.command(short_help="Recommend and audit in one HTML file.")
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS)
+@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _LOWER)
 @click.option("--output", required=True, help="The HTML file to write.")
 @click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
 @click.option(
@@ -204,7 +212,10 @@ def report(cluster: str, output: str, sampled_years: float, engine: str, **optio
     described, model = _cluster_and_model(cluster, options)
     goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
     current = _config(described, options) if _settings(options) else None
-    recommendation = run_recommend(described, model, load, goals, current, version)
+    recommendation = run_recommend(
+        *(described, model, load, goals, current, version),
+        allow_lower_durability=options["allow_lower_durability"],
+    )
     audited = run_audit(described, model, load, goals, version) if described.topics else None
     check = _sample_recommended(recommendation, sampled_years, engine) if sampled_years else None
     _write_report(recommendation, path, audited, check)

@@ -47,6 +47,18 @@ def recommendation(result: Recommendation) -> str:
         ["Why:", *(f"  {reason}" for reason in result.why)],
         findings(result.findings),
         ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
+        *_instructions(result),
+    ]
+    return _join_blocks(blocks)
+
+
+def _instructions(result: Recommendation) -> list[list[str]]:
+    """Format commands, rollback and producer settings, or why there are none."""
+    from advisor.advice.migration.targets import refusal
+
+    if result.refused:
+        return [[refusal(result.refused)]]
+    return [
         [
             "Commands (advisor recommend --files DIR writes the files they name):",
             *(f"  {line}" for line in result.commands()),
@@ -57,7 +69,6 @@ def recommendation(result: Recommendation) -> str:
             *(f"  {line}" for line in result.files()["producer.properties"].splitlines()),
         ],
     ]
-    return _join_blocks(blocks)
 
 
 def audit(result: Audit) -> str:

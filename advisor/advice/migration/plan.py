@@ -4,8 +4,10 @@ A change of `min.insync.replicas` alone is made at once; where replicas are adde
 first. Changing `min.insync.replicas` clears the eligible leader replicas (KIP-966), so every
 change is made while all replicas are in sync.
 
-Only the selected topics are changed. The brokers' default would change every topic without a value
-of its own, so the command for it is a comment.
+Only the selected topics are changed; a plan for some topics says nothing about the brokers'
+defaults. The brokers' default would change every topic without a value of its own, so the command
+for it is a comment. Internal topics and topics to come get RF 3 and min ISR 2 or more where there
+are three brokers.
 """
 
 from __future__ import annotations
@@ -17,8 +19,15 @@ from functools import partial
 
 from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
+from advisor.advice.migration.targets import (
+    MIN_ISR,
+    in_words,
+    lowered_acks,
+    lowered_min_isr,
+    target_of,
+    with_usual_floor,
+)
 from advisor.advice.migration.tools import Tools
-from advisor.advice.phrases import listed
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
@@ -27,7 +36,6 @@ from advisor.protocol.rules.versions import default
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
-MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 _UNCLEAN_OPTION = "unclean_leader_election_enable"
 MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
@@ -47,6 +55,8 @@ class Plan:
         File name to content.
     moves : tuple of Move
         Replicas that are moved.
+    lowered : tuple of str
+        What the plan makes less durable, such as "orders: min.insync.replicas from 2 to 1".
     """
 
     preflight: tuple[str, ...]
@@ -55,6 +65,7 @@ class Plan:
     rollback: tuple[str, ...]
     files: Mapping[str, str]
     moves: tuple[Move, ...]
+    lowered: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -87,6 +98,7 @@ def make_plan(
     load: Workload,
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
+    today: Config | None = None,
 ) -> Plan:
     """Return the plan that brings a described cluster's topics to a configuration.
 
@@ -101,55 +113,74 @@ def make_plan(
     bytes_per_second : int
         Replication throttle per broker.
     topics : sequence of str, optional
-        Names of the topics to change. Default: all. A topic with more replicas than `config` has
-        stays unchanged: a plan never removes replicas without replacement.
+        Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
+        topic with more replicas than `config` has stays unchanged: a plan never removes replicas
+        without replacement.
+    today : Config, optional
+        Present settings of the producers.
     """
     tools = _tools(cluster, config)
-    files = {**producer_files(config), "server.properties": broker_properties(config)}
+    files = producer_files(config)
+    for_new = None
+    if topics is None:
+        for_new = with_usual_floor(config, len(cluster.brokers))
+        files["server.properties"] = broker_properties(for_new)
     chosen = [t for t in cluster.topics if topics is None or t.name in topics]
+    lowered = tuple(lowered_acks(config, today))
     if not chosen:
         files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
         steps = (*tools.variables, *_creation(tools, config, load))
         rollback = ("# The topic is new: there is nothing to go back to.",)
-        return Plan((), steps, (tools.describe("my-topic"),), rollback, files, ())
-    factor = config.replication_factor
-    assert factor is not None
-    kept = [t for t in chosen if _replicas_needed(t) > factor]
-    targets = [t for t in chosen if _replicas_needed(t) <= factor]
+        verify = (tools.describe("my-topic"),)
+        return Plan(_warning(lowered), steps, verify, rollback, files, (), lowered)
+    wanted = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
+    factors = {name: target.replication_factor or 1 for name, target in wanted.items()}
+    kept = [t for t in chosen if _replicas_needed(t) > factors[t.name]]
+    targets = [t for t in chosen if _replicas_needed(t) <= factors[t.name]]
     moves = plan_moves(
-        targets, cluster.brokers, {t.name: factor for t in targets}, counted=cluster.topics
+        targets, cluster.brokers, {t.name: factors[t.name] for t in targets}, counted=cluster.topics
     )
     own = partial(_is_own, cluster)
-    changes = [change for topic in targets for change in _changes(topic, config, own)]
-    growing = {t.name for t in targets if any(p.replication_factor < factor for p in t.partitions)}
+    changes = [change for topic in targets for change in _changes(topic, wanted[topic.name], own)]
+    growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     if moves:
         files[MOVES_FILE] = reassignment_json(moves)
         files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
         files[ELECTION_FILE] = election_json(moves)
-    settings = {t.name: dict(t.configs) for t in targets}
-    for change in changes:
-        settings[change.topic.name][change.key] = change.after
     files["kafka-topics.yaml"] = strimzi_topics(
-        [(t.name, len(t.partitions)) for t in targets], config, settings
+        [(t.name, len(t.partitions)) for t in targets], wanted, _settings(targets, changes)
     )
-    named = {t.name for t in chosen}
-    too_few = [t.name for t in cluster.topics if t.name not in named and _refuses(t, config)]
+    lowered = (*filter(None, (lowered_min_isr(t, wanted[t.name]) for t in targets)), *lowered)
     return Plan(
-        preflight=(*tools.variables, *_preflight(tools, config)),
+        preflight=(*_warning(lowered), *tools.variables, *_preflight(tools, config)),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, load),
-            *_default_for_new(tools, config, too_few),
-            *_kept(kept, factor),
+            *_default_for_new(tools, for_new),
+            *_kept(kept, factors),
         ),
         verify=tuple(_verification(tools, targets)),
         rollback=(
             *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
-            *_default_rollback(tools, config),
+            *_default_rollback(tools, for_new),
         ),
         files=files,
         moves=moves,
+        lowered=lowered,
     )
+
+
+def _warning(lowered: tuple[str, ...]) -> tuple[str, ...]:
+    """Comments that say first what is lowered."""
+    return (f"# {in_words(lowered)}",) if lowered else ()
+
+
+def _settings(targets: Sequence[Topic], changes: Sequence[_Change]) -> dict[str, dict[str, str]]:
+    """Every topic's options after the changes."""
+    settings = {t.name: dict(t.configs) for t in targets}
+    for change in changes:
+        settings[change.topic.name][change.key] = change.after
+    return settings
 
 
 def _tools(cluster: Cluster, config: Config) -> Tools:
@@ -262,8 +293,10 @@ def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
         yield tools.alter_topic(topic, wanted)
 
 
-def _default_for_new(tools: Tools, config: Config, too_few: Sequence[str]) -> Iterator[str]:
-    """Yield comments on how to set the brokers' default for future topics."""
+def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
+    """Yield comments on how to set the brokers' default for future topics; None: it stays."""
+    if config is None:
+        return
     for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
     if for_new is None:
         return
@@ -272,11 +305,11 @@ def _default_for_new(tools: Tools, config: Config, too_few: Sequence[str]) -> It
     yield f"#   {for_new}"
     if config.eligible_leader_replicas:
         yield "# (it also clears the eligible leader replicas of those topics)"
-    if too_few:
-        yield f"# Not yet: these have fewer replicas and would refuse acks=all: {listed(too_few)}."
 
 
-def _default_rollback(tools: Tools, config: Config) -> Iterator[str]:
+def _default_rollback(tools: Tools, config: Config | None) -> Iterator[str]:
+    if config is None:
+        return
     # With ELR enabled, Kafka refuses to remove the default.
     if config.eligible_leader_replicas:
         line = tools.alter_default(MIN_ISR, str(default("min_insync_replicas", "4.1")))
@@ -286,17 +319,11 @@ def _default_rollback(tools: Tools, config: Config) -> Iterator[str]:
         yield f"# If you set the brokers' default, and it was Kafka's before: {line}"
 
 
-def _refuses(topic: Topic, config: Config) -> bool:
-    """Whether the topic would refuse acks=all with the recommended min ISR."""
-    assert config.min_insync_replicas is not None
-    return not config.rules.min_isr_capped and _replicas_needed(topic) < config.min_insync_replicas
-
-
-def _kept(kept: Sequence[Topic], factor: int) -> Iterator[str]:
+def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[str]:
     for topic in kept:
         yield (
             f"# {topic.name} has {_replicas_needed(topic)} replicas and keeps them and its "
-            f"settings; {factor} would be enough."
+            f"settings; {factors[topic.name]} would be enough."
         )
 
 

@@ -107,7 +107,7 @@ def broker_properties(config: Config) -> str:
 
 def strimzi_topics(
     topics: Sequence[tuple[str, int]],
-    config: Config,
+    config: Config | Mapping[str, Config],
     settings: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
     """Return Strimzi `KafkaTopic` resources for (name, partitions).
@@ -119,7 +119,8 @@ def strimzi_topics(
     ----------
     topics : sequence of (str, int)
         Name and number of partitions of each topic.
-    config : Config
+    config : Config or mapping of str to Config
+        Of all topics, or by the topic's name.
     settings : mapping of str to mapping, optional
         Topic name to its options other than `min.insync.replicas`. Strimzi's topic operator removes
         options that a resource does not name (`BatchingTopicController`, 2026).
@@ -132,8 +133,9 @@ def strimzi_topics(
         stated: dict[str, object] = {
             key: _scalar(text) for key, text in (settings or {}).get(name, {}).items()
         }
-        stated["min.insync.replicas"] = config.min_insync_replicas
-        documents.append(_strimzi_topic(resource, name, partitions, config, stated))
+        target = config if isinstance(config, Config) else config[name]
+        stated["min.insync.replicas"] = target.min_insync_replicas
+        documents.append(_strimzi_topic(resource, name, partitions, target, stated))
     head = (
         "# Set strimzi.io/cluster to the name of your Kafka resource. An older Strimzi wants\n"
         "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"

@@ -13,9 +13,10 @@ from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals
-from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
+from advisor.advice.migration.targets import in_words
 from advisor.advice.phrases import count
 from advisor.advice.recommendations import reasons
+from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.loss_story import Story, tell
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
@@ -26,7 +27,7 @@ from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(RowTable):
+class Recommendation(Change, RowTable):
     """The settings that meet the goals at least cost, or the best compromise.
 
     Attributes
@@ -45,6 +46,11 @@ class Recommendation(RowTable):
         Assumptions and omissions, one sentence each.
     stated_version : str
         The Kafka version that the user or the cluster states; "" if it was assumed.
+    whole_cluster : bool
+        Whether the goals are those of all topics, so that the files set the brokers' defaults too;
+        False if topics were named.
+    allow_lower_durability : bool
+        Whether commands and files may lower a topic's min ISR or the producers' acks.
 
     See Also
     --------
@@ -72,6 +78,8 @@ class Recommendation(RowTable):
     topics: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     stated_version: str = ""
+    whole_cluster: bool = True
+    allow_lower_durability: bool = False
 
     _INTERVALS = True
 
@@ -103,10 +111,10 @@ class Recommendation(RowTable):
 
     @property
     def verdict(self) -> str:
-        """What is lost and refused, what of it settings decide, and which goals are missed."""
+        """What the plan lowers, what is lost and refused, and which goals are missed."""
         missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
         text = reasons.verdict(self.best, self.where)
-        return f"{text} {missing}" if missing else text
+        return " ".join(filter(None, [in_words(self.plan.lowered), text, missing]))
 
     @property
     def where(self) -> str:
@@ -136,12 +144,6 @@ class Recommendation(RowTable):
         configs = [self.best.config, *([self.current.config] if self.current else [])]
         return tuple((config, tell(config)) for config in dict.fromkeys(configs))
 
-    @cached_property
-    def plan(self) -> Plan:
-        """The migration to the recommended setting, and its rollback."""
-        throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
-        return make_plan(self.cluster, self.best.config, self.load, throttle, self.topics)
-
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings about cluster, version, replaced brokers and the present or best producer."""
@@ -165,68 +167,6 @@ class Recommendation(RowTable):
             if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
         }
 
-    def commands(self) -> list[str]:
-        """Return the shell lines that make the change, comments included.
-
-        Returns
-        -------
-        list of str
-            Checks, changes and verification, in order. The files that they name are in `files`;
-            the rollback is ``plan.rollback``.
-
-        See Also
-        --------
-        files : The files that the lines need.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
-        ... )
-        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
-        >>> load = advisor.Workload(partitions=1)
-        >>> advice = advisor.recommend(cluster, model, load, kafka_version="4.1")
-        >>> print(advice.commands()[0])
-        BS=${BS:-localhost:9092}   # your brokers
-        >>> advice.commands()[-1]
-        'kafka-topics.sh --bootstrap-server $BS --describe --topic my-topic'
-        """
-        return self.plan.lines
-
-    def files(self) -> dict[str, str]:
-        """Return the files that belong to the commands.
-
-        Returns
-        -------
-        dict of str to str
-            File name to content: the commands and the rollback as scripts, reassignment and
-            election JSON if replicas move, properties for brokers and producers, Strimzi
-            resources.
-
-        See Also
-        --------
-        commands : The shell lines.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
-        ... )
-        >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
-        >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-        >>> for name in sorted(advice.files()):
-        ...     print(name)
-        commands.sh
-        kafka-topics.yaml
-        librdkafka.properties
-        producer.properties
-        rollback.sh
-        server.properties
-        """
-        return {**self.plan.files, **self.plan.scripts}
-
     def tolerance_table(self) -> tuple[ToleranceRow, ...]:
         """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown."""
         return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
@@ -241,7 +181,8 @@ class Recommendation(RowTable):
         -------
         dict
             Verdict, the best and the present setting with intervals, reasons, goals, load, notes,
-            findings, commands, files, and all settings compared ("choices", without intervals).
+            findings, what the plan lowers, commands and files (none if it lowers durability and
+            may not), and all settings compared ("choices", without intervals).
 
         See Also
         --------
@@ -271,9 +212,10 @@ class Recommendation(RowTable):
             "model": self.model.name,
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
-            "commands": self.commands(),
-            "rollback": list(self.plan.rollback),
-            "files": self.files(),
+            "lowers_durability": list(self.plan.lowered),
+            "commands": [] if self.refused else self.commands(),
+            "rollback": [] if self.refused else list(self.plan.rollback),
+            "files": {} if self.refused else self.files(),
             "choices": self.rows(intervals=False),
         }
 

@@ -38,6 +38,7 @@ def recommend(
     current: Config | None = None,
     kafka_version: str | None = None,
     topics: Sequence[str] | None = None,
+    allow_lower_durability: bool = False,
 ) -> Recommendation:
     """Find the replication settings that meet the goals at least cost.
 
@@ -63,7 +64,10 @@ def recommend(
         Kafka version, such as "4.1". Default: the cluster's, or the newest that fits its
         description.
     topics : sequence of str, optional
-        Names of the topics that the commands change. Default: all.
+        Names of the topics that the commands change. Default: all, and the brokers' defaults.
+    allow_lower_durability : bool, default False
+        Whether commands and files may lower a topic's min ISR or the producers' acks. Otherwise
+        they are refused, with what would be lowered.
 
     Returns
     -------
@@ -95,7 +99,10 @@ def recommend(
     >>> advice.best.meets_all
     True
     """
-    return search(evaluate, cluster, model, load, goals, current, kafka_version, topics)
+    return search(
+        *(evaluate, cluster, model, load, goals, current, kafka_version, topics),
+        allow_lower_durability,
+    )
 
 
 def search(
@@ -107,6 +114,7 @@ def search(
     current: Config | None = None,
     kafka_version: str | None = None,
     topics: Sequence[str] | None = None,
+    allow_lower_durability: bool = False,
 ) -> Recommendation:
     """Do what `recommend` does, with `evaluated` in place of `evaluate`; tests inject one."""
     goals = goals or Goals()
@@ -142,6 +150,8 @@ def search(
         topics=tuple(topic.name for topic in chosen),
         notes=(*notes, *map(sentence, assumed), *cluster.notes),
         stated_version=kafka_version or cluster.kafka_version or "",
+        whole_cluster=topics is None,
+        allow_lower_durability=allow_lower_durability,
     )
 
 

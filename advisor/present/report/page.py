@@ -16,6 +16,7 @@ from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import grouped
+from advisor.advice.migration.targets import refusal
 from advisor.files import replace_file
 from advisor.formatting import percent, significant
 from advisor.present.card_text import card_in_words
@@ -255,6 +256,9 @@ def _as_listed(choice: Choice) -> tuple[int, int, str, int]:
 
 def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
     plan = recommendation.plan
+    if recommendation.refused:
+        note = "Nothing is written that loses more than today unless you ask for it."
+        return [{"title": "No commands", "note": note, "text": refusal(recommendation.refused)}]
     blocks = [
         ("Before you begin", "Each line must come back clean.", plan.preflight),
         ("Make the change", "", plan.steps),

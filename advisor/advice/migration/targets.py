@@ -1,0 +1,96 @@
+"""What a plan sets on each topic, and where that lowers durability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from advisor.advice.phrases import first_of
+from advisor.cluster import Topic
+from advisor.errors import InputError
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import default
+
+MIN_ISR = "min.insync.replicas"
+USUAL_REPLICAS, USUAL_MIN_ISR = 3, 2
+ALLOW = "--allow-lower-durability"
+
+
+def with_usual_floor(config: Config, brokers: int) -> Config:
+    """Return the settings with at least RF 3 and min ISR 2, as far as the brokers allow.
+
+    For Kafka's internal topics and for topics that do not exist yet: goals of other topics say
+    nothing about them. Min ISR stays below the replication factor, so that a restart stops nothing.
+
+    Parameters
+    ----------
+    config : Config
+    brokers : int
+        Brokers of the cluster.
+    """
+    assert config.replication_factor is not None
+    assert config.min_insync_replicas is not None
+    factor = max(config.replication_factor, min(USUAL_REPLICAS, brokers))
+    least = min(max(config.min_insync_replicas, USUAL_MIN_ISR), max(factor - 1, 1))
+    return config.changed(replication_factor=factor, min_insync_replicas=least)
+
+
+def target_of(topic: Topic, config: Config, brokers: int) -> Config:
+    """Return the settings that a plan gives a topic; internal ones have a floor."""
+    return with_usual_floor(config, brokers) if topic.internal else config
+
+
+def stated_min_isr(topic: Topic, config: Config) -> int:
+    """Return the min ISR of a topic as it is, Kafka's default where none is stated."""
+    if topic.min_insync_replicas is not None:
+        return topic.min_insync_replicas
+    fallback = default("min_insync_replicas", config.kafka_version)
+    return fallback if isinstance(fallback, int) else 1
+
+
+def lowered_min_isr(topic: Topic, target: Config) -> str:
+    """Return how a plan lowers the copies that acks=all guarantees, for a list; "" if it does not.
+
+    A min ISR above the replication factor counts as the replication factor.
+    """
+    factor, wanted = target.replication_factor, target.min_insync_replicas
+    assert factor is not None
+    assert wanted is not None
+    before = min(stated_min_isr(topic, target), topic.replication_factor)
+    if min(wanted, factor) >= before:
+        return ""
+    return f"{topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
+
+
+def lowered_acks(config: Config, today: Config | None) -> Iterator[str]:
+    """Yield how the producers' acks are lowered, for a list; nothing where they are not."""
+    if config.acks != "all" and today is not None and _strength(today) > _strength(config):
+        yield f"producers: acks from {today.acks} to {config.acks}"
+
+
+def _strength(config: Config) -> int:
+    return 2 if config.acks == "all" else int(config.acks or 0)
+
+
+def in_words(lowered: tuple[str, ...]) -> str:
+    """Return what a plan lowers as a sentence; "" for nothing."""
+    return f"This plan lowers durability ({first_of(lowered)})." if lowered else ""
+
+
+def check_allowed(lowered: tuple[str, ...], allowed: bool) -> None:
+    """Refuse a plan that lowers durability unless that is allowed.
+
+    Raises
+    ------
+    InputError
+        With what would be lowered.
+    """
+    if lowered and not allowed:
+        raise InputError(refusal(lowered))
+
+
+def refusal(lowered: tuple[str, ...]) -> str:
+    """Return why commands and files of a plan are refused, and what asks for them."""
+    return (
+        f"{in_words(lowered)} Its commands and files are only written with {ALLOW} "
+        "(in Python allow_lower_durability=True)."
+    )
