@@ -344,9 +344,9 @@ def _workload(options: dict[str, Any], described: Cluster | None = None) -> Work
 
 
 def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Workload, list[str]]:
-    """Return the workload, and notes on what was assumed about it and the Kafka version."""
+    """Return the workload, and notes on what was assumed: settings, Kafka version, workload."""
     from advisor.advice.kafka_version import version_of
-    from advisor.advice.recommendations.search import assumed_load
+    from advisor.advice.recommendations.search import assumed_load, usual_setting_words
 
     _, note = version_of(described, options["kafka_version"])
     load, assumed = _workload(options, described), ""
@@ -354,7 +354,12 @@ def _load_and_notes(options: dict[str, Any], described: Cluster) -> tuple[Worklo
         load, assumed = assumed_load(described.topics)
     # Notes of a running cluster are already on stderr.
     cluster_notes = described.notes if described.observed is None else ()
-    return load, [text for text in (note, assumed, *cluster_notes) if text]
+    stated = _settings(options)
+    all_stated = {"replication_factor", "min_insync_replicas"} <= stated.keys()
+    whose = "" if all_stated else usual_setting_words(described.topics)
+    if whose and stated:
+        whose = whose.replace("The settings are", "Settings that no option gives are")
+    return load, [text for text in (whose, note, assumed, *cluster_notes) if text]
 
 
 def _goals(options: dict[str, Any]) -> Goals:

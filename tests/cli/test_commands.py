@@ -71,6 +71,30 @@ def test_evaluate_prints_the_verdict(
     assert 0 < data["dependents"]["transaction"]["unavailability"] < 1
 
 
+def test_evaluate_says_whose_settings_it_used(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without --rf the settings are a topic's, which is named; with --rf nothing is assumed."""
+    values = {"leader": 1, "isr": "1,2,3", "replicas": "1,2,3"}
+    many = TOPIC.replace("Topic: t", "Topic: orders").format(n=2, rf=3, m=2)
+    many += LINE.replace("Topic: t", "Topic: orders").format(**values)
+    many += many.splitlines()[1].replace("Partition: 0", "Partition: 1") + "\n"
+    few = TOPIC.format(n=1, rf=3, m=1) + LINE.format(**values)
+    line = ["evaluate", describe(tmp_path, few + many), "--model", card]
+    assert main(line) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("RF 3, min.insync.replicas 2, ")
+    assert (
+        "Assumed: The settings are those of topic orders, the most frequent: 2 of 3 partitions "
+        "have them."
+    ) in out
+    assert main([*line, "--min-isr", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "Assumed: Settings that no option gives are those of topic orders, the most" in out
+    assert main([*line, "--rf", "3", "--min-isr", "1"]) == 0
+    assert "are those of topic" not in capsys.readouterr().out
+
+
 def test_recommend_prints_verdict_commands_and_rollback(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

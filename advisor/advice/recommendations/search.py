@@ -9,7 +9,7 @@ from dataclasses import replace
 from advisor.advice.choice import Choice, choose, ranked
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of, version_of
-from advisor.advice.phrases import sentence
+from advisor.advice.phrases import first_of, sentence
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of
@@ -221,11 +221,7 @@ def usual_config(topics: Sequence[Topic], kafka_version: str) -> Config | None:
 
     Internal topics do not count.
     """
-    settings: Counter[tuple[int, int | None]] = Counter()
-    for topic in topics:
-        if not topic.internal:
-            key = (topic.replication_factor, topic.min_insync_replicas)
-            settings[key] += len(topic.partitions)
+    settings = _partitions_by_setting(topics)
     if not settings:
         return None
     factor, min_isr = settings.most_common(1)[0][0]
@@ -238,3 +234,33 @@ def usual_config(topics: Sequence[Topic], kafka_version: str) -> Config | None:
         min_insync_replicas=min_isr,
         acks="all",
     )
+
+
+def usual_setting_words(topics: Sequence[Topic]) -> str:
+    """Return whose settings `usual_config` returns, in one sentence; "" without topics."""
+    settings = _partitions_by_setting(topics)
+    if not settings:
+        return ""
+    setting, partitions = settings.most_common(1)[0]
+    whose = [t.name for t in topics if not t.internal and _setting(t) == setting]
+    users = len([t for t in topics if not t.internal])
+    names = f"topic{'s' if len(whose) > 1 else ''} {first_of(whose)}"
+    if len(whose) == users:
+        return f"The settings are those of {names}."
+    return (
+        f"The settings are those of {names}, the most frequent: {partitions:,} of "
+        f"{settings.total():,} partitions have them."
+    )
+
+
+def _setting(topic: Topic) -> tuple[int, int | None]:
+    return (topic.replication_factor, topic.min_insync_replicas)
+
+
+def _partitions_by_setting(topics: Sequence[Topic]) -> Counter[tuple[int, int | None]]:
+    """Number of partitions with each replication factor and stated min ISR."""
+    settings: Counter[tuple[int, int | None]] = Counter()
+    for topic in topics:
+        if not topic.internal:
+            settings[_setting(topic)] += len(topic.partitions)
+    return settings
