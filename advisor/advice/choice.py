@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.checks import check_setting
 from advisor.advice.goals import (
     MEASURES,
     SURVIVE_WITHOUT_LOSS,
     SURVIVE_WRITABLE,
     Goals,
-    decades_short,
     judge,
 )
 from advisor.advice.phrases import listed
@@ -21,11 +22,6 @@ from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import PARTS
-
-# Margin in decades of a measure that is 0 or has no limit; larger than any other.
-_LARGEST_MARGIN = 20.0
-# Five per cent. Failure rates are not known well enough for a smaller difference to count.
-_TIE_DECADES = 0.02
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,11 @@ class Choice:
     def unmet(self) -> tuple[str, ...]:
         """Goals that are not met."""
         return tuple(goal for goal, met in self.meets.items() if not met)
+
+    @cached_property
+    def risks(self) -> tuple[Finding, ...]:
+        """What an audit would call a risk of any topic and producer with this configuration."""
+        return tuple(check_setting(self.config, self.reliability.model))
 
     @property
     def name(self) -> str:
@@ -167,66 +168,6 @@ def choose(
         required = losing_rack
     meets = judge(goals, decided_measures(reliability), required)
     return Choice(config, reliability, meets, losing_rack)
-
-
-def ranked(choices: Sequence[Choice], goals: Goals) -> list[Choice]:
-    """Return the choices, best first.
-
-    Choices that meet every goal come first, ordered by number of replicas, then by delivery
-    timeout (the default first), then by the margin to the goal that is met most narrowly.
-
-    The others are ordered by number of missed goals; then, among those that miss a durability
-    goal, first those that tolerate a broker failure without loss and with writes; then by how many
-    decades they miss the goals, durability first. Those within `_TIE_DECADES` of the best count
-    as equal, and are ordered by number of replicas, then by tolerated broker failures.
-    """
-    fewest = min(map(_missed_goals, choices))
-    nearest = min(
-        _decades_short(choice, goals) for choice in choices if _missed_goals(choice) == fewest
-    )
-    return sorted(choices, key=lambda choice: _rank(choice, goals, nearest + _TIE_DECADES))
-
-
-def _rank(choice: Choice, goals: Goals, tie: float) -> tuple[object, ...]:
-    config, margin = choice.config, _margin(goals, decided_measures(choice.reliability))
-    timeout = config.delivery_timeout_ms or 0 if "delivery_timeout_ms" in config.explicit else 0
-    settings = (config.replication_factor, timeout)
-    rest = (-margin, config.acks != "all")
-    if choice.meets_all:
-        return (0, 0.0, 0, *settings, *rest)
-    durable, tolerated = _durable(choice), _tolerated_failures(choice)
-    decades = max(_decades_short(choice, goals), tie)
-    return (*_missed_goals(choice), decades, not durable, *settings, -tolerated, *rest)
-
-
-def _missed_goals(choice: Choice) -> tuple[int, bool]:
-    """Return the number of missed goals, and whether durability is among them without tolerance."""
-    return (len(choice.unmet), not _durable(choice) and _tolerated_failures(choice) < 1)
-
-
-def _durable(choice: Choice) -> bool:
-    """Whether every goal about losses is met."""
-    losses = (SURVIVE_WITHOUT_LOSS, "loss_probability_per_year", "acked_records_lost_per_year")
-    return all(choice.meets.get(goal, True) for goal in losses)
-
-
-def _tolerated_failures(choice: Choice) -> int:
-    """Return how many brokers can fail with neither a loss nor refused writes."""
-    tolerates = choice.reliability.tolerates
-    return min(tolerates.without_loss, tolerates.while_writable)
-
-
-def _decades_short(choice: Choice, goals: Goals) -> float:
-    return decades_short(goals, decided_measures(choice.reliability))
-
-
-def _margin(goals: Goals, measures: Mapping[str, float]) -> float:
-    """Return the smallest distance, in decades, between a limit and its measure."""
-    margins = [
-        math.log10(limit / measures[name]) if limit > 0 < measures[name] else _LARGEST_MARGIN
-        for name, limit in goals.limits.items()
-    ]
-    return min(margins, default=_LARGEST_MARGIN)
 
 
 GOAL_WORDS = {

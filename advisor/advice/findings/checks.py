@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from advisor.advice.findings.catalogue import Finding, finding
+from advisor.advice.findings.rule import RISK
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Topic
@@ -45,7 +46,7 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     )
     if not stated and config.rules.min_isr_supported:
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
-    yield from _copies(topic, config)
+    yield from _copies(topic.name, config, topic.internal)
     yield from _health(topic, config)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
@@ -103,6 +104,14 @@ def _controllers(cluster: Cluster) -> Iterator[Finding]:
         yield finding(code, f"of the controllers, {listed(words)}; losing {which} stops elections.")
     elif fatal and set(cluster.brokers.values()) != set(fatal):
         yield finding("KRA314", f"all {voters} controllers are in rack {fatal[0]}.")
+
+
+def check_setting(config: Config, model: FailureModel) -> Iterator[Finding]:
+    """Yield the risks that an audit would find in any topic and producer with these settings."""
+    found = [*_copies("", config), *check_producer(config, model)]
+    if config.unclean_leader_election_enable:
+        found.append(finding("KRA302", "unclean leader election is on."))
+    yield from (each for each in found if each.rule.weight == RISK)
 
 
 def check_producer(
@@ -173,14 +182,13 @@ def check_replacement(result: Reliability, topic: str = "") -> Iterator[Finding]
         )
 
 
-def _copies(topic: Topic, config: Config) -> Iterator[Finding]:
-    """Yield findings about replication factor and min ISR."""
-    name = topic.name
+def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Finding]:
+    """Yield findings about replication factor and min ISR; no name for any topic."""
     factor, min_isr = config.replication_factor, config.min_insync_replicas
     assert factor is not None
     assert min_isr is not None
     if factor == 1:
-        code = "KRA203" if topic.internal else "KRA204"
+        code = "KRA203" if internal else "KRA204"
         if _FRAMEWORKS.fullmatch(name):
             code = "KRA205"
         yield finding(_ONE_REPLICA.get(name, code), "every partition has one replica.", name)

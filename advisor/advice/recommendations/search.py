@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from advisor.advice.choice import Choice, choose, ranked
+from advisor.advice.choice import Choice, choose
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import first_of, sentence
+from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of

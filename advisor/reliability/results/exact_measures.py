@@ -67,6 +67,7 @@ class ExactMeasures:
     evaluate_topic: Callable[..., ExactMeasures] = field(compare=False)
     empty_leader_share: Callable[[], float | None] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)
 
     @property

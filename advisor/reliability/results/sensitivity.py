@@ -16,6 +16,7 @@ from advisor import formatting, plotting
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
+from advisor.reliability.results.units import MEASURES
 from advisor.tables import data_frame
 
 if TYPE_CHECKING:
@@ -172,6 +173,35 @@ def compute_intervals(results: Iterable[ExactMeasures]) -> None:
         for place, each in enumerate(group):
             one, other = ([row[place] for row in rows] for rows in (drawn, decided))
             each.intervals.update(each.intervals_of_draws(one, other))
+            each.samples.update({name: tuple(getattr(r, name) for r in one) for name in MEASURES})
+
+
+def paired_ratio(one: ExactMeasures, other: ExactMeasures, measure: str) -> tuple[float, float]:
+    """95 % interval of one result's measure over another's, both on the same draws of their card.
+
+    What makes both large or small together does not count, only what tells them apart. Where one
+    has fewer draws, its are the first of the other's.
+
+    Parameters
+    ----------
+    one, other : ExactMeasures
+        Results of the same card and workload.
+    measure : str
+    """
+    compute_intervals([one, other])
+    pairs = list(zip(one.samples.get(measure, ()), other.samples.get(measure, ()), strict=False))
+    ratios = [_ratio(*pair) for pair in pairs] or [
+        _ratio(getattr(one, measure), getattr(other, measure))
+    ]
+    if len(ratios) == 1:
+        return ratios[0], ratios[0]
+    return uncertainty.lognormal_interval(ratios)
+
+
+def _ratio(one: float, other: float) -> float:
+    if one == other:
+        return 1.0
+    return one / other if other > 0.0 else math.inf
 
 
 def tornadoes(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from advisor.advice import Goals, recommend
-from advisor.advice.choice import ranked
 from advisor.advice.goals import decades_short, judge
 from advisor.advice.kafka_version import version_of
+from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.search import candidates, search, usual_config
 from advisor.advice.tolerance import Survival
 from advisor.cluster import Cluster, Partition, Topic
@@ -54,26 +54,30 @@ def found(cluster: Cluster = SIX, **goals: object) -> tuple[int, int, object]:
     return config.replication_factor, config.min_insync_replicas, config.acks
 
 
-def test_the_cheapest_that_meets_the_goals_wins() -> None:
-    """Fewer replicas are chosen where they suffice, more where they are needed."""
+def test_the_cheapest_without_risks_that_meets_the_goals_wins() -> None:
+    """More replicas are chosen where they are needed, a risk only where nothing else meets."""
     assert found() == (3, 2, "all")
-    assert found(loss_probability_per_year=1e-3) == (2, 1, "all")
-    assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
+    assert found(loss_probability_per_year=1e-3) == (3, 2, "all")
+    assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (3, 2, "all")
     assert found(loss_probability_per_year=1e-9) == (4, 3, "all")
+    one = Cluster.uniform(brokers=1, racks=1)
+    assert found(one, loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
 
 
-def test_the_largest_margin_wins_among_equal_costs() -> None:
-    """With room in both goals, the setting with the larger smallest margin is chosen."""
+def test_a_risk_is_taken_where_only_it_meets_the_goals() -> None:
+    """The cheapest such setting wins, and between equal ones that with the larger margin."""
     assert found(loss_probability_per_year=1e-2, write_unavailability=1e-7) == (3, 1, "all")
-    assert found(loss_probability_per_year=1e-5, write_unavailability=1e-2) == (2, 2, "all")
+    two = Cluster.uniform(brokers=2, racks=2)
+    assert found(two, loss_probability_per_year=1e-5, write_unavailability=1e-2) == (2, 2, "all")
+    assert found(two, loss_probability_per_year=1e-3, write_unavailability=1e-4) == (2, 1, "all")
 
 
 def test_survival_goals_count() -> None:
-    """survive="rack" excludes what one rack can stop, whatever the probabilities are."""
-    assert found(loss_probability_per_year=1.0, write_unavailability=1.0) == (1, 1, "all")
-    loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1.0}
-    assert found(survive="rack", **loose) == (3, 2, "all")
-    assert found(survive="broker", **loose) == (3, 2, "all")
+    """survive excludes what one rack or broker can stop, whatever the probabilities are."""
+    loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1e-7}
+    assert found(**loose) == (3, 1, "all")
+    assert found(survive="broker", **loose) == (4, 2, "all")
+    assert found(survive="rack", **loose) == (5, 3, "all")
 
 
 def test_two_racks_get_the_best_compromise_and_the_reason() -> None:
@@ -216,7 +220,8 @@ def test_fewest_replicas_win_where_losses_hardly_differ(replicas: int, worse: fl
         return replace(
             found,
             loss_probability_per_year=loss * (1.0 - 1e-4 * least),
-            write_unavailability=1e-6,
+            loss_events_per_year=loss * (1.0 - 1e-4 * least),
+            write_unavailability=1e-6 * (1.0 + 1e-4 * least),
             tolerates=tolerance(config),
         )
 
@@ -229,13 +234,15 @@ def test_a_tolerated_failure_wins_where_goals_are_missed() -> None:
     """Two replicas that lose as often as three rank lower: they tolerate no failure."""
 
     def site(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Reliability:
-        found = made_up(cluster, config, model, load)
+        found, least = made_up(cluster, config, model, load), config.min_insync_replicas or 0
         return replace(
             found,
             loss_probability_per_year=0.1,
+            records_refused_per_year=found.records_refused_per_year - 1e-6 * least,
             mean_years_to_loss=10.0,
+            acked_records_lost_per_year=10.0 / config.replication_factor,
             # Every copy that writes wait for costs a fifth: no reason to do with one copy.
-            write_unavailability=1e-2 * 1.2 ** (config.min_insync_replicas or 0),
+            write_unavailability=1e-2 * 1.2**least,
             tolerates=tolerance(config),
         )
 
