@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
-from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.beyond_settings import goals_sentence, has_beyond, rest_of_topics
-from advisor.advice.choice import Choice, choose, decided_measures
+from advisor.advice.choice import decided_measures
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
     check_producer,
     check_replacement,
-    check_topic,
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import every, first_of, listed, sentence
-from advisor.advice.tolerance import share_of
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
-from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster import Cluster
 from advisor.formatting import as_given, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import Copysets, copysets
@@ -36,7 +34,6 @@ from advisor.reliability.results.settings_split import BY_SETTINGS
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
-Evaluate = Callable[..., Reliability]
 WITHOUT_INTERVALS = (
     "These values have no 95 % intervals, which would take hours for hundreds of topics: "
     "advisor evaluate gives them for one setting."
@@ -274,15 +271,14 @@ def audit(
             f"Records that retention.ms keeps for ever were taken to be kept {hours} hours: "
             f"{first_of(endless)}."
         )
-    audits = []
-    for topic in cluster.topics:
-        findings = tuple(check_topic(topic, cluster, config_of(topic, version, settings)))
-        for factor, members in _by_factor(topic).items():
-            config = config_of(topic, version, settings).changed(replication_factor=factor)
-            choice = _evaluated_topic(
-                cluster, members, config, model, load_of(topic, load), goals, evaluated
-            )
-            audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    audits = [
+        each
+        for topic in cluster.topics
+        for each in audit_topic(
+            *(topic, cluster, config_of(topic, version, settings), model, load_of(topic, load)),
+            *(goals, evaluated),
+        )
+    ]
     audits.sort(key=lambda topic: _worst_first(topic, goals))
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=version, **settings)
@@ -322,34 +318,6 @@ def _decided_columns(result: Reliability) -> dict[str, str]:
         "lost by settings": every(result.years_between(BY_SETTINGS)),
         "refused by settings": time_per_year(result.by_settings("write_unavailability")),
     }
-
-
-def _by_factor(topic: Topic) -> dict[int, list[Partition]]:
-    parts: dict[int, list[Partition]] = {}
-    for partition in topic.partitions:
-        parts.setdefault(partition.replication_factor, []).append(partition)
-    return parts
-
-
-def _evaluated_topic(
-    cluster: Cluster,
-    members: list[Partition],
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    goals: Goals,
-    evaluated: Evaluate,
-) -> Choice:
-    held = tuple(p.held for p in members)
-    fraction = len(members) / load.partitions
-    part = replace(
-        load, partitions=len(members), records_per_second=load.records_per_second * fraction
-    )
-    reliability = evaluated(cluster, config, model, part, placement=held)
-    racks = dict(cluster.brokers)
-    racks_known = None not in racks.values()
-    rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
-    return choose(config, reliability, goals, rack_share)
 
 
 def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:

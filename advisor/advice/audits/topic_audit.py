@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from advisor.advice.beyond_settings import decided_words
-from advisor.advice.choice import BRIEF_GOALS, Choice, goals_for
+from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for
 from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
+from advisor.advice.goals import Goals
 from advisor.advice.phrases import every, listed
-from advisor.cluster import Topic
+from advisor.advice.tolerance import share_of
+from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import time_per_year
+from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.workload import Workload
+
+Evaluate = Callable[..., Reliability]
 
 
 @dataclass(frozen=True)
@@ -71,3 +82,60 @@ class TopicAudit:
         line["ok"] = self.ok
         line["findings"] = " ".join(dict.fromkeys(finding.code for finding in self.findings))
         return line
+
+
+def audit_topic(
+    topic: Topic,
+    cluster: Cluster,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    goals: Goals,
+    evaluated: Evaluate = evaluate,
+) -> list[TopicAudit]:
+    """Return the audit of one topic on the brokers that hold it, an entry per replication factor.
+
+    Parameters
+    ----------
+    topic : Topic
+    cluster : Cluster
+    config : Config
+        Settings of the topic and its producers; the replication factor is read from the partitions.
+    model : FailureModel
+    load : Workload
+        Traffic of the topic, over all of its partitions.
+    goals : Goals
+    evaluated : callable
+        Replacement for `advisor.evaluate`, with the same arguments.
+    """
+    findings = tuple(check_topic(topic, cluster, config))
+    parts: dict[int, list[Partition]] = {}
+    for partition in topic.partitions:
+        parts.setdefault(partition.replication_factor, []).append(partition)
+    audits = []
+    for factor, members in parts.items():
+        own = config.changed(replication_factor=factor)
+        choice = _evaluated(cluster, members, own, model, load, goals, evaluated)
+        audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
+    return audits
+
+
+def _evaluated(
+    cluster: Cluster,
+    members: Sequence[Partition],
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    goals: Goals,
+    evaluated: Evaluate,
+) -> Choice:
+    held = tuple(p.held for p in members)
+    fraction = len(members) / load.partitions
+    part = replace(
+        load, partitions=len(members), records_per_second=load.records_per_second * fraction
+    )
+    reliability = evaluated(cluster, config, model, part, placement=held)
+    racks = dict(cluster.brokers)
+    racks_known = None not in racks.values()
+    rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
+    return choose(config, reliability, goals, rack_share)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from advisor.advice.migration.after import crowded_broker_words, topics_after
 from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.migration.targets import (
@@ -24,6 +25,7 @@ from advisor.advice.migration.targets import (
     in_words,
     lowered_acks,
     lowered_min_isr,
+    lowered_replicas,
     target_of,
     with_usual_floor,
 )
@@ -57,6 +59,10 @@ class Plan:
         Replicas that are moved.
     lowered : tuple of str
         What the plan makes less durable, such as "orders: min.insync.replicas from 2 to 1".
+    after : tuple of Topic
+        The selected topics as they are when the plan is carried out.
+    crowded : str
+        Which broker then holds a replica of every partition, in a sentence; "" for none.
     """
 
     preflight: tuple[str, ...]
@@ -66,6 +72,8 @@ class Plan:
     files: Mapping[str, str]
     moves: tuple[Move, ...]
     lowered: tuple[str, ...] = ()
+    after: tuple[Topic, ...] = ()
+    crowded: str = ""
 
     @property
     def lines(self) -> list[str]:
@@ -99,6 +107,7 @@ def make_plan(
     bytes_per_second: int = DEFAULT_THROTTLE,
     topics: Sequence[str] | None = None,
     today: Config | None = None,
+    shrinking: Mapping[str, bool] | None = None,
 ) -> Plan:
     """Return the plan that brings a described cluster's topics to a configuration.
 
@@ -114,10 +123,12 @@ def make_plan(
         Replication throttle per broker.
     topics : sequence of str, optional
         Names of the topics to change. Default: all, and the brokers' defaults for topics to come. A
-        topic with more replicas than `config` has stays unchanged: a plan never removes replicas
-        without replacement.
+        topic with more replicas than `config` has stays unchanged, unless `shrinking` names it.
     today : Config, optional
         Present settings of the producers.
+    shrinking : mapping of str to bool, optional
+        Names of topics that give up replicas, because they miss goals that `config` meets, and
+        whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
     files = producer_files(config)
@@ -128,59 +139,112 @@ def make_plan(
     chosen = [t for t in cluster.topics if topics is None or t.name in topics]
     lowered = tuple(lowered_acks(config, today))
     if not chosen:
+        crowded = crowded_broker_words((), cluster, config)
         files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
+        first = _comments(in_words(lowered), crowded)
         steps = (*tools.variables, *_creation(tools, config, load))
         rollback = ("# The topic is new: there is nothing to go back to.",)
         verify = (tools.describe("my-topic"),)
-        return Plan(_warning(lowered), steps, verify, rollback, files, (), lowered)
-    wanted = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
-    factors = {name: target.replication_factor or 1 for name, target in wanted.items()}
-    kept = [t for t in chosen if _replicas_needed(t) > factors[t.name]]
-    targets = [t for t in chosen if _replicas_needed(t) <= factors[t.name]]
-    moves = plan_moves(
-        targets, cluster.brokers, {t.name: factors[t.name] for t in targets}, counted=cluster.topics
-    )
-    own = partial(_is_own, cluster)
-    changes = [change for topic in targets for change in _changes(topic, wanted[topic.name], own)]
+        return Plan(first, steps, verify, rollback, files, (), lowered, (), crowded)
+    wanted = _Wanted.of(cluster, chosen, config, shrinking or {})
+    moves, changes = wanted.moves, wanted.changes
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
-    if moves:
-        files[MOVES_FILE] = reassignment_json(moves)
-        files[MOVES_BACK_FILE] = reassignment_json(moves, back=True)
-        files[ELECTION_FILE] = election_json(moves)
-    files["kafka-topics.yaml"] = strimzi_topics(
-        [(t.name, len(t.partitions)) for t in targets], wanted, _settings(targets, changes)
-    )
-    lowered = (*filter(None, (lowered_min_isr(t, wanted[t.name]) for t in targets)), *lowered)
+    lowered = (*wanted.lowered(), *lowered)
+    after = topics_after(chosen, moves, wanted.settings)
+    crowded = crowded_broker_words(after, cluster, config)
+    first = _comments(in_words(lowered), crowded)
     return Plan(
-        preflight=(*_warning(lowered), *tools.variables, *_preflight(tools, config)),
+        preflight=(*first, *tools.variables, *_preflight(tools, config)),
         steps=(
             *_steps(tools, changes, growing, moves, bytes_per_second, load),
             *_default_for_new(tools, for_new),
-            *_kept(kept, factors),
+            *_kept(wanted.kept, wanted.factors),
         ),
-        verify=tuple(_verification(tools, targets)),
+        verify=tuple(_verification(tools, wanted.topics)),
         rollback=(
             *tools.variables,
             *_rollback(tools, changes, moves, bytes_per_second),
             *_default_rollback(tools, for_new),
         ),
-        files=files,
+        files={**files, **wanted.files()},
         moves=moves,
         lowered=lowered,
+        after=after,
+        crowded=crowded,
     )
 
 
-def _warning(lowered: tuple[str, ...]) -> tuple[str, ...]:
-    """Comments that say first what is lowered."""
-    return (f"# {in_words(lowered)}",) if lowered else ()
+@dataclass(frozen=True)
+class _Wanted:
+    """What changes: topics with their target settings, moves, options; and topics kept as is."""
+
+    topics: tuple[Topic, ...]
+    kept: tuple[Topic, ...]
+    targets: Mapping[str, Config]
+    moves: tuple[Move, ...]
+    changes: tuple[_Change, ...]
+    shrinking: Mapping[str, bool]
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        chosen: Sequence[Topic],
+        config: Config,
+        shrinking: Mapping[str, bool],
+    ) -> _Wanted:
+        """Decide which of the chosen topics change, and how."""
+        targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
+        factors = {name: target.replication_factor or 1 for name, target in targets.items()}
+        kept = {
+            t.name
+            for t in chosen
+            if _replicas_needed(t) > factors[t.name] and t.name not in shrinking
+        }
+        topics = tuple(t for t in chosen if t.name not in kept)
+        named = {t.name: factors[t.name] for t in topics}
+        moves = plan_moves(topics, cluster.brokers, named, counted=cluster.topics)
+        own = partial(_is_own, cluster)
+        changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
+        same = tuple(t for t in chosen if t.name in kept)
+        return cls(topics, same, targets, moves, tuple(changes), shrinking)
+
+    @property
+    def factors(self) -> dict[str, int]:
+        """Target replication factors."""
+        return {name: target.replication_factor or 1 for name, target in self.targets.items()}
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Every changed topic's options after the changes."""
+        settings = {t.name: dict(t.configs) for t in self.topics}
+        for change in self.changes:
+            settings[change.topic.name][change.key] = change.after
+        return settings
+
+    def lowered(self) -> Iterator[str]:
+        """Yield what becomes less durable."""
+        for topic in self.topics:
+            if self.shrinking.get(topic.name):
+                yield lowered_replicas(topic, self.factors[topic.name])
+            words = lowered_min_isr(topic, self.targets[topic.name])
+            if words:
+                yield words
+
+    def files(self) -> dict[str, str]:
+        """Reassignment and election JSON, if replicas move, and Strimzi resources."""
+        sizes = [(t.name, len(t.partitions)) for t in self.topics]
+        files = {"kafka-topics.yaml": strimzi_topics(sizes, self.targets, self.settings)}
+        if self.moves:
+            files[MOVES_FILE] = reassignment_json(self.moves)
+            files[MOVES_BACK_FILE] = reassignment_json(self.moves, back=True)
+            files[ELECTION_FILE] = election_json(self.moves)
+        return files
 
 
-def _settings(targets: Sequence[Topic], changes: Sequence[_Change]) -> dict[str, dict[str, str]]:
-    """Every topic's options after the changes."""
-    settings = {t.name: dict(t.configs) for t in targets}
-    for change in changes:
-        settings[change.topic.name][change.key] = change.after
-    return settings
+def _comments(*sentences: str) -> tuple[str, ...]:
+    """What is said first."""
+    return tuple(f"# {sentence}" for sentence in sentences if sentence)
 
 
 def _tools(cluster: Cluster, config: Config) -> Tools:

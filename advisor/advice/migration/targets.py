@@ -55,10 +55,16 @@ def lowered_min_isr(topic: Topic, target: Config) -> str:
     factor, wanted = target.replication_factor, target.min_insync_replicas
     assert factor is not None
     assert wanted is not None
-    before = min(stated_min_isr(topic, target), topic.replication_factor)
+    most = max(partition.replication_factor for partition in topic.partitions)
+    before = min(stated_min_isr(topic, target), most)
     if min(wanted, factor) >= before:
         return ""
     return f"{topic.name}: {MIN_ISR} from {stated_min_isr(topic, target)} to {wanted}"
+
+
+def lowered_replicas(topic: Topic, factor: int) -> str:
+    """Return that a topic gives up replicas and loses more with fewer, for a list."""
+    return f"{topic.name}: {topic.replication_factor} replicas to {factor}"
 
 
 def lowered_acks(config: Config, today: Config | None) -> Iterator[str]:

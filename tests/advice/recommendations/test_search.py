@@ -73,7 +73,7 @@ def test_a_risk_is_taken_where_only_it_meets_the_goals() -> None:
 
 
 def test_survival_goals_count() -> None:
-    """survive excludes what one rack or broker can stop, whatever the probabilities are."""
+    """Survive excludes what one rack or broker can stop, whatever the probabilities are."""
     loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1e-7}
     assert found(**loose) == (3, 1, "all")
     assert found(survive="broker", **loose) == (4, 2, "all")
