@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from advisor.reliability.results.reliability import Reliability
 
 _ASSUMPTION_PREFIX = "Assumed: "
+# Those that miss a goal today come first.
+_MOST_TOPICS = 30
 
 
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
@@ -44,12 +46,33 @@ def recommendation(result: Recommendation) -> str:
         [result.verdict, result.tolerances],
         [] if result.rack_rule in result.verdict else [result.rack_rule],
         [goals_sentence(result.goals, result.best.reliability)],
+        _topics(result),
         ["Why:", *(f"  {reason}" for reason in result.why)],
         findings(result.findings),
         ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
         *_instructions(result),
     ]
     return _join_blocks(blocks)
+
+
+def _topics(result: Recommendation) -> list[str]:
+    """Format today's setting of each topic beside the planned one, what misses goals first."""
+    from advisor.advice.choice import BRIEF_GOALS
+
+    if not result.topic_changes:
+        return []
+    rows = [("topic", "partitions", "today", "goals", "with this plan", "goals")]
+    for change in result.topic_changes[:_MOST_TOPICS]:
+        row = change.row()
+        misses = (
+            f"missed: {', '.join(BRIEF_GOALS[goal] for goal in row[key])}" if row[key] else "met"
+            for key in ("today_misses", "planned_misses")
+        )
+        now, then = misses
+        planned = row["planned"] if row["changes"] else "no change"
+        rows.append((row["topic"], str(row["partitions"]), row["today"], now, planned, then))
+    more = len(result.topic_changes) - _MOST_TOPICS
+    return [*table(rows), *([f"{more:,} more topics are in --json."] if more > 0 else [])]
 
 
 def _instructions(result: Recommendation) -> list[list[str]]:

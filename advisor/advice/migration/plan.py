@@ -13,23 +13,29 @@ are three brokers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from advisor.advice.migration.after import crowded_broker_words, topics_after
-from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
+from advisor.advice.migration.moves import Move
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.migration.targets import (
     MIN_ISR,
     in_words,
     lowered_acks,
-    lowered_min_isr,
-    lowered_replicas,
-    target_of,
     with_usual_floor,
 )
 from advisor.advice.migration.tools import Tools
+from advisor.advice.migration.wanted import (
+    ELECTION_FILE,
+    MOVES_BACK_FILE,
+    MOVES_FILE,
+    UNCLEAN,
+    UNCLEAN_OPTION,
+    Change,
+    Wanted,
+    replicas_needed,
+)
 from advisor.cluster import Cluster, Topic
 from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
@@ -38,9 +44,6 @@ from advisor.protocol.rules.versions import default
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
-UNCLEAN = "unclean.leader.election.enable"
-_UNCLEAN_OPTION = "unclean_leader_election_enable"
-MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
 DEFAULT_THROTTLE = 50_000_000
 
 
@@ -90,16 +93,6 @@ def _script(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *lines))
 
 
-@dataclass(frozen=True)
-class _Change:
-    """Change of one topic option; `before` is None if the topic has no value of its own."""
-
-    topic: Topic
-    key: str
-    before: str | None
-    after: str
-
-
 def make_plan(
     cluster: Cluster,
     config: Config,
@@ -146,7 +139,7 @@ def make_plan(
         rollback = ("# The topic is new: there is nothing to go back to.",)
         verify = (tools.describe("my-topic"),)
         return Plan(first, steps, verify, rollback, files, (), lowered, (), crowded)
-    wanted = _Wanted.of(cluster, chosen, config, shrinking or {})
+    wanted = Wanted.of(cluster, chosen, config, shrinking or {})
     moves, changes = wanted.moves, wanted.changes
     growing = {move.topic for move in moves if len(move.after) > len(move.before)}
     lowered = (*wanted.lowered(), *lowered)
@@ -174,74 +167,6 @@ def make_plan(
     )
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What changes: topics with their target settings, moves, options; and topics kept as is."""
-
-    topics: tuple[Topic, ...]
-    kept: tuple[Topic, ...]
-    targets: Mapping[str, Config]
-    moves: tuple[Move, ...]
-    changes: tuple[_Change, ...]
-    shrinking: Mapping[str, bool]
-
-    @classmethod
-    def of(
-        cls,
-        cluster: Cluster,
-        chosen: Sequence[Topic],
-        config: Config,
-        shrinking: Mapping[str, bool],
-    ) -> _Wanted:
-        """Decide which of the chosen topics change, and how."""
-        targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
-        factors = {name: target.replication_factor or 1 for name, target in targets.items()}
-        kept = {
-            t.name
-            for t in chosen
-            if _replicas_needed(t) > factors[t.name] and t.name not in shrinking
-        }
-        topics = tuple(t for t in chosen if t.name not in kept)
-        named = {t.name: factors[t.name] for t in topics}
-        moves = plan_moves(topics, cluster.brokers, named, counted=cluster.topics)
-        own = partial(_is_own, cluster)
-        changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
-        same = tuple(t for t in chosen if t.name in kept)
-        return cls(topics, same, targets, moves, tuple(changes), shrinking)
-
-    @property
-    def factors(self) -> dict[str, int]:
-        """Target replication factors."""
-        return {name: target.replication_factor or 1 for name, target in self.targets.items()}
-
-    @property
-    def settings(self) -> dict[str, dict[str, str]]:
-        """Every changed topic's options after the changes."""
-        settings = {t.name: dict(t.configs) for t in self.topics}
-        for change in self.changes:
-            settings[change.topic.name][change.key] = change.after
-        return settings
-
-    def lowered(self) -> Iterator[str]:
-        """Yield what becomes less durable."""
-        for topic in self.topics:
-            if self.shrinking.get(topic.name):
-                yield lowered_replicas(topic, self.factors[topic.name])
-            words = lowered_min_isr(topic, self.targets[topic.name])
-            if words:
-                yield words
-
-    def files(self) -> dict[str, str]:
-        """Reassignment and election JSON, if replicas move, and Strimzi resources."""
-        sizes = [(t.name, len(t.partitions)) for t in self.topics]
-        files = {"kafka-topics.yaml": strimzi_topics(sizes, self.targets, self.settings)}
-        if self.moves:
-            files[MOVES_FILE] = reassignment_json(self.moves)
-            files[MOVES_BACK_FILE] = reassignment_json(self.moves, back=True)
-            files[ELECTION_FILE] = election_json(self.moves)
-        return files
-
-
 def _comments(*sentences: str) -> tuple[str, ...]:
     """What is said first."""
     return tuple(f"# {sentence}" for sentence in sentences if sentence)
@@ -255,37 +180,15 @@ def _tools(cluster: Cluster, config: Config) -> Tools:
     return Tools(config.kafka_version, observed.bootstrap_servers, observed.command_config)
 
 
-def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
-    """Whether the topic itself sets the key; assumed of all that a describe output shows."""
-    own = cluster.observed.is_topic_override(topic.name, key) if cluster.observed else None
-    return key in topic.configs if own is None else own
-
-
-def _replicas_needed(topic: Topic) -> int:
-    return max(partition.replication_factor for partition in topic.partitions)
-
-
 def _creation(tools: Tools, config: Config, load: Workload) -> Iterator[str]:
     yield "# A new topic; put its own name in place of my-topic:"
     configs = {}
-    if default(_UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
+    if default(UNCLEAN_OPTION, config.kafka_version) and not config.unclean_leader_election_enable:
         configs[UNCLEAN] = "false"
     if config.rules.min_isr_supported:
         configs[MIN_ISR] = str(config.min_insync_replicas)
     assert config.replication_factor is not None
     yield tools.create("my-topic", load.partitions, config.replication_factor, configs)
-
-
-def _changes(topic: Topic, config: Config, own: Callable[[Topic, str], bool]) -> Iterator[_Change]:
-    stated = topic.configs.get(MIN_ISR)
-    wanted = str(config.min_insync_replicas)
-    if config.rules.min_isr_supported and stated != wanted:
-        yield _Change(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
-    unclean = topic.configs.get(UNCLEAN)
-    by_default = bool(default(_UNCLEAN_OPTION, config.kafka_version))
-    is_unclean = by_default if unclean is None else unclean.lower() == "true"
-    if is_unclean and not config.unclean_leader_election_enable:
-        yield _Change(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
 
 
 def _preflight(tools: Tools, config: Config) -> Iterator[str]:
@@ -300,7 +203,7 @@ def _preflight(tools: Tools, config: Config) -> Iterator[str]:
 
 def _steps(
     tools: Tools,
-    changes: Sequence[_Change],
+    changes: Sequence[Change],
     growing: set[str],
     moves: Sequence[Move],
     bytes_per_second: int,
@@ -349,7 +252,7 @@ def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> I
     )
 
 
-def _alterations(tools: Tools, changes: Sequence[_Change]) -> Iterator[str]:
+def _alterations(tools: Tools, changes: Sequence[Change]) -> Iterator[str]:
     settings: dict[str, dict[str, str]] = {}
     for change in changes:
         settings.setdefault(change.topic.name, {})[change.key] = change.after
@@ -386,7 +289,7 @@ def _default_rollback(tools: Tools, config: Config | None) -> Iterator[str]:
 def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[str]:
     for topic in kept:
         yield (
-            f"# {topic.name} has {_replicas_needed(topic)} replicas and keeps them and its "
+            f"# {topic.name} has {replicas_needed(topic)} replicas and keeps them and its "
             f"settings; {factors[topic.name]} would be enough."
         )
 
@@ -399,7 +302,7 @@ def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
 
 
 def _rollback(
-    tools: Tools, changes: Sequence[_Change], moves: Sequence[Move], bytes_per_second: int
+    tools: Tools, changes: Sequence[Change], moves: Sequence[Move], bytes_per_second: int
 ) -> Iterator[str]:
     yield "# Rollback, with all replicas in sync:"
     for change in reversed(changes):

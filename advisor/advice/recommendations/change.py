@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from advisor.advice.audits.topic_audit import TopicAudit
 from advisor.advice.choice import Choice
+from advisor.advice.goals import Goals
 from advisor.advice.migration.plan import DEFAULT_THROTTLE, Plan, make_plan
-from advisor.advice.migration.targets import check_allowed
-from advisor.cluster import Cluster
+from advisor.advice.migration.targets import check_allowed, target_of
+from advisor.advice.migration.wanted import replicas_needed
+from advisor.advice.recommendations.topic_changes import (
+    Auditor,
+    TopicChange,
+    gains_goals,
+    loses_more,
+    unmet,
+)
+from advisor.cluster import Cluster, Topic
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
@@ -18,6 +28,7 @@ class Change:
     cluster: Cluster
     model: FailureModel
     load: Workload
+    goals: Goals
     current: Choice | None
     topics: tuple[str, ...]
     whole_cluster: bool
@@ -30,11 +41,68 @@ class Change:
 
     @cached_property
     def plan(self) -> Plan:
-        """The migration to the recommended setting, and its rollback."""
+        """The migration to the recommended setting, and its rollback.
+
+        A topic with more replicas than recommended keeps them, unless it misses a goal that it
+        meets with the recommended setting.
+        """
+        richer = [topic for topic in self._chosen if topic.name in self._kept]
+        if not richer:
+            return self._planned({})
+        trial = {
+            topic.name: topic for topic in self._planned(dict.fromkeys(self._kept, False)).after
+        }
+        shrinking = {}
+        for topic in richer:
+            today = self._today(topic)
+            planned = self._auditor.audit(trial[topic.name], self.best.config)
+            if gains_goals(today, planned):
+                shrinking[topic.name] = loses_more(today, planned)
+        return self._planned(shrinking)
+
+    def _planned(self, shrinking: dict[str, bool]) -> Plan:
         throttle = int(self.model.get("copy.bytes_per_second", DEFAULT_THROTTLE))
         topics = None if self.whole_cluster else self.topics
         today = None if self.current is None else self.current.config
-        return make_plan(self.cluster, self.best.config, self.load, throttle, topics, today)
+        return make_plan(
+            self.cluster, self.best.config, self.load, throttle, topics, today, shrinking
+        )
+
+    @property
+    def _chosen(self) -> list[Topic]:
+        return [topic for topic in self.cluster.topics if topic.name in self.topics]
+
+    @cached_property
+    def _kept(self) -> list[str]:
+        """Topics with more replicas than a plan gives them."""
+        brokers, config = len(self.cluster.brokers), self.best.config
+        return [
+            topic.name
+            for topic in self._chosen
+            if replicas_needed(topic) > (target_of(topic, config, brokers).replication_factor or 1)
+        ]
+
+    @cached_property
+    def _auditor(self) -> Auditor:
+        users = [topic for topic in self._chosen if not topic.internal] or self._chosen
+        partitions = sum(len(topic.partitions) for topic in users)
+        return Auditor(self.cluster, self.model, self.load, self.goals, partitions)
+
+    def _today(self, topic: Topic) -> tuple[TopicAudit, ...]:
+        producer = self.best if self.current is None else self.current
+        return self._auditor.audit(topic, producer.config)
+
+    @cached_property
+    def topic_changes(self) -> tuple[TopicChange, ...]:
+        """Each selected topic as it is and as the plan leaves it, those that miss goals first."""
+        after = {topic.name: topic for topic in self.plan.after}
+        changes = [
+            TopicChange(
+                self._today(topic), self._auditor.audit(after[topic.name], self.best.config)
+            )
+            for topic in self._chosen
+        ]
+        return tuple(sorted(changes, key=lambda change: (not unmet(change.today), change.name)))
 
     @property
     def refused(self) -> tuple[str, ...]:

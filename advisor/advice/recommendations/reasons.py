@@ -9,6 +9,8 @@ from advisor.advice.beyond_settings import has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
 from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
 from advisor.advice.phrases import count, dominant, every, how_often, listed
+from advisor.advice.recommendations.cost_words import more_stored
+from advisor.advice.recommendations.ranking import gain
 from advisor.advice.tolerance import largest_share
 from advisor.formatting import significant, time_per_year
 from advisor.reliability.results.reliability import Reliability
@@ -142,12 +144,49 @@ def _against_factor(
     other = next((c for c in same if c.config.acks == best.config.acks), None)
     if other is None:
         return ""
-    if other.meets_all:
-        return f"RF {factor} meets the goals too, with one more copy of everything."
+    if other.meets_all and best.meets_all:
+        return _meets_too(other, best)
+    if factor > (best.config.replication_factor or 1) and set(other.unmet) < set(best.unmet):
+        return _within_uncertainty(other, best)
     least = other.config.min_insync_replicas
     if not best.meets_all and set(other.unmet) == set(best.unmet):
         return _no_better(other, best)
     return f"RF {factor}, at its best with min.insync.replicas {least}, misses {goals_for(other)}."
+
+
+def _meets_too(other: Choice, best: Choice) -> str:
+    """Return why another replication factor that meets the goals too is not recommended."""
+    words = f"{other.name} meets the goals too, with {more_stored(other, best)}"
+    if len(other.risks) > len(best.risks):
+        return f"{words}, but an audit calls it a risk that {_named(other)}."
+    return f"{words}."
+
+
+def _within_uncertainty(other: Choice, best: Choice) -> str:
+    """Return why replicas that would meet a goal by the numbers are not bought."""
+    goal = next(goal for goal in best.unmet if goal not in other.unmet)
+    low, high = (significant(times) for times in gain(other, best, goal))
+    return (
+        f"{other.name} would meet the goal for {GOAL_WORDS[goal]} by its numbers, with "
+        f"{more_stored(other, best)}; on the same draws of the failure model it is {low} to {high} "
+        "times as good, so the difference is not sure."
+    )
+
+
+def _named(choice: Choice) -> str:
+    """The risks of a setting with their codes."""
+    titles = ((risk.rule.title, risk.code) for risk in choice.risks)
+    return listed([f"{title[:1].lower()}{title[1:]} ({code})" for title, code in titles])
+
+
+def risk_words(best: Choice, choices: Sequence[Choice]) -> str:
+    """Return what an audit calls a risk of the recommended setting, and why it is taken."""
+    if not best.risks:
+        return ""
+    why = "no setting without it does better"
+    if best.meets_all and not any(c.meets_all and not c.risks for c in choices):
+        why = "no setting without risks meets the goals"
+    return f"An audit calls it a risk that {_named(best)}; {why}."
 
 
 def _no_better(other: Choice, best: Choice) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,9 @@ from advisor.advice.migration.targets import in_words
 from advisor.advice.phrases import count
 from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.change import Change
+from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import Story, tell
+from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
@@ -114,7 +116,10 @@ class Recommendation(Change, RowTable):
         """What the plan lowers, what is lost and refused, and which goals are missed."""
         missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
         text = reasons.verdict(self.best, self.where)
-        return " ".join(filter(None, [in_words(self.plan.lowered), text, missing]))
+        risks = reasons.risk_words(self.best, self.choices)
+        topics = shortfall(self.topic_changes, self.best)
+        first = in_words(self.plan.lowered)
+        return " ".join(filter(None, [first, text, missing, risks, topics]))
 
     @property
     def where(self) -> str:
@@ -136,7 +141,10 @@ class Recommendation(Change, RowTable):
     @property
     def why(self) -> tuple[str, ...]:
         """The main cause of loss, and what similar settings would do, one sentence each."""
-        return reasons.reasons(self.best, self.choices, self.cluster.brokers)
+        why = reasons.reasons(self.best, self.choices, self.cluster.brokers)
+        copies = sum(move.copies for move in self.plan.moves)
+        cost = cost_words(self.best, copies, self.load)
+        return (*why, cost, *filter(None, [self.plan.crowded]))
 
     @cached_property
     def stories(self) -> tuple[tuple[Config, Story], ...]:
@@ -146,14 +154,17 @@ class Recommendation(Change, RowTable):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings about cluster, version, replaced brokers and the present or best producer."""
+        """Findings about cluster, version, replaced brokers, producers, and what is recommended."""
         producer = self.current or self.best
         stated, mode = self.stated_version, str(self.best.config.mode)
+        producing = tuple(check_producer(producer.config, self.model, self._refused_by_timeout))
+        risks = (risk for risk in self.best.risks if risk not in producing)
         return (
+            *(replace(risk, detail=f"as recommended here, {risk.detail}") for risk in risks),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability),
-            *check_producer(producer.config, self.model, self._refused_by_timeout),
+            *producing,
         )
 
     @property
@@ -180,7 +191,8 @@ class Recommendation(Change, RowTable):
         Returns
         -------
         dict
-            Verdict, the best and the present setting with intervals, reasons, goals, load, notes,
+            Verdict, the best and the present setting with intervals, each topic's present and
+            planned setting, reasons, goals, load, notes,
             findings, what the plan lowers, commands and files (none if it lowers durability and
             may not), and all settings compared ("choices", without intervals).
 
@@ -204,6 +216,7 @@ class Recommendation(Change, RowTable):
             "meets_all_goals": self.best.meets_all,
             "best": self.best.to_dict(),
             "current": None if self.current is None else self.current.to_dict(),
+            "topics": [change.row() for change in self.topic_changes],
             "tolerates": asdict(self.best.reliability.tolerates),
             "rack_rule": self.rack_rule,
             "why": list(self.why),

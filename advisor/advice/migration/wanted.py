@@ -1,0 +1,124 @@
+"""What a plan changes: the topics with their target settings, replica moves and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from advisor.advice.migration.moves import Move, election_json, plan_moves, reassignment_json
+from advisor.advice.migration.properties import strimzi_topics
+from advisor.advice.migration.targets import (
+    MIN_ISR,
+    lowered_min_isr,
+    lowered_replicas,
+    target_of,
+)
+from advisor.cluster import Cluster, Topic
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import default
+
+UNCLEAN = "unclean.leader.election.enable"
+UNCLEAN_OPTION = "unclean_leader_election_enable"
+MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change of one topic option; `before` is None if the topic has no value of its own."""
+
+    topic: Topic
+    key: str
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What changes: topics with their target settings, moves, options; and topics kept as is."""
+
+    topics: tuple[Topic, ...]
+    kept: tuple[Topic, ...]
+    targets: Mapping[str, Config]
+    moves: tuple[Move, ...]
+    changes: tuple[Change, ...]
+    shrinking: Mapping[str, bool]
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        chosen: Sequence[Topic],
+        config: Config,
+        shrinking: Mapping[str, bool],
+    ) -> Wanted:
+        """Decide which of the chosen topics change, and how."""
+        targets = {t.name: target_of(t, config, len(cluster.brokers)) for t in chosen}
+        factors = {name: target.replication_factor or 1 for name, target in targets.items()}
+        kept = {
+            t.name
+            for t in chosen
+            if replicas_needed(t) > factors[t.name] and t.name not in shrinking
+        }
+        topics = tuple(t for t in chosen if t.name not in kept)
+        named = {t.name: factors[t.name] for t in topics}
+        moves = plan_moves(topics, cluster.brokers, named, counted=cluster.topics)
+        own = partial(_is_own, cluster)
+        changes = [change for t in topics for change in _changes(t, targets[t.name], own)]
+        same = tuple(t for t in chosen if t.name in kept)
+        return cls(topics, same, targets, moves, tuple(changes), shrinking)
+
+    @property
+    def factors(self) -> dict[str, int]:
+        """Target replication factors."""
+        return {name: target.replication_factor or 1 for name, target in self.targets.items()}
+
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Every changed topic's options after the changes."""
+        settings = {t.name: dict(t.configs) for t in self.topics}
+        for change in self.changes:
+            settings[change.topic.name][change.key] = change.after
+        return settings
+
+    def lowered(self) -> Iterator[str]:
+        """Yield what becomes less durable."""
+        for topic in self.topics:
+            if self.shrinking.get(topic.name):
+                yield lowered_replicas(topic, self.factors[topic.name])
+            words = lowered_min_isr(topic, self.targets[topic.name])
+            if words:
+                yield words
+
+    def files(self) -> dict[str, str]:
+        """Reassignment and election JSON, if replicas move, and Strimzi resources."""
+        sizes = [(t.name, len(t.partitions)) for t in self.topics]
+        files = {"kafka-topics.yaml": strimzi_topics(sizes, self.targets, self.settings)}
+        if self.moves:
+            files[MOVES_FILE] = reassignment_json(self.moves)
+            files[MOVES_BACK_FILE] = reassignment_json(self.moves, back=True)
+            files[ELECTION_FILE] = election_json(self.moves)
+        return files
+
+
+def _changes(topic: Topic, config: Config, own: Callable[[Topic, str], bool]) -> Iterator[Change]:
+    stated = topic.configs.get(MIN_ISR)
+    wanted = str(config.min_insync_replicas)
+    if config.rules.min_isr_supported and stated != wanted:
+        yield Change(topic, MIN_ISR, stated if own(topic, MIN_ISR) else None, wanted)
+    unclean = topic.configs.get(UNCLEAN)
+    by_default = bool(default(UNCLEAN_OPTION, config.kafka_version))
+    is_unclean = by_default if unclean is None else unclean.lower() == "true"
+    if is_unclean and not config.unclean_leader_election_enable:
+        yield Change(topic, UNCLEAN, unclean if own(topic, UNCLEAN) else None, "false")
+
+
+def _is_own(cluster: Cluster, topic: Topic, key: str) -> bool:
+    """Whether the topic itself sets the key; assumed of all that a describe output shows."""
+    own = cluster.observed.is_topic_override(topic.name, key) if cluster.observed else None
+    return key in topic.configs if own is None else own
+
+
+def replicas_needed(topic: Topic) -> int:
+    """Return the largest number of replicas of a topic's partitions."""
+    return max(partition.replication_factor for partition in topic.partitions)
