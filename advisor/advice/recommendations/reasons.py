@@ -52,13 +52,17 @@ def tolerances(choice: Choice) -> str:
     )
 
 
-def shortfall(choice: Choice, goals: Goals, rack_rule: str) -> str:
-    """Return which goals are missed and by how much; "" if none is."""
+def shortfall(choice: Choice, goals: Goals, rack_rule: str, choices: Sequence[Choice]) -> str:
+    """Return which goals are missed and by how much; "" if none is.
+
+    Some of `choices` may meet them all by numbers that are not surely better.
+    """
     if choice.meets_all:
         return ""
     missed = [f"{GOAL_WORDS[goal]}{_how_far(choice, goals, goal)}" for goal in choice.unmet]
     plural = "s" if len(missed) > 1 else ""
-    text = f"No setting meets every goal; this one misses the goal{plural} for {listed(missed)}."
+    none = "is sure to meet" if any(c.meets_all for c in choices) else "meets"
+    text = f"No setting {none} every goal; this one misses the goal{plural} for {listed(missed)}."
     if goals.survive == "rack" and {SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE} & set(choice.unmet):
         text += f" {rack_rule}"
     return text

@@ -114,7 +114,7 @@ class Recommendation(Change, RowTable):
     @property
     def verdict(self) -> str:
         """What the plan lowers, what is lost and refused, and which goals are missed."""
-        missing = reasons.shortfall(self.best, self.goals, self.rack_rule)
+        missing = reasons.shortfall(self.best, self.goals, self.rack_rule, self.choices)
         text = reasons.verdict(self.best, self.where)
         risks = reasons.risk_words(self.best, self.choices)
         topics = shortfall(self.topic_changes, self.best)

@@ -1,0 +1,159 @@
+"""Each topic today and as planned: the verdict, the audit and the commands agree."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import advisor
+from advisor.__main__ import main
+from advisor.advice import Goals, recommend
+from advisor.advice.migration.after import crowded_broker_words
+from advisor.advice.recommendations.topic_changes import unmet
+from advisor.cluster import Cluster, load_cluster
+from advisor.errors import InputError
+from advisor.protocol.rules.config import Config
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.workload import Workload
+
+CARD = FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": 2, "minutes": 5},
+            "destroyed": {"per_year": 0.01, "hours": 12},
+        },
+        "rack": {"network": {"per_year": 0.1, "minutes": 60}},
+    }
+)
+GOALS = Goals(loss_probability_per_year=0.1, write_unavailability=1e-3, survive="rack")
+TWO_AND_A_HALF = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
+
+
+def topic(name: str, *lists: tuple[int, ...], min_isr: int = 2) -> str:
+    text = f"Topic: {name}\tPartitionCount: {len(lists)}\tReplicationFactor: {len(lists[0])}\t"
+    text += f"Configs: min.insync.replicas={min_isr}\n"
+    for index, replicas in enumerate(lists):
+        ids = ",".join(map(str, replicas))
+        text += f"\tTopic: {name}\tPartition: {index}\tLeader: {replicas[0]}\t"
+        text += f"Replicas: {ids}\tIsr: {ids}\n"
+    return text
+
+
+ORDERS = topic("orders", (1, 2, 3, 4), (3, 4, 1, 2))
+METRICS = topic("metrics", (1, 3, 5), (2, 4, 5))
+
+
+def described(*topics: str, racks: dict[int, str] | None = None) -> Cluster:
+    return load_cluster("".join(topics)).with_racks(racks or TWO_AND_A_HALF)
+
+
+def test_a_topic_that_misses_a_goal_is_not_left_as_it_is() -> None:
+    """2 + 2 + 1: RF 4 survives no rack, RF 3 does; the commands change what the audit blames."""
+    cluster = described(ORDERS, METRICS)
+    audited = advisor.audit(cluster, CARD, goals=GOALS)
+    assert [t.topic.name for t in audited.topics if not t.ok] == ["orders"]
+    load = Workload(partitions=4)
+    advice = recommend(cluster, CARD, load, GOALS, allow_lower_durability=True)
+    assert advice.best.name == "RF 3, min.insync.replicas 2, acks=all"
+    rows = {row["topic"]: row for row in advice.to_dict()["topics"]}
+    assert rows["orders"]["today"] == "RF 4, min ISR 2"
+    assert rows["orders"]["today_misses"] == ["survive_without_loss"]
+    assert (rows["orders"]["planned"], rows["orders"]["planned_misses"]) == ("RF 3, min ISR 2", [])
+    assert (rows["orders"]["changes"], rows["metrics"]["changes"]) == (True, False)
+    moves = json.loads(advice.files()["reassign.json"])["partitions"]
+    assert [(row["topic"], len(row["replicas"])) for row in moves] == [("orders", 3)] * 2
+    assert "keeps them" not in "\n".join(advice.commands())
+
+
+def test_the_plan_passes_the_audit_that_blames_today() -> None:
+    """The cluster as the plan leaves it, audited by `audit`, says what the plan said."""
+    cluster = described(ORDERS, METRICS)
+    advice = recommend(cluster, CARD, Workload(partitions=4), GOALS)
+    after = Cluster(cluster.brokers, advice.plan.after)
+    audited = advisor.audit(after, CARD, goals=GOALS)
+    said = {change.name: set(unmet(change.planned)) for change in advice.topic_changes}
+    assert {t.topic.name: set(t.choice.unmet) for t in audited.topics} == said
+    today = advisor.audit(cluster, CARD, goals=GOALS)
+    said = {change.name: set(unmet(change.today)) for change in advice.topic_changes}
+    assert {t.topic.name: set(t.choice.unmet) for t in today.topics} == said
+
+
+def test_fewer_replicas_that_lose_more_need_the_flag() -> None:
+    """Four replicas lose less often than three, for all that the goal of survival says."""
+    advice = recommend(described(ORDERS, METRICS), CARD, Workload(partitions=4), GOALS)
+    assert advice.verdict.startswith("This plan lowers durability (orders: 4 replicas to 3). RF 3")
+    with pytest.raises(InputError, match="orders: 4 replicas to 3"):
+        advice.commands()
+
+
+def test_more_replicas_that_meet_the_goals_are_kept() -> None:
+    """A topic with more replicas than needed and no goal missed keeps them."""
+    racks = {1: "a", 2: "b", 3: "c", 4: "d"}
+    cluster = described(topic("rich", (1, 2, 3, 4), min_isr=3), racks=racks)
+    goals = Goals(loss_probability_per_year=0.1, write_unavailability=1e-3)
+    advice = recommend(cluster, CARD, Workload(partitions=1), goals)
+    assert advice.best.config.replication_factor == 3
+    assert "# rich has 4 replicas and keeps them" in "\n".join(advice.commands())
+    (change,) = advice.topic_changes
+    assert not change.changes
+    assert "RF 4" in change.row()["planned"]
+
+
+def test_a_goal_still_missed_is_in_the_verdict() -> None:
+    """A topic that keeps more replicas, and misses with either number, is named."""
+    cluster = described(topic("rich", (1, 2, 3, 4), min_isr=4))
+    loose = {"loss_probability_per_year": 1.0, "write_unavailability": 1e-5}
+    advice = recommend(cluster, CARD, Workload(partitions=1), Goals(**loose))
+    (change,) = advice.topic_changes
+    assert unmet(change.today) == ("write_unavailability",)
+    assert advice.best.meets_all
+    assert ("After the change" in advice.verdict) == bool(unmet(change.planned))
+    few = replace(advice, cluster=advice.cluster)
+    object.__setattr__(few, "topic_changes", (replace(change, planned=change.today),))
+    assert few.verdict.endswith(
+        "After the change rich still misses the goal for time without writes."
+    )
+
+
+def test_the_arbiters_broker_gets_everything() -> None:
+    """2 + 2 + 1 with three replicas: said in the reasons and before the first command."""
+    advice = recommend(described(METRICS), CARD, Workload(partitions=2), GOALS)
+    words = "Every partition then has a replica on broker 5, the only one of rack c"
+    assert any(reason.startswith(words) for reason in advice.why)
+    assert advice.commands()[0].startswith(f"# {words}")
+
+
+@pytest.mark.parametrize(
+    ("racks", "factor", "crowded"),
+    [
+        ({1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}, 3, True),
+        ({1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}, 2, False),
+        ({1: "a", 2: "b", 3: "c"}, 3, False),
+        ({1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}, 3, False),
+        ({1: "a", 2: "a", 3: "b", 4: "b", 5: None}, 3, False),
+        ({1: "a", 2: "a", 3: "b"}, 2, True),
+    ],
+)
+def test_a_rack_with_one_broker(racks: dict[int, str], factor: int, crowded: bool) -> None:
+    """A new topic fills it where there are as many replicas as racks, and other racks have more."""
+    config = Config(replication_factor=factor, min_insync_replicas=1)
+    assert bool(crowded_broker_words((), Cluster(racks), config)) == crowded
+
+
+def test_today_stands_beside_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of the command line: each topic, today's setting, the plan's, and the goals."""
+    card, source = tmp_path / "card.toml", tmp_path / "describe.txt"
+    numbers = ("per_year = { value = 0.1", "hours = { value = 12")
+    lines = (f'{number}, evidence = "own: a test" }}' for number in numbers)
+    card.write_text("\n".join(["[broker.destroyed]", *lines, ""]))
+    source.write_text(topic("a", (1, 2, 3), min_isr=1) + topic("b", (1,), min_isr=1))
+    line = ["recommend", str(source), "--model", str(card), "--loss-probability-per-year", "0.01"]
+    assert main(line) == 0
+    table = [x.split("  ") for x in capsys.readouterr().out.splitlines()]
+    rows = {cells[0]: [c.strip() for c in cells if c.strip()] for cells in table if len(cells) > 3}
+    assert rows["topic"][2:] == ["today", "goals", "with this plan", "goals"]
+    assert rows["a"][2:] == ["RF 3, min ISR 1", "met", "RF 3, min ISR 2", "met"]
+    assert rows["b"][2] == "RF 1, min ISR 1"
+    assert rows["b"][3].startswith("missed: losses")
+    assert rows["b"][4:] == ["RF 3, min ISR 2", "met"]
