@@ -158,14 +158,19 @@ class Recommendation(Change, RowTable):
         producer = self.current or self.best
         stated, mode = self.stated_version, str(self.best.config.mode)
         producing = tuple(check_producer(producer.config, self.model, self._refused_by_timeout))
-        risks = (risk for risk in self.best.risks if risk not in producing)
         return (
-            *(replace(risk, detail=f"as recommended here, {risk.detail}") for risk in risks),
+            *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
             *check_replacement(self.best.reliability),
             *producing,
         )
+
+    @property
+    def risks_taken(self) -> tuple[Finding, ...]:
+        """What an audit calls a risk of the recommended setting."""
+        words = "as recommended here, {}"
+        return tuple(replace(r, detail=words.format(r.detail)) for r in self.best.risks)
 
     @property
     def _refused_by_timeout(self) -> dict[int, float]:

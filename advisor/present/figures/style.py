@@ -114,7 +114,7 @@ class Mark:
         )
 
 
-CURRENT = Mark("current", "s", "#8a3ba5", 11.5)
+CURRENT = Mark("most topics today", "s", "#8a3ba5", 11.5)
 RECOMMENDED = Mark("recommended", "D", "#c44e00", 8.5)
 CHOSEN = Mark("chosen", "D", "#c44e00", 8.5)
 

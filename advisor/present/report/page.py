@@ -15,8 +15,9 @@ from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
-from advisor.advice.findings.catalogue import grouped
+from advisor.advice.findings.catalogue import by_weight, grouped
 from advisor.advice.migration.targets import refusal
+from advisor.advice.recommendations.topic_changes import setting_words
 from advisor.files import replace_file
 from advisor.formatting import percent, significant
 from advisor.present.card_text import card_in_words
@@ -179,8 +180,12 @@ def _context(
         "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
         "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
         "whose seeds are fixed.",
-        "audit": None if audit is None else _audited(audit),
-        "findings": _found(recommendation.findings if audit is None else audit.findings),
+        "audit": None if audit is None else _audited(audit, recommendation),
+        "findings": _found(
+            recommendation.findings
+            if audit is None
+            else by_weight([*recommendation.risks_taken, *audit.findings])
+        ),
     }
 
 
@@ -286,11 +291,18 @@ def _sure(recommendation: Recommendation) -> str:
     )
 
 
-def _audited(audit: Audit) -> dict[str, Any]:
+def _audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
+    planned = {
+        change.name: setting_words(change.planned) if change.changes else "no change"
+        for change in recommendation.topic_changes
+    }
     return {
         "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
         f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
-        "rows": [_topic_row(topic) for topic in audit.topics],
+        "rows": [
+            {**_topic_row(topic), "planned": planned.get(topic.topic.name, "no change")}
+            for topic in audit.topics
+        ],
     }
 
 

@@ -133,6 +133,21 @@ def test_a_broken_topic_is_not_ok() -> None:
     assert f"missed:</span> {words}" in text
 
 
+def test_each_topic_has_its_plan_beside_today() -> None:
+    """The table of topics has today's setting, the planned one, and the risks that are taken."""
+    cluster = described()
+    goals = Goals(loss_probability_per_year=0.1, write_unavailability=0.1)
+    text = render_report(recommend(cluster, MODEL, goals=goals), audit(cluster, MODEL))
+    page = text[text.index("Every topic, worst first") :]
+    assert "<td>RF 3, min.insync.replicas 1, acks=all</td><td>RF 3, min ISR 2</td>" in page
+    assert "as recommended here" not in text
+    risky = Goals(loss_probability_per_year=1.0, write_unavailability=1e-9)
+    advice = recommend(cluster, MODEL, goals=risky)
+    text = render_report(advice, audit(cluster, MODEL))
+    assert advice.risks_taken
+    assert all(risk.detail in text for risk in advice.risks_taken)
+
+
 def test_settings_differ_by_delivery_timeout(text: str, advice: Recommendation) -> None:
     """Settings that differ in delivery.timeout.ms differ in the text shown for them."""
     best = advice.best.config
