@@ -135,7 +135,10 @@ def shown(value: object) -> str:
         return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
     try:
         text = repr(value)
-    except ValueError:
-        # Python refuses to print integers of thousands of digits, nested ones included.
+    except Exception:
+        # Python refuses to print integers of thousands of digits, nested ones included; others
+        # are nested too deep, or their class has a mistake.
         text = f"<{type(value).__name__}>"
+    # repr leaves line breaks in objects of other classes, and half surrogate pairs in none.
+    text = " ".join(text.encode(errors="backslashreplace").decode().split())
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."
