@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import UnionType
 
 # Longer numbers and texts are abbreviated in messages.
 _MAX_DIGITS, _MAX_CHARACTERS = 20, 80
@@ -127,6 +128,30 @@ class MissingExtraError(AdvisorError, ImportError):
         super().__init__(
             f"{what} needs the extra '{extra}': pip install 'kafka-replication-advisor[{extra}]'"
         )
+
+
+def expect(name: str, value: object, kind: type | UnionType, wanted: str) -> None:
+    """Check the type of an argument; a bool is no number.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        What was given.
+    kind : type or union of types
+        What it must be.
+    wanted : str
+        That in words: "a Config".
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    is_number = kind in (int, float, int | float, int | None, int | float | None)
+    if not isinstance(value, kind) or (is_number and isinstance(value, bool)):
+        raise InputError(f"{name}={shown(value)}: give {wanted}")
 
 
 def shown(value: object) -> str:
