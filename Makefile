@@ -37,12 +37,13 @@ types: $(READY)
 
 # tests/conftest.py lists what is slow.
 check: style types
-	$(PY) -m pytest -m "not slow" tests
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow" tests
 
+# A process for each core, and the tests of one file in one of them: they share clusters.
 # The examples in docstrings come first, so that the last line sums up the tests.
 test: style types
 	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
-	$(PY) -m pytest --nbval-lax tests notebooks
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --nbval-lax tests notebooks
 
 bench: $(READY)
 	$(PY) bench/compare.py

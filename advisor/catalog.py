@@ -14,8 +14,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 
-from advisor.errors import InputError, ModelError
+from advisor.errors import InputError, ModelError, expect, shown
 
+_LONGEST_PATH = 4096
 _PACKAGE = Path(__file__).resolve().parent
 _VERIFIED = ("primary", "secondary", "assumption")
 
@@ -87,6 +88,9 @@ def model_path(name_or_path: str | Path) -> Path:
     ModelError
         If it is neither a shipped card nor a file.
     """
+    expect("name_or_path", name_or_path, str | Path, "the name or the path of a card")
+    if not str(name_or_path).isprintable() or len(str(name_or_path)) > _LONGEST_PATH:
+        raise ModelError(f"name_or_path={shown(name_or_path)}: this is neither a name nor a path.")
     names = model_names()
     if str(name_or_path) in names:
         return models_dir() / f"{name_or_path}.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import UnionType
 
 # Longer numbers and texts are abbreviated in messages.
 _MAX_DIGITS, _MAX_CHARACTERS = 20, 80
@@ -129,13 +130,40 @@ class MissingExtraError(AdvisorError, ImportError):
         )
 
 
+def expect(name: str, value: object, kind: type | UnionType, wanted: str) -> None:
+    """Check the type of an argument; a bool is no number.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        What was given.
+    kind : type or union of types
+        What it must be.
+    wanted : str
+        That in words: "a Config".
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    is_number = kind in (int, float, int | float, int | None, int | float | None)
+    if not isinstance(value, kind) or (is_number and isinstance(value, bool)):
+        raise InputError(f"{name}={shown(value)}: give {wanted}")
+
+
 def shown(value: object) -> str:
     """Return the repr of a value, abbreviated; a long integer as its power of ten."""
     if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
         return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
     try:
         text = repr(value)
-    except ValueError:
-        # Python refuses to print integers of thousands of digits, nested ones included.
+    except Exception:
+        # Python refuses to print integers of thousands of digits, nested ones included; others
+        # are nested too deep, or their class has a mistake.
         text = f"<{type(value).__name__}>"
+    # repr leaves line breaks in objects of other classes, and half surrogate pairs in none.
+    text = " ".join(text.encode(errors="backslashreplace").decode().split())
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}..."

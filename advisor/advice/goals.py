@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from advisor.advice.phrases import how_often, listed
 from advisor.advice.tolerance import Survival
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 from advisor.formatting import significant, time_per_year
 
 MEASURES = (
@@ -21,6 +21,10 @@ MEASURES = (
 _COUNTS = ("records_refused_per_year", "acked_records_lost_per_year")
 SURVIVE_WITHOUT_LOSS = "survive_without_loss"
 SURVIVE_WRITABLE = "survive_writable"
+
+
+MOST = 1e30
+"""Of records a year, more than anything writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +85,22 @@ class Goals:
             if limit is None:
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int | float):
-                raise InputError(f"the goal {name}={limit!r} must be a number, or None for no goal")
-            if not math.isfinite(limit) or limit < 0:
-                raise InputError(f"the goal {name}={limit!r} must be finite and not negative")
+                raise InputError(
+                    f"the goal {name}={shown(limit)} must be a number, or None for no goal"
+                )
+            # Written so that NaN fails too.
+            if not 0 <= limit <= MOST:
+                raise InputError(
+                    f"the goal {name}={shown(limit)} must not be negative, and at most {MOST:.0e}"
+                )
             if limit > 1 and name not in _COUNTS:
-                raise InputError(f"the goal {name}={limit!r} is a fraction and cannot be above 1")
+                raise InputError(
+                    f"the goal {name}={shown(limit)} is a fraction and cannot be above 1"
+                )
         if self.survive not in (None, "rack", "broker"):
-            raise InputError(f"survive={self.survive!r} is no goal; write 'rack', 'broker' or None")
+            raise InputError(
+                f"survive={shown(self.survive)} is no goal; write 'rack', 'broker' or None"
+            )
 
     @property
     def limits(self) -> dict[str, float]:

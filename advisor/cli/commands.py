@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 EXIT_GOALS_MISSED = 1
 MAX_TIMEOUT_S = 86_400
-_STDIN = "/dev/stdin"
 
 _CLUSTER = (
     click.argument("cluster"),
@@ -283,7 +282,7 @@ def _cluster_and_model(cluster: str, options: dict[str, Any]) -> tuple[Cluster, 
     if timeout is not None and not 0.001 <= timeout <= MAX_TIMEOUT_S:
         raise InputError(f"--timeout {timeout:g}: give seconds, at most {MAX_TIMEOUT_S}.")
     described = load_cluster(
-        _STDIN if cluster == "-" else cluster,
+        cluster,
         racks=options["racks"],
         kafka_version=options["kafka_version"],
         client_properties=options["command_config"],

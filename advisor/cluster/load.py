@@ -18,14 +18,21 @@ from advisor.cluster.formats.toml_format import parse_toml
 from advisor.cluster.live.reader import read_live
 from advisor.cluster.model import Cluster
 from advisor.cluster.racks import Racks, read_racks
-from advisor.errors import InputError
+from advisor.cluster.topic import is_id
+from advisor.errors import InputError, shown
+from advisor.files import read_input
+from advisor.parsing import is_unicode
 
 _FORMAT_BY_SUFFIX = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
+_MOST_TIMEOUT_MS = 86_400_000
 _TOML = re.compile(
-    r"^\s*(\[\[?\s*(brokers|broker|racks|controllers|defaults|topic)\b|(kafka_version|brokers|racks)\s*=)",
+    r"^[ \t]*(\[\[?[ \t]*(brokers|broker|racks|controllers|defaults|topic)\b"
+    r"|(kafka_version|brokers|racks)[ \t]*=)",
     re.MULTILINE,
 )
 _YAML = re.compile(r"^(apiVersion|kind|items):", re.MULTILINE)
+# A million partitions, described.
+_MOST_BYTES = 160_000_000
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe", "utf-16"),
@@ -46,10 +53,11 @@ def load_cluster(
     Parameters
     ----------
     source : str or path
-        Path of a file, the text itself (if it contains a newline), or `host:port` of a running
-        cluster (several separated by commas). Formats: the output of `kafka-topics.sh --describe`
-        of any version, TOML (see `advisor.cluster.formats.toml_format`), `Cluster.to_dict` as
-        JSON, the JSON plan of `kafka-reassign-partitions.sh`, and Strimzi YAML.
+        Path of a regular file ("-" for standard input), the text itself (if it contains a
+        newline), or `host:port` of a running cluster (several separated by commas). Formats: the
+        output of `kafka-topics.sh --describe` of any version, TOML (see
+        `advisor.cluster.formats.toml_format`), `Cluster.to_dict` as JSON, the JSON plan of
+        `kafka-reassign-partitions.sh`, and Strimzi YAML.
     racks : mapping, str or path, optional
         Racks, where the source has none: `{1: "a"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, or a TOML file
         with a table `[racks]`. Brokers named only here are added; brokers and controllers not
@@ -101,6 +109,12 @@ def load_cluster(
         given["kafka_version"] = kafka_version
     if controllers is not None:
         given["controllers"] = read_racks(controllers, "controllers", "controller")
+    if timeout_ms is not None and not (is_id(timeout_ms) and 1 <= timeout_ms <= _MOST_TIMEOUT_MS):
+        raise InputError(
+            f"timeout_ms={shown(timeout_ms)}: give milliseconds, 1 or more, at most a day"
+        )
+    if not isinstance(client_properties, str | os.PathLike | None):
+        raise InputError(f"client_properties={shown(client_properties)}: give a path")
     if _is_address(source):
         cluster = read_live(str(source), client_properties, timeout_ms).with_racks(rack_of or {})
     elif client_properties is not None:
@@ -176,6 +190,8 @@ def _read(source: object) -> tuple[str, str, str]:
     else:
         name, suffix = path_or_text, Path(path_or_text).suffix.lower()
         text = _decode(_bytes(name), name)
+    if len(text) > _MOST_BYTES or not is_unicode(text):
+        raise InputError(f"{name}: this is too long, or not Unicode; {_ACCEPTED_SOURCES}")
     if "\0" in text:
         raise InputError(f"{name}: this is not text; {_ACCEPTED_SOURCES}")
     if not text.strip():
@@ -191,14 +207,16 @@ _ACCEPTED_SOURCES = (
 
 def _bytes(path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_input(path, _MOST_BYTES)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; {_ACCEPTED_SOURCES}") from None
     except IsADirectoryError:
         raise InputError(f"{path}: this is a directory; {_ACCEPTED_SOURCES}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise InputError(f"{path!r}: this cannot be read ({reason}); {_ACCEPTED_SOURCES}") from None
+        raise InputError(
+            f"{shown(path)}: this cannot be read ({reason}); {_ACCEPTED_SOURCES}"
+        ) from None
 
 
 def _decode(content: bytes, name: str) -> str:

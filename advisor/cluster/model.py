@@ -10,9 +10,13 @@ from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
-from advisor.cluster.racks import moved, rack_mapping
+from advisor.cluster.racks import is_rack, moved, rack_mapping
 from advisor.cluster.topic import Topic, count, is_id
 from advisor.errors import InputError, shown
+from advisor.parsing import is_unicode
+
+MOST_BROKERS = 100_000
+"""More than any Kafka cluster has; a larger number is taken for a typo."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +70,7 @@ class Cluster:
     controllers: Mapping[int, str | None] | None = None
 
     def __post_init__(self) -> None:
+        self._check_types()
         if not self.brokers:
             raise InputError("a cluster needs at least one broker")
         object.__setattr__(self, "brokers", _checked_racks(self.brokers, "broker"))
@@ -91,6 +96,22 @@ class Cluster:
                         f"partition {topic.name}-{partition.index} names broker {missing[0]}, "
                         "which is not among the cluster's brokers"
                     )
+
+    def _check_types(self) -> None:
+        if not isinstance(self.brokers, Mapping):
+            raise InputError(f"brokers={shown(self.brokers)}: give a mapping of ids to racks")
+        topics, notes = self.topics, self.notes
+        if not isinstance(topics, tuple | list) or not all(isinstance(t, Topic) for t in topics):
+            raise InputError(f"topics={shown(topics)}: give a tuple of Topic")
+        if not isinstance(notes, tuple | list) or not all(map(_is_text, notes)):
+            raise InputError(f"notes={shown(notes)}: give a tuple of texts")
+        if not _is_text(self.source):
+            raise InputError(f"source={shown(self.source)}: give a text")
+        if self.observed is not None and not isinstance(self.observed, Observed):
+            raise InputError(f"observed={shown(self.observed)}: give an Observed or None")
+        version = self.kafka_version
+        if version is not None and (not _is_text(version) or not version.isprintable()):
+            raise InputError(f'kafka_version={shown(version)}: write it like "4.1"')
 
     @classmethod
     def uniform(
@@ -134,9 +155,15 @@ class Cluster:
         Cluster(6 brokers in 3 racks (r1, r2, r3))
         """
         if not is_id(brokers) or brokers < 1:
-            raise InputError(f"brokers={brokers!r}: a cluster has a whole number of brokers from 1")
+            raise InputError(
+                f"brokers={shown(brokers)}: a cluster has a whole number of brokers from 1"
+            )
+        if brokers > MOST_BROKERS:
+            raise InputError(f"brokers={shown(brokers)}: give at most {MOST_BROKERS:,}")
         if racks is not None and (not is_id(racks) or not 1 <= racks <= brokers):
-            raise InputError(f"racks={racks!r}: give 1 to {brokers} racks, or None for no racks")
+            raise InputError(
+                f"racks={shown(racks)}: give 1 to {brokers} racks, or None for no racks"
+            )
         names = {i + 1: None if racks is None else f"r{i % racks + 1}" for i in range(brokers)}
         return cls(
             brokers=names, kafka_version=kafka_version, source="uniform", controllers=controllers
@@ -221,7 +248,7 @@ class Cluster:
         for topic in self.topics:
             if topic.name == name:
                 return topic
-        raise InputError(f"there is no topic {name!r} in {self.source or 'this cluster'}")
+        raise InputError(f"there is no topic {shown(name)} in {self.source or 'this cluster'}")
 
     def with_racks(self, mapping: Mapping[Any, Any]) -> Cluster:
         """Return a copy of this cluster with other racks.
@@ -314,10 +341,14 @@ def _checked_racks(racks: Mapping[int, str | None], noun: str) -> FrozenMap[int,
     """Return ids and racks in order of the ids."""
     for node, rack in racks.items():
         if not is_id(node):
-            raise InputError(f"{node!r} is not a {noun} id; ids are whole numbers from 0")
-        if rack is not None and (not isinstance(rack, str) or not rack.strip()):
-            raise InputError(f"{noun} {node} has the rack {rack!r}; give a name or None")
+            raise InputError(f"{shown(node)} is not a {noun} id; ids are whole numbers from 0")
+        if rack is not None and not is_rack(rack):
+            raise InputError(f"{noun} {node} has the rack {shown(rack)}; give a name or None")
     return FrozenMap(dict(sorted(racks.items())))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and is_unicode(value)
 
 
 def _placed(racks: Mapping[int, str | None], noun: str) -> str:

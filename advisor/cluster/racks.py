@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from advisor.errors import InputError, shown
+from advisor.files import read_input
+from advisor.parsing import is_unicode, read_toml, whole_number
 
 Racks = Mapping[int, str | None] | Mapping[str, object] | str | os.PathLike[str]
 """`{1: "a", 2: "b"}`, `{"a": [1, 2]}`, `"1=a,2=b"`, TOML text or the path of a TOML file."""
 
 MAX_ID = 2**31 - 1
+_MOST_BYTES = 1_000_000
+_LONGEST_RACK = 1_000
 
 
 def broker_id(value: object, where: str, noun: str = "broker") -> int:
     """Convert an int or its digits to a node id (a non-negative Java int)."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
-        value = int(value)
+    if isinstance(value, str):
+        number = whole_number(value, MAX_ID)
+        value = value if number is None else number
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID:
         return value
     raise InputError(f"{where}: {shown(value)} is not a {noun} id; ids are whole numbers from 0")
@@ -102,18 +106,21 @@ def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[
     if isinstance(racks, Mapping):
         return rack_mapping(racks, name, noun)
     if not isinstance(racks, str | os.PathLike):
-        raise InputError(f"{name}: {racks!r} is neither a mapping, nor a file, nor 1=a,2=b")
+        raise InputError(f"{name}: {shown(racks)} is neither a mapping, nor a file, nor 1=a,2=b")
     text = os.fspath(racks)
+    if not isinstance(text, str):
+        raise InputError(f"{name}: the path is bytes; give it as text")
     if "\n" in text:
         return _from_toml(text, name, name, noun)
     if "=" in text and not _exists(text):
         return _from_pairs(text, name, noun)
     try:
-        content = Path(text).read_text(encoding="utf-8-sig")
+        content = read_input(text, _MOST_BYTES).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8"
         raise InputError(
-            f"{name}: cannot read {text!r} ({reason}); give a TOML file with [{name}], or 1=a,2=b"
+            f"{name}: cannot read {shown(text)} ({reason}); give a TOML file with [{name}], or "
+            "1=a,2=b"
         ) from None
     return _from_toml(content, text, name, noun)
 
@@ -121,9 +128,15 @@ def read_racks(racks: Racks, name: str = "racks", noun: str = "broker") -> dict[
 def _rack_name(rack: object, who: str) -> str | None:
     if rack is None or rack == "":
         return None
-    if isinstance(rack, str) and rack.strip():
+    if isinstance(rack, str) and is_rack(rack):
         return rack.strip()
-    raise InputError(f"{who} has the rack {rack!r}; a rack is a name in quotes")
+    raise InputError(f"{who} has the rack {shown(rack)}; a rack is a name in quotes")
+
+
+def is_rack(name: object) -> bool:
+    """Whether a value can be the name of a rack."""
+    named = isinstance(name, str) and bool(name.strip())
+    return named and len(str(name)) <= _LONGEST_RACK and is_unicode(str(name))
 
 
 def _exists(text: str) -> bool:
@@ -138,20 +151,20 @@ def _from_pairs(text: str, where: str, noun: str) -> dict[int, str | None]:
     for pair in filter(None, (part.strip() for part in text.split(","))):
         key, equals, rack = pair.partition("=")
         if not equals:
-            raise InputError(f"{where}: {pair!r} is not of the form 1=a")
+            raise InputError(f"{where}: {shown(pair)} is not of the form 1=a")
         node = broker_id(key.strip(), where, noun)
         rack = rack.strip()
         if result.setdefault(node, rack) != rack:
             raise InputError(f"{where}: {noun} {node} is put into two racks; name one")
     if not result:
-        raise InputError(f"{where}: {text!r} names no {noun}; write 1=a,2=a,3=b")
+        raise InputError(f"{where}: {shown(text)} names no {noun}; write 1=a,2=a,3=b")
     return rack_mapping(result, where, noun)
 
 
 def _from_toml(text: str, where: str, name: str, noun: str) -> dict[int, str | None]:
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise InputError(f"{where}: this is not TOML: {error}") from None
     table = document.get(name, document)
     if not isinstance(table, dict) or not table:

@@ -14,7 +14,9 @@ from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
 from advisor.errors import InputError, shown
+from advisor.parsing import is_unicode, whole_number
 
+MAX_ID = 2**31 - 1
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 INTERNAL_TOPICS = frozenset(
@@ -25,7 +27,7 @@ INTERNAL_TOPICS = frozenset(
 
 def is_id(value: object) -> bool:
     """Whether a value is a valid broker id: a non-negative integer."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID
 
 
 def _ids(values: tuple[int, ...]) -> str:
@@ -80,22 +82,13 @@ class Partition:
     leader_epoch: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, tuple(value))
+        self._freeze_ids()
         if not is_id(self.index):
-            raise InputError(f"a partition is numbered {self.index!r}; numbers start at 0")
+            raise InputError(f"a partition is numbered {shown(self.index)}; numbers start at 0")
         if not self.replicas:
             raise InputError(f"partition {self.index} has no replicas")
         replicas = set(self.replicas)
         for label, ids in self._labelled_ids():
-            for broker in ids:
-                if not is_id(broker):
-                    raise InputError(
-                        f"partition {self.index} has {broker!r} in {label}, "
-                        "which is not a broker id (a whole number from 0)"
-                    )
             if len(set(ids)) < len(ids):
                 raise InputError(
                     f"partition {self.index} lists a broker twice in {label} {_ids(ids)}"
@@ -107,6 +100,25 @@ class Partition:
                             f"partition {self.index} has broker {broker} as {label} "
                             f"but not in its Replicas {_ids(self.replicas)}"
                         )
+
+    def _freeze_ids(self) -> None:
+        """Turn the lists of ids into tuples, and refuse what is no id."""
+        for name in ("replicas", "isr", "elr", "last_known_elr", "adding", "removing"):
+            value = getattr(self, name)
+            if value is None and name in ("elr", "last_known_elr"):
+                continue
+            if not isinstance(value, tuple | list):
+                raise InputError(f"{name}={shown(value)}: give a tuple of broker ids")
+            object.__setattr__(self, name, tuple(value))
+        if self.leader_epoch is not None and not is_id(self.leader_epoch):
+            raise InputError(f"leader_epoch={shown(self.leader_epoch)}: give a whole number")
+        for label, ids in self._labelled_ids():
+            for broker in ids:
+                if not is_id(broker):
+                    raise InputError(
+                        f"partition {shown(self.index)} has {shown(broker)} in {label}, "
+                        "which is not a broker id (a whole number from 0)"
+                    )
 
     def _labelled_ids(self) -> list[tuple[str, tuple[int, ...]]]:
         lists = (
@@ -198,21 +210,38 @@ class Topic:
     marked_for_deletion: bool = False
 
     def __post_init__(self) -> None:
+        self._check_types()
         ordered = tuple(sorted(self.partitions, key=lambda partition: partition.index))
         object.__setattr__(self, "partitions", ordered)
         object.__setattr__(self, "configs", FrozenMap(self.configs))
         if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
-            raise InputError(f"{self.name!r} is not the name of a topic (letters, digits, . _ -)")
+            raise InputError(
+                f"{shown(self.name)} is not the name of a topic (letters, digits, . _ -)"
+            )
         if not ordered:
             raise InputError(f"topic {self.name} has no partitions")
         for one, two in pairwise(ordered):
             if one.index == two.index:
                 raise InputError(f"topic {self.name} has partition {one.index} twice")
         stated = self.configs.get("min.insync.replicas")
-        if stated is not None and not (stated.isascii() and stated.isdigit() and int(stated) > 0):
+        if stated is not None and not whole_number(stated, 2**31 - 1):
             raise InputError(
                 f"topic {self.name} has min.insync.replicas={shown(stated)}; "
                 "it is a whole number from 1"
+            )
+
+    def _check_types(self) -> None:
+        rows, stated = self.partitions, self.configs
+        if not isinstance(rows, tuple | list) or not all(isinstance(p, Partition) for p in rows):
+            raise InputError(f"partitions={shown(rows)}: give a tuple of Partition")
+        texts = (*stated.keys(), *stated.values()) if isinstance(stated, Mapping) else (None,)
+        if not all(isinstance(text, str) and is_unicode(text) for text in texts):
+            raise InputError(f"configs={shown(stated)}: give a mapping of texts to texts")
+        if self.topic_id is not None and not isinstance(self.topic_id, str):
+            raise InputError(f"topic_id={shown(self.topic_id)}: give a text or None")
+        if not isinstance(self.marked_for_deletion, bool):
+            raise InputError(
+                f"marked_for_deletion={shown(self.marked_for_deletion)}: give True or False"
             )
 
     @property

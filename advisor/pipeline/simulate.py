@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from advisor.cluster.model import Cluster
-from advisor.errors import InputError
+from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
 from advisor.pipeline import sampling
 from advisor.pipeline.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Replicas
+from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.block import Row
@@ -124,7 +125,9 @@ def simulate(
     """
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
-        raise InputError(f"engine={engine!r}: there are {names}")
+        raise InputError(f"engine={shown(engine)}: there are {names}")
+    check_inputs(cluster, config, model, load, placement)
+    expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
     load = Workload() if load is None else load
     assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
     if assignment:

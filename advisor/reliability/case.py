@@ -360,8 +360,10 @@ def chain_constants(
     """The protocol's constants for a configuration and card."""
     # Elsewhere no rule reads the min ISR, so that these configurations share a chain.
     reads_min_isr = config.acks == "all" or config.rules.eligible_leader_replicas
+    # Above the replication factor, every value refuses every write.
+    most = (config.replication_factor or 1) + 1
     policy = Policy(
-        min_isr=config.effective_min_insync_replicas if reads_min_isr else 1,
+        min_isr=min(config.effective_min_insync_replicas, most) if reads_min_isr else 1,
         unclean=bool(config.unclean_leader_election_enable),
         rules=config.rules,
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, any_loss
@@ -89,7 +90,37 @@ def evaluate(
     >>> round(result.loss_probability_per_year, 6)  # 1 - exp(-1)
     0.632121
     """
+    check_inputs(cluster, config, model, load, placement)
     return _answer(Case.read(cluster, config, model, load, placement))
+
+
+def check_inputs(
+    cluster: object,
+    config: object,
+    model: object,
+    load: object = None,
+    placement: object = None,
+) -> None:
+    """Check the types of the arguments that every front door takes.
+
+    Raises
+    ------
+    InputError
+        If one is of the wrong type; the message names it.
+    """
+    if not isinstance(getattr(cluster, "brokers", None), Mapping):
+        raise InputError(f"cluster={shown(cluster)}: give a Cluster, as load_cluster returns it")
+    expect("config", config, Config, "a Config")
+    expect("model", model, FailureModel, "a FailureModel, as load_model returns it")
+    expect("load", load, Workload | None, "a Workload, or None")
+    if placement is None:
+        return
+    lists = isinstance(placement, tuple | list) and all(
+        isinstance(ids, tuple | list) and ids and all(type(each) is int for each in ids)
+        for ids in placement
+    )
+    if not placement or not lists:
+        raise InputError(f"placement={shown(placement)}: give the broker ids of each partition")
 
 
 def _answer(case: Case) -> Reliability:

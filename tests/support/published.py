@@ -13,6 +13,9 @@ from advisor.catalog import data_dir
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.solver.generator import Generator
 
+# The formulas and the oracle know no waiting: an operator elects at once what is left.
+AT_ONCE = {"hours": 1e-5}
+
 
 @functools.cache
 def rows() -> dict[str, dict[str, str]]:
@@ -48,14 +51,19 @@ def repairable_units(
 
 def destroyed(per_year: float, hours: float) -> FailureModel:
     """Return a card in which only disks fail."""
-    return FailureModel.from_dict({"broker": {"destroyed": {"per_year": per_year, "hours": hours}}})
+    destroyed = {"per_year": per_year, "hours": hours}
+    return FailureModel.from_dict({"broker": {"destroyed": destroyed}, "operator": AT_ONCE})
 
 
 def outages(per_year: float, not_returning: float) -> FailureModel:
     """Return a card of instant power outages that destroy each broker with a probability."""
     power = {"per_year": per_year, "minutes": 1e-4, "not_returning": not_returning}
     return FailureModel.from_dict(
-        {"broker": {"destroyed": {"hours": 50.0}}, "cluster": {"power": power}}
+        {
+            "broker": {"destroyed": {"hours": 50.0}},
+            "cluster": {"power": power},
+            "operator": AT_ONCE,
+        }
     )
 
 

@@ -69,6 +69,8 @@ CASES = {
         {"min_insync_replicas": 1, "eligible_leader_replicas": False},
     ),
 }
+# The formulas and the oracle know no waiting: an operator elects at once what is left.
+AT_ONCE = {"hours": 1e-5}
 
 
 def _config(racks: tuple[int, ...], settings: dict[str, object]) -> Config:
@@ -81,7 +83,7 @@ def _card(mechanisms: dict[str, tuple[float, float]]) -> FailureModel:
         scope, what = name.split(".")
         unit = {"hours": hours} if what == "destroyed" else {"minutes": hours * 60.0}
         tables.setdefault(scope, {})[what] = {"per_year": per_year, **unit}
-    return FailureModel.from_dict(tables)
+    return FailureModel.from_dict({**tables, "operator": AT_ONCE})
 
 
 def _batches(

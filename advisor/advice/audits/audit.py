@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from advisor.advice.arguments import check_arguments, check_producer_settings
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.beyond_settings import goals_sentence, has_beyond, rest_of_topics
@@ -255,6 +256,8 @@ def audit(
     >>> result.topics[0].missed
     'losses'
     """
+    check_arguments(cluster, model, load, goals, kafka_version)
+    check_producer_settings(producer)
     goals = goals or Goals()
     version, note = version_of(cluster, kafka_version)
     notes = [note] if note else []

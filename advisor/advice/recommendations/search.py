@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from advisor.advice.arguments import check_arguments
 from advisor.advice.choice import Choice, choose
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of, version_of
@@ -15,7 +16,7 @@ from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of
 from advisor.cluster import Cluster, Topic
-from advisor.errors import NotComputedError
+from advisor.errors import NotComputedError, expect
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default, parse_version
 from advisor.reliability.evaluate import evaluate
@@ -118,6 +119,10 @@ def search(
     allow_lower_durability: bool = False,
 ) -> Recommendation:
     """Do what `recommend` does, with `evaluated` in place of `evaluate`; tests inject one."""
+    check_arguments(cluster, model, load, goals, kafka_version)
+    expect("current", current, Config | None, "a Config, or None")
+    expect("topics", topics, tuple | list | None, "a list of topics' names, or None")
+    expect("allow_lower_durability", allow_lower_durability, bool, "True or False")
     goals = goals or Goals()
     chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
     version, note = version_of(cluster, kafka_version)

@@ -16,7 +16,8 @@ from functools import lru_cache
 
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
+from advisor.parsing import whole_number
 
 PARTITION_LABELS = ("Partition", "Leader", "Replicas", "Isr")
 HEADER_LABELS = ("PartitionCount", "ReplicationFactor", "Configs")
@@ -26,8 +27,6 @@ _SPELLING = {label.lower(): label for label in (*PARTITION_LABELS, *HEADER_LABEL
 _LABEL = re.compile(
     rf"(?<!\S)({'|'.join(sorted(_SPELLING, key=len, reverse=True))}):", re.IGNORECASE
 )
-_IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
-_COMMA = re.compile(r"\s*,\s*")
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
@@ -112,15 +111,15 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
 
 def _join_wrapped_lines(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Append a line that begins with a label to the line it was wrapped from."""
-    result: list[tuple[int, str]] = []
+    result: list[tuple[int, list[str]]] = []
     for number, line in numbered:
         first = _LABEL.match(line)
         wrapped = first is not None and first[1].lower() not in ("topic", "partition")
-        if wrapped and result and _LABEL.search(result[-1][1]):
-            result[-1] = (result[-1][0], f"{result[-1][1]}\t{line}")
+        if wrapped and result and _LABEL.search(result[-1][1][0]):
+            result[-1][1].append(line)
         else:
-            result.append((number, line))
-    return result
+            result.append((number, [line]))
+    return [(number, "\t".join(lines)) for number, lines in result]
 
 
 def _parse_line(line: str, where: str) -> _Line | None:
@@ -148,7 +147,7 @@ def _parse_line(line: str, where: str) -> _Line | None:
         values[label] = line[match.end() : end].strip()
     _check_labels(values, where)
     if not TOPIC_NAME.fullmatch(values["Topic"]):
-        raise InputError(f"{where}: {values['Topic']!r} is not the name of a topic; {_RETRY}")
+        raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
     return _Line(where, values["Topic"], values)
 
 
@@ -169,12 +168,14 @@ def _check_isr_not_cut(line: _Line) -> None:
     if line.header or "Elr" in line.values:
         return
     leader = line.values["Leader"]
-    if leader.isdigit() and leader not in re.split(r"\s*,\s*", line.values["Isr"]):
+    if leader.isdigit() and leader not in [part.strip() for part in line.values["Isr"].split(",")]:
         raise InputError(f"{line.where}: the line is cut in its Isr; {_RETRY}")
 
 
 def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
     where = header.where if header is not None else lines[0].where
+    if not lines:
+        raise InputError(f"{where}: topic {name} has no line of a partition; {_RETRY}")
     if header is not None:
         stated = _number(header, "PartitionCount")
         if stated != len(lines):
@@ -258,18 +259,21 @@ def _located(error: InputError, where: str) -> InputError:
 
 
 def _number(line: _Line, label: str) -> int:
-    text = line.values[label]
-    if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > MAX_ID:
-        raise InputError(f"{line.where}: {label} {text!r} is not a number; {_RETRY}")
-    return int(text)
+    number = whole_number(line.values[label], MAX_ID)
+    if number is None:
+        said = shown(line.values[label])
+        raise InputError(f"{line.where}: {label} {said} is not a number; {_RETRY}")
+    return number
 
 
 def _id_list(line: _Line, label: str) -> tuple[int, ...]:
     text = line.values.get(label, "")
     ids = _numbers(text)
     if ids is None:
-        text = _COMMA.sub(",", text)
-        raise InputError(f"{line.where}: {label} {text!r} is not a list of broker ids; {_RETRY}")
+        text = ",".join(part.strip() for part in text.split(","))
+        raise InputError(
+            f"{line.where}: {label} {shown(text)} is not a list of broker ids; {_RETRY}"
+        )
     return ids
 
 
@@ -278,11 +282,8 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     """Parse comma-separated ids; None if the text is something else."""
     if not text:
         return ()
-    text = _COMMA.sub(",", text)
-    ids = text.split(",")
-    if not _IDS.fullmatch(text) or any(len(i) > 10 or int(i) > MAX_ID for i in ids):
-        return None
-    return tuple(map(int, ids))
+    ids = [whole_number(part.strip(), MAX_ID) for part in text.split(",")]
+    return None if None in ids else tuple(number for number in ids if number is not None)
 
 
 def _optional_ids(line: _Line, label: str) -> tuple[int, ...] | None:
@@ -304,6 +305,8 @@ def parse_configs(text: str, where: str) -> dict[str, str]:
     for part in _NEXT_CONFIG.split(text.strip()) if text.strip() else ():
         key, equals, value = part.partition("=")
         if not equals or not re.fullmatch(r"[\w.-]+", key.strip()):
-            raise InputError(f"{where}: Configs has {part!r}, which is not key=value; {_RETRY}")
+            raise InputError(
+                f"{where}: Configs has {shown(part)}, which is not key=value; {_RETRY}"
+            )
         configs[key.strip()] = value.strip()
     return configs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from advisor.cluster.placing import healthy_partition
 from advisor.cluster.racks import broker_id, rack_mapping
 from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
+from advisor.parsing import read_json
 
 PLAN_NOTE = (
     "A reassignment plan tells neither leaders nor ISR: the first replica is taken as the leader, "
@@ -38,8 +38,8 @@ def parse_json(text: str, source: str) -> Cluster:
         If it is not JSON, of neither form, or invalid.
     """
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = read_json(text)
+    except ValueError as error:
         raise InputError(f"{source}: this is not JSON: {error}") from None
     try:
         if isinstance(document, dict) and "brokers" in document:
@@ -94,7 +94,7 @@ def _observed(value: object) -> Observed | None:
 def _topic(table: Mapping[str, Any]) -> Topic:
     name = table.get("name")
     if not isinstance(name, str):
-        raise InputError(f"a topic has the name {name!r}; give text")
+        raise InputError(f"a topic has the name {shown(name)}; give text")
     configs = _mapping(table.get("configs", {}), f"configs of topic {name}")
     rows = [_mapping(row, f"a partition of topic {name}") for row in _list(table, "partitions")]
     return Topic(

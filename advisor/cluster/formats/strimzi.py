@@ -22,8 +22,10 @@ from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
 from advisor.cluster.topic import Topic
 from advisor.errors import InputError
+from advisor.parsing import MOST_DEPTH, check_document
 
 MAX_BROKERS = 10_000
+_MOST_CHARACTERS = 4_000_000
 _DEFAULTS = {"num.partitions": "1", "default.replication.factor": "1"}
 _LABEL = "strimzi.io/cluster"
 
@@ -60,7 +62,7 @@ def parse_strimzi(text: str, source: str, racks: Mapping[int, str | None] | None
 
 def _resources(text: str, source: str) -> Iterator[Mapping[str, Any]]:
     try:
-        documents = list(yaml.load_all(text, Loader=yaml.BaseLoader))  # scalars as text, no objects
+        documents = list(_documents(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -79,6 +81,37 @@ def _resources(text: str, source: str) -> Iterator[Mapping[str, Any]]:
                     "KafkaTopic resources"
                 )
             yield item
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """Yield the documents with scalars as text and without aliases, which can grow without end."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
+    # libyaml is ten times faster.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    open_nodes: list[list[Any]] = []
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("an alias (*) is not supported")
+        if isinstance(event, yaml.DocumentStartEvent | yaml.CollectionStartEvent):
+            open_nodes.append([type(event)])
+            if len(open_nodes) > MOST_DEPTH:
+                raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        elif isinstance(event, yaml.ScalarEvent):
+            open_nodes[-1].append(event.value)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            kind, *values = open_nodes.pop()
+            if kind is yaml.MappingStartEvent:
+                keys = values[::2]
+                if not all(isinstance(key, str) for key in keys):
+                    raise ValueError("a key is no text")
+                open_nodes[-1].append(dict(zip(keys, values[1::2], strict=True)))
+            else:
+                open_nodes[-1].append(values)
+        elif isinstance(event, yaml.DocumentEndEvent):
+            document = open_nodes.pop()[1]
+            check_document(document)
+            yield document
 
 
 def _cluster(

@@ -41,7 +41,6 @@ Only brokers are required. Keys are Kafka's names with underscores::
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,6 +50,7 @@ from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, healthy_partit
 from advisor.cluster.racks import broker_id, moved, rack_mapping
 from advisor.cluster.topic import Partition, Topic
 from advisor.errors import InputError, shown
+from advisor.parsing import read_toml
 
 MAX_BROKERS = 10_000
 _TOP = frozenset(
@@ -78,8 +78,8 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
         If it is not TOML, has an unknown key, no brokers, or an invalid topic.
     """
     try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise InputError(f"{source}: this is not TOML: {error}") from None
     _check_keys(document, _TOP, source, "the file")
     brokers, controllers = moved(

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import cycle, zip_longest
 from typing import Literal, get_args
 
-from advisor.errors import InputError
+from advisor.errors import InputError, expect, shown
 from advisor.protocol.jvm.java_hash import utf16_units
 from advisor.protocol.jvm.java_random import Draws, JavaRandom
 from advisor.protocol.rules.striped_placer import place_striped
@@ -26,6 +26,10 @@ from advisor.protocol.rules.striped_placer import place_striped
 Algorithm = Literal["modulo", "rack_alternated", "striped"]
 
 _NOT_ALL_RACKS = "Not all brokers have rack information for replica rack aware assignment."
+
+
+MOST_COUNT = 10_000_000
+"""Of partitions: more than any cluster has."""
 
 
 def assign(
@@ -92,6 +96,10 @@ def assign(
     >>> assign({1: "a", 2: "b", 3: "c"}, partitions=3, replication_factor=2, seed=0)
     {0: [3, 1], 1: [1, 2], 2: [2, 3]}
     """
+    _check_types(brokers, partitions, replication_factor, start_partition)
+    for name, number in (("start_index", start_index), ("shift", shift), ("seed", seed)):
+        expect(name, number, int | None, "a whole number, or None")
+    expect("fenced", fenced, Collection, "a collection of broker ids")
     _check_brokers(brokers, fenced)
     _check_options(algorithm, start_index, shift, seed is not None or random is not None, fenced)
     first = max(0, start_partition)
@@ -104,6 +112,23 @@ def assign(
     else:
         placed = _modulo(brokers, numbers, replication_factor)
     return dict(zip(numbers, placed, strict=True))
+
+
+def _check_types(
+    brokers: object, partitions: object, replication_factor: object, start_partition: object
+) -> None:
+    expect("brokers", brokers, Mapping, "a mapping of broker ids to racks")
+    for broker, rack in brokers.items() if isinstance(brokers, Mapping) else ():
+        expect("brokers", broker, int, "ids that are whole numbers")
+        expect("brokers", rack, str | None, "racks that are names, or None")
+    for name, number in (
+        ("partitions", partitions),
+        ("replication_factor", replication_factor),
+        ("start_partition", start_partition),
+    ):
+        expect(name, number, int, "a whole number")
+        if isinstance(number, int) and number > MOST_COUNT:
+            raise InputError(f"{name}={shown(number)}: give at most {MOST_COUNT:,}")
 
 
 def rack_alternated_brokers(brokers: Mapping[int, str | None]) -> list[int]:

@@ -51,6 +51,12 @@ DEFAULTS: dict[str, tuple[tuple[str, object], ...]] = {
 }
 
 
+_VERSION = re.compile(
+    r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:\.([0-9]{1,4}))?(?:[A-Za-z.-][\w.-]{0,40})?",
+    re.ASCII,
+)
+
+
 def parse_version(text: str) -> Version:
     """Parse a Kafka version such as ``"4.4"``, ``"3.9.1"`` or ``"0.8.2"``.
 
@@ -60,7 +66,7 @@ def parse_version(text: str) -> Version:
         If the text is not a version, or is older than 0.8.0, which introduced replication.
     """
     text = text if isinstance(text, str) else shown(text)
-    match = re.fullmatch(r"\s*v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?[\w.-]*\s*", text)
+    match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
             f"kafka_version={shown(text)} is no Kafka version; write it like '3.9' or '4.4'"

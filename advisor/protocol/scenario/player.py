@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
+from advisor.files import read_input
 from advisor.protocol.scenario.commands import Runner
 from advisor.protocol.scenario.language import Command, Scenario, is_expectation, parse
+
+_MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -159,13 +162,15 @@ def text_of(source: str | Path) -> str:
     """
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("cluster ")):
         return source
-    path = Path(source)
+    if not isinstance(source, str | Path):
+        raise InputError(f"a scenario is a path or a text, not {shown(source)}")
     try:
-        return path.read_text(encoding="utf-8")
+        return read_input(source, _MOST_BYTES).decode("utf-8")
     except (OSError, ValueError) as error:
-        why = "is not UTF-8 text" if isinstance(error, ValueError) else "cannot be read"
+        why = getattr(error, "strerror", None) or "it is no UTF-8 text, or no path"
         raise InputError(
-            f"scenario file '{path}' {why}; give a path or a scenario's text"
+            f"scenario file {shown(str(source))} cannot be read ({why}); give a path or a "
+            "scenario's text"
         ) from None
 
 

@@ -48,7 +48,7 @@ _FEW = 3
 # Of loss events, records lost, write unavailability, read unavailability.
 _SHARE_OF_FEW = np.array([1e-3, 1e-2, 1e-4, 1e-4])
 _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
-# Results state a bound of a fifth of this or less; the error itself is less again.
+# Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
 # One loss in 10^10 years, 3 s of outage a year; ten times as much for each replica beyond four.
 _FLOOR = np.array([1e-10 / 8760.0, 1e-9 / 8760.0, 1e-7, 1e-7])

@@ -6,15 +6,16 @@ refused, with the nearest key that exists: a misspelt mechanism would silently n
 
 import difflib
 import math
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
 from advisor import catalog
-from advisor.errors import ModelError
+from advisor.errors import ModelError, shown
+from advisor.files import read_input
 from advisor.formatting import as_given, significant
+from advisor.parsing import is_unicode, read_toml
 from advisor.reliability.failures.card_origin import Origin, nearest
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
@@ -51,6 +52,10 @@ _COUNT_KEYS = ("events", "exposure_years")
 _QUANTITY_KEYS = (*_RANGE_KEYS, *_COUNT_KEYS, "evidence")
 # No failure is so rare or so long, and products of a few such numbers still fit into a float.
 _LEAST, _MOST = 1e-15, 1e15
+# Over a year; longer ones take minutes to solve.
+MOST_HOURS = 10_000.0
+_UNITS_PER_HOUR = {"minutes": 60.0, "hours": 1.0, "seconds": 3600.0}
+_MOST_BYTES = 1_000_000
 # Beyond this a float cannot represent every whole number.
 _MOST_EVENTS = 2**53
 
@@ -130,16 +135,14 @@ def read_card(path: Path) -> Card:
         Unreadable, broken TOML, or anything that `check_card` or `check_evidence` refuses.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
-        tables = tomllib.loads(text)
+        text = read_input(path, _MOST_BYTES).decode("utf-8")
+        tables = read_toml(text)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise ModelError(f"{path}: not UTF-8 text (byte {error.start}).") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ModelError(f"{path}: not valid TOML: {error}.") from error
     except ValueError as error:
-        raise ModelError(f"{path}: holds a number of more digits than can be read.") from error
+        raise ModelError(f"{path}: not valid TOML: {error}.") from error
     origin = Origin(str(path), text)
     card = check_card(tables, origin)
     check_evidence(card, origin, catalog.evidence())
@@ -168,8 +171,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
     texts = [tables.get(key, "") for key in _TEXTS]
     for key, text in zip(_TEXTS, texts, strict=True):
-        if not isinstance(text, str):
-            raise origin.error(key, f"must be a text, not {text!r}.")
+        if not isinstance(text, str) or not is_unicode(text):
+            raise origin.error(key, f"must be a text, not {shown(text)}.")
     return Card(
         title=str(texts[0]),
         when_to_use=str(texts[1]).strip(),
@@ -199,8 +202,8 @@ def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
             hint = f"did you mean '{close[0]}'? Else" if close else "see data/README.md, or"
             raise origin.error(
                 path,
-                f"cites evidence {evidence!r}, which data/failure_rates.csv does not hold; {hint} "
-                'start it with "own:" and say where the number comes from.',
+                f"cites evidence {shown(evidence)}, which data/failure_rates.csv does not hold; "
+                f'{hint} start it with "own:" and say where the number comes from.',
             )
 
 
@@ -213,7 +216,7 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
         Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1.
     """
     if isinstance(raw, bool) or not isinstance(raw, Real):
-        raise origin.error(path, f"must be a number, not {raw!r}.")
+        raise origin.error(path, f"must be a number, not {shown(raw)}.")
     try:
         number = float(raw)
     except OverflowError:
@@ -279,10 +282,10 @@ def _sections(
 
 def _table(content: object, path: str, origin: Origin) -> Mapping[str, object]:
     if not isinstance(content, Mapping):
-        raise origin.error(path, f"must be a table, not {content!r}.")
+        raise origin.error(path, f"must be a table, not {shown(content)}.")
     for key in content:
         if not isinstance(key, str):
-            raise origin.error(path, f"has a key that is no text: {key!r}.")
+            raise origin.error(path, f"has a key that is no text: {shown(key)}.")
     return content
 
 
@@ -293,7 +296,7 @@ def _quantity(raw: object, path: str, origin: Origin) -> Quantity:
     for key in raw:
         if key not in _QUANTITY_KEYS:
             near = nearest(str(key), _QUANTITY_KEYS)
-            raise origin.error(path, f"holds {key!r}, which is no part of a number; {near}")
+            raise origin.error(path, f"holds {shown(key)}, which is no part of a number; {near}")
     if any(key in raw for key in _COUNT_KEYS):
         return _counted(raw, path, origin)
     if "value" not in raw:
@@ -313,8 +316,12 @@ def _given(raw: object, path: str, origin: Origin) -> float:
     """Return a number that a card states; what is drawn from its range may go beyond."""
     number = check_number(raw, path, origin)
     if number != 0 and not _LEAST <= number <= _MOST:
-        shown = as_given(number)
-        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {shown}.")
+        said = as_given(number)
+        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {said}.")
+    unit = path.rpartition(".")[2].rpartition("_")[2]
+    most = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
+    if number > most:
+        raise origin.error(path, f"must be at most {as_given(most)}, but is {as_given(number)}.")
     return number
 
 
@@ -346,8 +353,8 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
 
 def _evidence(raw: Mapping[str, object], path: str, origin: Origin) -> str:
     evidence = raw.get("evidence", "")
-    if not isinstance(evidence, str):
-        raise origin.error(path, f"needs a text as evidence, not {evidence!r}.")
+    if not isinstance(evidence, str) or not is_unicode(evidence):
+        raise origin.error(path, f"needs a text as evidence, not {shown(evidence)}.")
     return evidence.strip()
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from advisor import catalog
-from advisor.errors import ModelError
+from advisor.errors import ModelError, expect, shown
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -73,6 +73,7 @@ class FailureModel:
     quantities: Mapping[str, Quantity]
 
     def __post_init__(self) -> None:
+        expect("quantities", self.quantities, Mapping, "what from_dict makes")
         object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
 
     def __hash__(self) -> int:
@@ -121,7 +122,7 @@ class FailureModel:
           broker.crash.minutes   4
         """
         if not isinstance(tables, Mapping):
-            raise ModelError(f"{name}: a failure model is a table of tables, not {tables!r}.")
+            raise ModelError(f"{name}: a failure model is a table of tables, not {shown(tables)}.")
         return cls._from_card(check_card(tables, Origin(name)), name)
 
     @classmethod
@@ -327,8 +328,7 @@ class FailureModel:
         paths = self.uncertain
         if n < 1:
             raise ModelError(f"draws needs n >= 1, got {n}.")
-        deviates = normal_deviates(n, len(paths), seed)
-        for row in deviates:
+        for row in normal_deviates(n, len(paths), seed):
             drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
             yield self.with_values(drawn)
 

@@ -36,8 +36,13 @@ class LateLosses:
         self._late = np.array(ends, dtype=bool)[chain.rate]
         destroys = np.array([each.destroys for each in known], dtype=bool)[chain.rate]
         self._source, states = chain.source, chain.states
-        destroyed = (chain.own == table().replacement.condition).any(axis=1)
-        moves = (flux > 0) & destroyed[chain.target] & (destroys | (chain.source != chain.target))
+        gone = table().stages(table().replacement.condition)
+        destroyed = np.flatnonzero(np.isin(chain.own, gone).any(axis=1))
+        moves = (
+            (flux > 0)
+            & np.isin(chain.target, destroyed)
+            & (destroys | (chain.source != chain.target))
+        )
         into = np.flatnonzero(moves)
         target = chain.target[into]
         arrivals = np.bincount(target, flux[into], states)

@@ -108,7 +108,8 @@ class BrokerTransitions:
         found = self._events.setdefault(events, len(self.told))
         if found == len(self.told):
             self.told.append(events)
-            event, slots = events[0]
+            # The second stage of an outage begins: nobody is told.
+            event, slots = events[0] if events else (None, ())
             self._hangs.append(slots[0] if event in HANGING else -1)
             self._power.append(any(event == BrokerEvent.POWER for event, _ in events))
         return found

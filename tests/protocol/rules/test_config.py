@@ -53,7 +53,7 @@ BOUNDARIES = [
     (option, version, value)
     for option, eras in ERAS.items()
     for first, last, value in eras
-    for version in {first, last}
+    for version in sorted({first, last})
 ]
 
 
