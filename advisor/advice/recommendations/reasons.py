@@ -105,12 +105,19 @@ def reasons(
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
     sentences += [sentence for sentence in around if sentence]
+    cheaper = next((c for c in choices if _is_cheaper(c, best) and c.meets_all), None)
+    if best.meets_all and cheaper is not None:
+        sentences.append(_meets_too(cheaper, best))
     sentences += [_against_min_isr(n, best) for n in _other_min_isr(best, choices)]
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
         often = every(_years(leader_only.reliability))
         sentences.append(f"With acks=1 an acknowledged record would be lost {often}.")
-    return tuple(sentences)
+    return tuple(dict.fromkeys(sentences))
+
+
+def _is_cheaper(choice: Choice, best: Choice) -> bool:
+    return (choice.config.replication_factor or 1) < (best.config.replication_factor or 1)
 
 
 def _years(result: Reliability) -> float:
@@ -161,9 +168,16 @@ def _against_factor(
 def _meets_too(other: Choice, best: Choice) -> str:
     """Return why another replication factor that meets the goals too is not recommended."""
     words = f"{other.name} meets the goals too, with {more_stored(other, best)}"
-    if len(other.risks) > len(best.risks):
-        return f"{words}, but an audit calls it a risk that {_named(other)}."
-    return f"{words}."
+    if len(other.risks) <= len(best.risks):
+        return f"{words}."
+    lost = [
+        significant(choice.reliability.by_settings("acked_records_lost_per_year"))
+        for choice in (other, best)
+    ]
+    return (
+        f"{words}, but it loses {lost[0]} instead of {lost[1]} acknowledged records a year, and an "
+        f"audit calls it a risk that {_named(other)}."
+    )
 
 
 def _within_uncertainty(other: Choice, best: Choice) -> str:
