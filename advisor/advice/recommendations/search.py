@@ -1,4 +1,4 @@
-"""`recommend`: the search for the cheapest setting that meets the goals."""
+"""`recommend`: the search for the cheapest setting without risks that meets the goals."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def recommend(
 
     For up to three replicas, every min ISR with acks="all", and acks=1, is evaluated exactly; four
     and five replicas only while no setting meets every goal, because their Markov chains take long
-    to build. Among settings that meet all goals, fewest replicas win, then the largest margin. If
-    no setting meets all goals, the result is the best compromise, and its verdict says so.
+    to build. Among settings that meet all goals, those with fewest risks win (what an audit would
+    call one), then the cheapest, then the largest margin. More replicas or risks need a goal that
+    they improve beyond the uncertainty of the card. If no setting meets all goals, the result is
+    the best compromise, and its verdict says so.
 
     Parameters
     ----------
