@@ -14,7 +14,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.solver.generator import Generator
 
 # The formulas and the oracle know no waiting: an operator elects at once what is left.
-AT_ONCE = {"hours": 1e-5}
+AT_ONCE = {"hours": 1e-9}
 
 
 @functools.cache
@@ -71,7 +71,7 @@ def replicas(count: int, model: FailureModel, brokers: int | None = None) -> Rel
     """Evaluate one partition, each broker in a rack of its own."""
     return evaluate(
         Cluster.uniform(brokers or count, brokers or count),
-        Config(replication_factor=count, min_insync_replicas=1, acks="all"),
+        Config(replication_factor=count, min_insync_replicas=1, acks="all", retries=0),
         model,
         Workload(partitions=1),
     )

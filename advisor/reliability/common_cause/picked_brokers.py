@@ -16,15 +16,20 @@ from itertools import combinations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import sparse, stats
 
 from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.solver.generator import IntArray, Vector
 
+BoolArray = NDArray[np.bool_]
+
 # Up to so many brokers every choice is enumerated (2 ** 16 of them).
 _ENUMERATED = 16
-# Beyond, brokers are picked in so many random orders, fewer where there are many sets.
-_ORDERS, _FEWEST, _POSITIONS = 512, 16, 1_000_000
+# Beyond, so many choices are drawn, fewer where many brokers of many sets are picked.
+_MOST_CHOICES, _FEWEST, _CELLS = 1024, 64, 4_000_000
+# So many sets lose in an event on average: then most events lose some.
+_MANY = 1.0
 _SEED = 20130626
 # A certain loss would have the logarithm of 0.
 _MOST = 1.0 - 1e-12
@@ -177,17 +182,80 @@ class PickedBrokers:
             by_size = np.bincount(self._sizes, lost) / np.bincount(self._sizes)
             more = np.bincount(self._sizes, more) / np.bincount(self._sizes)
             return AnyPicked(float(odds @ by_size), total, 0.0, max(float(odds @ more), 0.0))
-        log_survival, counts = self._by_order(survival), self._by_order(chances)
-        each = -np.expm1(np.minimum(log_survival, 0.0))
-        apart = float(((np.minimum(counts, 1.0) - each) @ odds).mean())
-        lost = each @ odds
-        # How many sets lose on average is known, and tells part of how often any does.
-        count = counts @ odds
-        off = count - count.mean()
-        slope = float(off @ lost) / max(float(off @ off), 1e-300)
-        known = float(lost.mean()) + slope * (total - float(count.mean()))
-        error = float((lost - slope * off).std(ddof=1)) / math.sqrt(len(lost))
-        return AnyPicked(min(max(known, 0.0), total, 1.0), total, error, max(apart, 0.0))
+        return self._sampled(chances, share, total)
+
+    def _sampled(
+        self, chances: Mapping[tuple[int, ...], Vector], share: float, total: float
+    ) -> AnyPicked:
+        """The same from choices drawn as often as they lose sets (Karp and Luby, FOCS 1983).
+
+        A set, and how many of its brokers are picked, is drawn by how often it loses so; the
+        other brokers are picked by chance. The probability is the mean number of sets that lose,
+        times the mean of what any loses to what all of them lose at such choices. Where several
+        sets lose at most choices, these are drawn as they come.
+        """
+        if total <= 0.0:
+            return AnyPicked(0.0, 0.0, 0.0, 0.0)
+        draw = np.random.default_rng(_SEED)
+        held = share * sum(members.size for members in self._sets.values())
+        choices = min(max(int(_CELLS / held), _FEWEST), _MOST_CHOICES)
+        picked = draw.random((choices, self._brokers)) < share
+        if total < _MANY:
+            self._pick_losers(picked, chances, share, draw)
+        whole, log_survival = np.zeros(len(picked)), np.zeros(len(picked))
+        of_brokers = sparse.csr_array(picked.astype(np.float64))
+        for pattern, some in chances.items():
+            counts = sparse.csr_array(of_brokers @ self._incidence[pattern])
+            rows = np.repeat(np.arange(len(picked)), np.diff(counts.indptr))
+            odds = some[np.rint(counts.data).astype(np.int64)]
+            whole += np.bincount(rows, odds, len(picked))
+            lost = np.log1p(-np.minimum(odds, _MOST))
+            log_survival += np.bincount(rows, lost, len(picked))
+        lost, apart = -np.expm1(log_survival), np.minimum(whole, 1.0)
+        if total < _MANY:
+            lost, apart = total * lost / whole, total * apart / whole
+        else:
+            # How many sets lose on average is known, and tells part of how often any does.
+            off = whole - whole.mean()
+            slope = float(off @ lost) / max(float(off @ off), 1e-300)
+            lost, apart = (each + slope * (total - whole) for each in (lost, apart))
+        known = float(lost.mean())
+        error = float(lost.std(ddof=1)) / math.sqrt(choices)
+        dependence = max(float(apart.mean()) - known, 0.0)
+        return AnyPicked(min(max(known, 0.0), total, 1.0), total, error, dependence)
+
+    def _pick_losers(
+        self,
+        picked: BoolArray,
+        chances: Mapping[tuple[int, ...], Vector],
+        share: float,
+        draw: np.random.Generator,
+    ) -> None:
+        """Let every choice, shape (choices, brokers), pick brokers of a set that loses."""
+        odds, of = [], []
+        for pattern, some in chances.items():
+            sets, replicas = self._sets[pattern].shape
+            counts = np.arange(replicas + 1)
+            odds.append(stats.binom.pmf(counts, replicas, share) * some * sets)
+            of += [(pattern, count) for count in counts.tolist()]
+        weights = np.concatenate(odds)
+        kinds = draw.choice(len(of), len(picked), p=weights / weights.sum())
+        for kind in np.unique(kinds).tolist():
+            pattern, count = of[kind]
+            rows, sets = np.flatnonzero(kinds == kind), self._sets[pattern]
+            members = draw.permuted(sets[draw.integers(len(sets), size=len(rows))], axis=1)
+            picked[rows[:, None], members] = np.arange(members.shape[1]) < count
+
+    @cached_property
+    def _incidence(self) -> dict[tuple[int, ...], sparse.csr_array]:
+        """By pattern: which sets each broker is in, shape (brokers, sets)."""
+        found = {}
+        for pattern, members in self._sets.items():
+            sets, replicas = members.shape
+            where = members.ravel(), np.repeat(np.arange(sets), replicas)
+            shape = self._brokers, sets
+            found[pattern] = sparse.csr_array((np.ones(members.size), where), shape=shape)
+        return found
 
     @cached_property
     def _sizes(self) -> IntArray:
@@ -233,33 +301,3 @@ class PickedBrokers:
             halves = whole.reshape(-1, 2, 1 << broker)
             halves[:, 1] += halves[:, 0]
         return whole
-
-    @cached_property
-    def _places(self) -> dict[tuple[int, ...], IntArray]:
-        """Places of each set's brokers in random orders, ascending; (orders, sets, replicas)."""
-        held = sum(members.size for members in self._sets.values())
-        orders = min(max(_POSITIONS // held, _FEWEST), _ORDERS)
-        draw = np.random.default_rng(_SEED)
-        order = draw.permuted(np.tile(np.arange(self._brokers), (orders, 1)), axis=1)
-        return {
-            pattern: np.sort(order[:, members], axis=2) for pattern, members in self._sets.items()
-        }
-
-    def _by_order(self, amounts: Mapping[tuple[int, ...], Vector]) -> Vector:
-        """Sum over sets of an amount by how many are picked, if the first of an order are.
-
-        Returns
-        -------
-        array, shape (orders, brokers + 1)
-        """
-        size = self._brokers + 1
-        rows = np.arange(len(next(iter(self._places.values()))))[:, None] * size
-        whole = np.zeros(len(rows) * size)
-        for pattern, by_count in amounts.items():
-            places = self._places[pattern]
-            # Picking the next broker of a set changes its amount by a step.
-            for count, change in enumerate(np.diff(by_count).tolist()):
-                if change:
-                    where = (rows + places[:, :, count] + 1).ravel()
-                    whole += change * np.bincount(where, minlength=len(whole))
-        return whole.reshape(-1, size).cumsum(axis=1)
