@@ -37,6 +37,7 @@ SLOW = (
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_exact_against_sampled.py",
+    "system/test_fuzz.py",
     "system/test_independent_oracle.py",
     "system/test_mechanisms.py",
     "system/test_notebooks.py",
