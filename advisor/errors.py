@@ -15,6 +15,11 @@ class AdvisorError(Exception):
 
     The message is one sentence for the user: what is wrong, where, and what to do about it.
 
+    Parameters
+    ----------
+    message : str
+        The sentence; line breaks and characters that a terminal obeys are replaced.
+
     See Also
     --------
     InputError : A file, scenario, address or argument is unusable.

@@ -213,7 +213,7 @@ class Cluster:
         'r1'
         """
         if not is_id(broker) or broker not in self.brokers:
-            raise InputError(f"broker={shown(broker)} is not in this cluster")
+            raise InputError(f"broker {shown(broker)} is not in this cluster")
         return self.brokers[broker]
 
     def topic(self, name: str) -> Topic:

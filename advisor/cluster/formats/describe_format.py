@@ -66,7 +66,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
     """
     if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
         raise InputError(
-            f'kafka_version: {shown(version)} is not a Kafka version; write it like "4.1"'
+            f'{shown(version)} is not a Kafka version (kafka_version); write it like "4.1"'
         )
     return tuple(map(int, version.split(".")))
 

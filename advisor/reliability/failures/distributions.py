@@ -105,7 +105,7 @@ def range_of(events: int, exposure_years: float) -> tuple[float, float, float]:
 def normal_deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
     """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
     if not 1 <= expect("n", n, int, "a whole number") <= MOST_DRAWS:
-        raise ModelError(f"draws needs n >= 1 and at most {MOST_DRAWS:,}, got {shown(n)}.")
+        raise ModelError(f"draws needs n >= 1, got {shown(n)}; at most {MOST_DRAWS:,} are drawn.")
     if not 0 <= expect("seed", seed, int, "a whole number") < 2**64:
         raise ModelError(f"seed={shown(seed)} must be a whole number from 0 below 2**64.")
     if dimensions == 0:
