@@ -13,6 +13,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from advisor.errors import AdvisorError
@@ -77,7 +78,7 @@ def try_inputs(seed: int, count: int, folder: Path) -> int:
         path = folder / f"drawn{suffix}"
         content = mutated(draw, reader.contents[chosen], every)
         path.write_bytes(content)
-        error = limited(lambda reader=reader, path=path: reader.read(path))  # type: ignore[misc]
+        error = limited(partial(reader.read, path))
         if error is not None:
             failed += 1
             kept = folder.parent / f"fuzz-{seed}-{index}{path.suffix}"
@@ -98,7 +99,7 @@ def try_calls(seed: int, count: int) -> int:
         years = arguments.get("years", 0)
         if type(years) in (int, float) and 1e4 < years < 1e15:
             continue  # so many years are sampled for as long as the user asks
-        error = limited(lambda f=function, a=arguments: f(**a))  # type: ignore[misc]
+        error = limited(partial(function, **arguments))
         if error is not None:
             failed += 1
             said = {key: repr(value)[:60] for key, value in arguments.items()}
