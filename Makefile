@@ -3,6 +3,7 @@
 #   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
 #   make check    style, types and the fast tests, in two minutes: run it before each commit
 #   make test     everything that is checked before a change is accepted
+#   make fuzz     100,000 mutated files and 20,000 drawn calls, in some minutes (SEED=7)
 #   make bench    how fast the main pieces are, against peers in the same run
 #   make lock     updates the pinned dependencies from pyproject.toml
 #   make clean    removes .venv and everything built
@@ -20,7 +21,7 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: report style types check test bench lock clean
+.PHONY: report style types check test fuzz bench lock clean
 .DELETE_ON_ERROR:
 
 report: $(READY)
@@ -44,6 +45,10 @@ check: style types
 test: style types
 	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --nbval-lax tests notebooks
+
+SEED := 7
+fuzz: $(READY)
+	$(PY) tests/support/fuzz.py --seed $(SEED) --inputs 100000 --calls 20000
 
 bench: $(READY)
 	$(PY) bench/compare.py

@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -29,7 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Without the program name; default: `sys.argv[1:]`.
     """
-    _stop_tidily_when_told()
+    with _stopping_tidily():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
         # Not `advisor.main`: click exits 1 on a closed pipe, and 1 has a meaning here.
@@ -62,10 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
-def _stop_tidily_when_told() -> None:
+@contextmanager
+def _stopping_tidily() -> Iterator[None]:
     """Let SIGTERM unwind like an interrupt, so that no temporary file is left behind."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _raise_exit)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _raise_exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _raise_exit(number: int, _frame: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import UnionType
+from typing import Any
 
 # Longer numbers and texts are abbreviated in messages.
 _MAX_DIGITS, _MAX_CHARACTERS = 20, 80
@@ -13,6 +14,11 @@ class AdvisorError(Exception):
     """Base class of the errors that this package raises on purpose.
 
     The message is one sentence for the user: what is wrong, where, and what to do about it.
+
+    Parameters
+    ----------
+    message : str
+        The sentence; line breaks and characters that a terminal obeys are replaced.
 
     See Also
     --------
@@ -31,6 +37,9 @@ class AdvisorError(Exception):
     ...     print(type(error).__name__, "-", str(error).split(";")[0])
     InputError - no-such-file.txt: there is no such file
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_printable(message))
 
 
 class InputError(AdvisorError):
@@ -130,8 +139,16 @@ class MissingExtraError(AdvisorError, ImportError):
         )
 
 
-def expect(name: str, value: object, kind: type | UnionType, wanted: str) -> None:
-    """Check the type of an argument; a bool is no number.
+def _printable(text: object) -> str:
+    """Return a text in one line, without what a terminal obeys or cannot encode."""
+    return "".join(
+        char if char.isprintable() else " " if char.isspace() else ascii(char)[1:-1]
+        for char in f"{text}"
+    )
+
+
+def expect(name: str, value: Any, kind: type | UnionType, wanted: str) -> Any:
+    """Check the type of an argument, and return it; a bool is no number.
 
     Parameters
     ----------
@@ -152,6 +169,7 @@ def expect(name: str, value: object, kind: type | UnionType, wanted: str) -> Non
     is_number = kind in (int, float, int | float, int | None, int | float | None)
     if not isinstance(value, kind) or (is_number and isinstance(value, bool)):
         raise InputError(f"{name}={shown(value)}: give {wanted}")
+    return value
 
 
 def shown(value: object) -> str:

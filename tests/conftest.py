@@ -1,6 +1,9 @@
 """Settings, fixtures and the list of slow files for all tests."""
 
 import os
+import resource
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +37,7 @@ SLOW = (
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_exact_against_sampled.py",
+    "system/test_fuzz.py",
     "system/test_independent_oracle.py",
     "system/test_mechanisms.py",
     "system/test_notebooks.py",
@@ -55,6 +59,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.as_posix().startswith(slow):
             item.add_marker(pytest.mark.slow)
+
+
+# Chains that the package keeps for the next question; a process of all tests asks thousands.
+MOST_KIB = 3_000_000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bounded_memory() -> Iterator[None]:
+    """Forget chains after a file's tests once the process has been large."""
+    yield
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_KIB:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("advisor.reliability"):
+                for value in list(vars(module).values()):
+                    if hasattr(value, "cache_clear"):
+                        value.cache_clear()
 
 
 @pytest.fixture(scope="session")

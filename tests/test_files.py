@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from advisor.__main__ import main
 from advisor.cli.files import check_output_path
 from advisor.errors import InputError
 from advisor.files import replace_file, write_new_files
@@ -191,3 +192,10 @@ def test_a_terminated_command_leaves_no_part(tmp_path: Path) -> None:
     )
     assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
     assert left(tmp_path) == []
+
+
+def test_a_command_leaves_the_handling_of_signals_as_it_was() -> None:
+    """A program that calls `main` is terminated as before."""
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["cards"]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before

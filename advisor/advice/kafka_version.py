@@ -7,6 +7,7 @@ from typing import Any
 
 from advisor.cluster import Cluster
 from advisor.cluster.observed import Observed
+from advisor.parsing import whole_number
 from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 
 _WRITTEN_BY_HAND = frozenset({".toml", ".json", ".yaml", ".yml"})
@@ -78,8 +79,9 @@ def _session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:
     zookeeper = observed.mode == "zookeeper"
     key = "zookeeper.session.timeout.ms" if zookeeper else "broker.session.timeout.ms"
     values = [
-        int(value)
+        whole_number(value, 2**31 - 1) or 0
         for broker, value in observed.broker_values(key).items()
-        if value.isdigit() and (zookeeper or broker in (cluster.controllers or {}))
+        if zookeeper or broker in (cluster.controllers or {})
     ]
-    return {key.replace(".", "_"): max(values)} if values else {}
+    longest = max(values, default=0)
+    return {key.replace(".", "_"): longest} if longest else {}

@@ -36,7 +36,7 @@ def config_of(topic: Topic, kafka_version: str, producer: Mapping[str, Any]) -> 
 def load_of(topic: Topic, load: Workload) -> Workload:
     """Return the load with the topic's number of partitions and, if stated, its retention."""
     retention, hours = topic.configs.get("retention.ms", ""), load.retention_hours
-    if retention.isdigit() and not _compacted(topic) and not kept_for_ever(topic):
+    if _is_digits(retention) and not _compacted(topic) and not kept_for_ever(topic):
         hours = float(retention) / MILLISECONDS_PER_HOUR
     return replace(load, partitions=len(topic.partitions), retention_hours=hours)
 
@@ -45,7 +45,7 @@ def kept_for_ever(topic: Topic) -> bool:
     """Return whether ``retention.ms`` is -1 or over a hundred years."""
     retention = topic.configs.get("retention.ms", "")
     # int() refuses very long digit strings; float() does not.
-    endless = retention.isdigit() and float(retention) > _ENDLESS_MS
+    endless = _is_digits(retention) and float(retention) > _ENDLESS_MS
     return not _compacted(topic) and (endless or retention == _UNLIMITED)
 
 
@@ -53,6 +53,10 @@ def amount_of(load: Workload) -> str:
     """Return the write rate: "1,000 records of 1,024 bytes a second"."""
     rate, size = as_given(load.records_per_second), as_given(load.record_bytes)
     return f"{rate} records of {size} bytes a second"
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _compacted(topic: Topic) -> bool:

@@ -86,7 +86,7 @@ def _instructions(result: Recommendation) -> list[list[str]]:
             "Commands (advisor recommend --files DIR writes the files they name):",
             *(f"  {line}" for line in result.commands()),
         ],
-        ["Way back:", *(f"  {line}" for line in result.plan.rollback)],
+        ["Rollback:", *(f"  {line}" for line in result.plan.rollback)],
         [
             "producer.properties:",
             *(f"  {line}" for line in result.files()["producer.properties"].splitlines()),

@@ -118,7 +118,7 @@ def load_cluster(
     if _is_address(source):
         cluster = read_live(str(source), client_properties, timeout_ms).with_racks(rack_of or {})
     elif client_properties is not None:
-        raise InputError("client properties are for the address of a running cluster, host:9092")
+        raise InputError("client_properties are for the address of a running cluster, host:9092")
     else:
         cluster = _from_text(*_read(source), rack_of)
     return replace(cluster, **given)
@@ -183,7 +183,8 @@ def _read(source: object) -> tuple[str, str, str]:
         raise InputError("the path of a cluster file is bytes; give it as text")
     if not path_or_text.strip():
         raise InputError(
-            "the cluster is an empty text; give a path or the output of kafka-topics.sh --describe"
+            "the cluster (source) is an empty text; give a path or the output of kafka-topics.sh "
+            "--describe"
         )
     if "\n" in path_or_text or looks_like_describe(path_or_text):
         text, name, suffix = path_or_text.removeprefix("\ufeff"), "the text", ""

@@ -212,8 +212,8 @@ class Cluster:
         >>> advisor.Cluster.uniform(brokers=6, racks=3).rack_of(4)
         'r1'
         """
-        if broker not in self.brokers:
-            raise InputError(f"broker {broker!r} is not in this cluster")
+        if not is_id(broker) or broker not in self.brokers:
+            raise InputError(f"broker {shown(broker)} is not in this cluster")
         return self.brokers[broker]
 
     def topic(self, name: str) -> Topic:

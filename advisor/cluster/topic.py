@@ -84,7 +84,9 @@ class Partition:
     def __post_init__(self) -> None:
         self._freeze_ids()
         if not is_id(self.index):
-            raise InputError(f"a partition is numbered {shown(self.index)}; numbers start at 0")
+            raise InputError(
+                f"a partition is numbered {shown(self.index)} (index); numbers start at 0"
+            )
         if not self.replicas:
             raise InputError(f"partition {self.index} has no replicas")
         replicas = set(self.replicas)

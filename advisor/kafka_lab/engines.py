@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from advisor.errors import InputError, MissingExtraError
+from advisor.errors import InputError, MissingExtraError, shown
 from advisor.protocol.scenario import player as model
 from advisor.protocol.scenario.player import Play
 
@@ -53,8 +53,12 @@ def play(
     >>> advisor.play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all").transcript
     'cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all\n> acked 2\n'
     """
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={shown(progress)}: give a function, or None")
     if engine not in ENGINES:
-        raise InputError(f"there is no engine={engine!r}; expected one of {', '.join(ENGINES)}")
+        raise InputError(
+            f"there is no engine={shown(engine)}; expected one of {', '.join(ENGINES)}"
+        )
     if engine == "model":
         return model.play(source)
     try:

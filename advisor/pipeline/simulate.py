@@ -40,6 +40,7 @@ QUICKEST = "quickest"
 MAX_CORE_SECONDS = 1_000_000
 """Limit of a run in core-seconds: twelve days of one core."""
 
+MOST_YEARS = 10**15
 QUICKER_HERE_S = 20.0
 """Runs of fewer core-seconds end in this process before Spark and its workers have started."""
 
@@ -128,6 +129,12 @@ def simulate(
         raise InputError(f"engine={shown(engine)}: there are {names}")
     check_inputs(cluster, config, model, load, placement)
     expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
+    if checkpoint is not None and not str(checkpoint).isprintable():
+        raise InputError(f"checkpoint={shown(str(checkpoint))}: give the path of a folder")
+    if isinstance(years, int) and abs(years) > MOST_YEARS:
+        raise InputError(f"years={shown(years)} is more than can be sampled; give fewer")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={shown(progress)}: give a function, or None")
     load = Workload() if load is None else load
     assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
     if assignment:
@@ -141,7 +148,13 @@ def simulate(
         progress(f"Sampling {int(years):,} years takes about {_duration(seconds)} of one core.")
     directory = None if checkpoint is None else str(checkpoint)
     with progress_bar(sum(block.years for block in blocks), "years") as advance:
-        rows = ENGINES[engine](plan, blocks, directory, advance)
+        try:
+            rows = ENGINES[engine](plan, blocks, directory, advance)
+        except OSError as error:
+            if checkpoint is None:
+                raise
+            why = error.strerror or "it cannot be used"
+            raise InputError(f"checkpoint={shown(str(checkpoint))}: {why}") from error
     return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
 
 

@@ -393,13 +393,6 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path, card: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_published_outputs_are_audited(capsys: pytest.CaptureFixture[str]) -> None:
-    """A describe output of 2017 is audited; its version is inferred from the columns."""
-    strict = ["--loss-probability-per-year", "1e-9"]
-    assert main(["audit", SAMPLE, "--model", "single_rack", *strict]) == 1
-    assert "taken as 2.7" in capsys.readouterr().out
-
-
 def test_an_audit_says_that_it_has_no_intervals(tmp_path: Path, capsys) -> None:
     """The table of an audit says that it has no intervals, and how to get them."""
     main(["audit", good(tmp_path), "--model", "single_rack"])

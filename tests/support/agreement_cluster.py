@@ -248,7 +248,7 @@ class Cluster:
 
     def rebalance(self) -> None:
         """A partition that is whole goes back to its preferred leader."""
-        well = all(self.up(slot) and self.fetching(slot) for slot in self.slots)
+        well = all(self.up(slot) and self._well(slot) for slot in self.slots)
         if not well or set(self.record.isr) != set(self.slots) or self.leader == NO_LEADER:
             return
         if self.leader != 0:

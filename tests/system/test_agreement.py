@@ -79,7 +79,10 @@ def experiments(draw):
         draw(st.booleans()),
     )
     flags = ("copying", "page_cache", "tail", "apart", "quorum")
-    return Experiment(config, **{flag: draw(st.booleans()) for flag in flags})
+    drawn = {flag: draw(st.booleans()) for flag in flags}
+    # Several that fell while ZooKeeper was away: who is decided first, the reduction leaves open.
+    drawn["quorum"] &= config.rules.mode == "kraft"
+    return Experiment(config, **drawn)
 
 
 @settings(max_examples=600)

@@ -28,10 +28,10 @@ SAVED = {"brokers": {"1": "a"}, "topics": []}
 
 def refused(work: Callable[..., object], *arguments: object) -> str:
     """Return the sentence with which a call is refused, in time."""
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(AdvisorError) as caught:
         work(*arguments)
-    assert time.perf_counter() - started < QUICK_S
+    assert time.process_time() - started < QUICK_S
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -81,9 +81,9 @@ def test_a_hostile_cluster_is_refused(suffix: str, text: str, tmp_path: Path) ->
 
 def test_many_wrapped_lines_are_read_in_time() -> None:
     """The time to join wrapped lines grows with their number, not its square."""
-    started = time.perf_counter()
+    started = time.process_time()
     refused(advisor.load_cluster, "Topic: t\tPartition: 0\n" + "Isr: 1\n" * 300_000)
-    assert time.perf_counter() - started < QUICK_S
+    assert time.process_time() - started < QUICK_S
 
 
 @pytest.mark.parametrize(

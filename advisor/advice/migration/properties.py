@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
+from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
 
@@ -148,7 +149,8 @@ def _scalar(text: str) -> str | int | bool:
     """Return a setting as a YAML scalar: numbers and booleans unquoted."""
     if text in ("true", "false"):
         return text == "true"
-    return int(text) if text.isascii() and text.isdigit() else text
+    number = whole_number(text)
+    return text if number is None else number
 
 
 def _resource_name(topic: str, taken: set[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 
 from advisor.advice.audits.topic_audit import TopicAudit
@@ -22,7 +23,7 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
 
-class Change:
+class Change(ABC):
     """What a `Recommendation` has to carry it out; it documents the attributes."""
 
     cluster: Cluster
@@ -35,9 +36,9 @@ class Change:
     allow_lower_durability: bool
 
     @property
+    @abstractmethod
     def best(self) -> Choice:
         """The recommended setting."""
-        raise NotImplementedError
 
     @cached_property
     def plan(self) -> Plan:

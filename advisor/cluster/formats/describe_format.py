@@ -10,7 +10,7 @@ import re
 
 from advisor.cluster.model import Cluster
 from advisor.cluster.topic import Partition, Topic
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 
 
 def format_describe(described: Cluster | Topic, version: str = "4.1") -> str:
@@ -65,7 +65,9 @@ def version_numbers(version: str) -> tuple[int, ...]:
         If the version is not two to four numbers separated by dots.
     """
     if not isinstance(version, str) or not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,3}", version):
-        raise InputError(f'{version!r} is not a Kafka version; write it like "4.1"')
+        raise InputError(
+            f'{shown(version)} is not a Kafka version (kafka_version); write it like "4.1"'
+        )
     return tuple(map(int, version.split(".")))
 
 

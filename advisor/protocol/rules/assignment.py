@@ -96,10 +96,13 @@ def assign(
     >>> assign({1: "a", 2: "b", 3: "c"}, partitions=3, replication_factor=2, seed=0)
     {0: [3, 1], 1: [1, 2], 2: [2, 3]}
     """
-    _check_types(brokers, partitions, replication_factor, start_partition)
+    _check_types(partitions, replication_factor, start_partition)
     for name, number in (("start_index", start_index), ("shift", shift), ("seed", seed)):
         expect(name, number, int | None, "a whole number, or None")
-    expect("fenced", fenced, Collection, "a collection of broker ids")
+    if not isinstance(fenced, Collection) or not all(isinstance(b, int) for b in fenced):
+        raise InputError(f"fenced={shown(fenced)}: give a collection of broker ids")
+    if random is not None and not callable(getattr(random, "next_int", None)):
+        raise InputError(f"random={shown(random)}: give a generator such as JavaRandom, or None")
     _check_brokers(brokers, fenced)
     _check_options(algorithm, start_index, shift, seed is not None or random is not None, fenced)
     first = max(0, start_partition)
@@ -114,13 +117,7 @@ def assign(
     return dict(zip(numbers, placed, strict=True))
 
 
-def _check_types(
-    brokers: object, partitions: object, replication_factor: object, start_partition: object
-) -> None:
-    expect("brokers", brokers, Mapping, "a mapping of broker ids to racks")
-    for broker, rack in brokers.items() if isinstance(brokers, Mapping) else ():
-        expect("brokers", broker, int, "ids that are whole numbers")
-        expect("brokers", rack, str | None, "racks that are names, or None")
+def _check_types(partitions: object, replication_factor: object, start_partition: object) -> None:
     for name, number in (
         ("partitions", partitions),
         ("replication_factor", replication_factor),

@@ -130,6 +130,10 @@ class Config:
         self._set("acks", _acks(self._given_or_default("acks")))
         for name, lower, upper in _INTEGERS:
             self._set(name, _integer(name, self._given_or_default(name), lower, upper))
+        if not isinstance(self.mode, str | None):
+            raise ConfigError(f"mode={shown(self.mode)} must be 'kraft' or 'zookeeper'")
+        if not isinstance(self.eligible_leader_replicas, bool | None):
+            _boolean("eligible_leader_replicas", self.eligible_leader_replicas)
         rules = rules_for(self.kafka_version, self.mode, self.eligible_leader_replicas)
         self._set("mode", rules.mode)
         self._set("eligible_leader_replicas", rules.eligible_leader_replicas)

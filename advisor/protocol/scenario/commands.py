@@ -104,7 +104,7 @@ class Runner:
 
     def partition(self, cluster: Simulation, text: str) -> Partition:
         """Partition written as ``topic-number``, such as ``t1-0``."""
-        match = re.fullmatch(r"(.+)-(\d+)", text)
+        match = re.fullmatch(r"(.+)-([0-9]{1,9})", text)
         if match is None:
             raise InputError(f"expected a partition such as 't1-0', found '{text}'")
         topic = self.topic(match[1])

@@ -60,14 +60,14 @@ def whole_number(text: str, what: str, least: int, most: int = MOST_RECORDS) -> 
     InputError
         If it is not a whole number in that range.
     """
-    if not re.fullmatch(r"\d{1,12}", text) or not least <= int(text) <= most:
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
         raise InputError(f"expected {what}, a whole number from {least} to {most}, found '{text}'")
     return int(text)
 
 
 def duration_ms(text: str) -> int:
     """Parse ``5s``, ``500ms``, ``2m`` or ``1h`` to milliseconds; without a unit, seconds."""
-    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h)?", text)
+    match = re.fullmatch(r"([0-9]{1,9})(ms|s|m|h)?", text)
     if match is None:
         raise InputError(f"expected a duration such as '5s' or '500ms', found '{text}'")
     return int(match[1]) * _UNITS_MS[match[2] or "s"]
@@ -149,7 +149,7 @@ def _previews_elr(given: dict[str, str], settings: dict[str, Any]) -> bool:
 
 
 def _broker_ids(text: str) -> list[int]:
-    if re.fullmatch(r"\d+", text):
+    if re.fullmatch(r"[0-9]+", text):
         return list(range(1, whole_number(text, "brokers=", 1, MOST_BROKERS) + 1))
     ids = [whole_number(p, "a broker id", 0, 2**31 - 1) for p in text.split(",") if p]
     if len(set(ids)) < len(ids) or not ids:

@@ -163,7 +163,7 @@ def text_of(source: str | Path) -> str:
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("cluster ")):
         return source
     if not isinstance(source, str | Path):
-        raise InputError(f"a scenario is a path or a text, not {shown(source)}")
+        raise InputError(f"source={shown(source)}: a scenario is a path or a text")
     try:
         return read_input(source, _MOST_BYTES).decode("utf-8")
     except (OSError, ValueError) as error:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from advisor.errors import ModelError, expect, shown
+
 _JEFFREYS = 0.5
 # The standard normal's 97.5 % point.
 _Z_975 = 1.959963984540054
 
 
+MOST_DRAWS = 100_000
 LARGEST_SHAPE = 2.0
 """The largest shape that two stages can have."""
 
@@ -101,6 +104,10 @@ def range_of(events: int, exposure_years: float) -> tuple[float, float, float]:
 
 def normal_deviates(n: int, dimensions: int, seed: int) -> list[list[float]]:
     """Return `n` rows of `dimensions` standard normal deviates, low-discrepancy."""
+    if not 1 <= expect("n", n, int, "a whole number") <= MOST_DRAWS:
+        raise ModelError(f"draws needs n >= 1, got {shown(n)}; at most {MOST_DRAWS:,} are drawn.")
+    if not 0 <= expect("seed", seed, int, "a whole number") < 2**64:
+        raise ModelError(f"seed={shown(seed)} must be a whole number from 0 below 2**64.")
     if dimensions == 0:
         return [[] for _ in range(n)]
     # Imported here: scipy.stats takes longer than all of advisor may, and few callers draw.

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from advisor import catalog
-from advisor.errors import ModelError, expect, shown
+from advisor.errors import ModelError, expect
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -73,14 +73,18 @@ class FailureModel:
     quantities: Mapping[str, Quantity]
 
     def __post_init__(self) -> None:
-        expect("quantities", self.quantities, Mapping, "what from_dict makes")
+        for field in ("name", "title", "when_to_use"):
+            expect(field, getattr(self, field), str, "a text")
+        quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
+        if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
+            raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
         object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
 
     def __hash__(self) -> int:
         return hash((self.name, self.title, self.when_to_use, tuple(self.quantities.items())))
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, dict[str, Quantity]]]:
-        # A read-only view of a dict cannot be pickled, and Spark has to ship the model.
+        # A read-only view cannot be pickled, and Spark ships the model.
         return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
 
     @classmethod
@@ -121,8 +125,6 @@ class FailureModel:
           broker.crash.per_year  2
           broker.crash.minutes   4
         """
-        if not isinstance(tables, Mapping):
-            raise ModelError(f"{name}: a failure model is a table of tables, not {shown(tables)}.")
         return cls._from_card(check_card(tables, Origin(name)), name)
 
     @classmethod
@@ -167,7 +169,7 @@ class FailureModel:
         ModelError
             The card does not give it.
         """
-        quantity = self.quantities.get(path)
+        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
         if quantity is None:
             given = ", ".join(self.quantities)
             raise ModelError(f"{self.name}: the card does not give {path}; it gives {given}.")
@@ -200,8 +202,8 @@ class FailureModel:
         >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
         (4.0, 0.0)
         """
-        quantity = self.quantities.get(path)
-        return default if quantity is None else quantity.value
+        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
+        return quantity.value if quantity else expect("default", default, int | float, "a number")
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -275,7 +277,7 @@ class FailureModel:
         12.0
         """
         changed = dict(self.quantities)
-        for path, raw in values.items():
+        for path, raw in expect("values", values, Mapping, "numbers by path").items():
             self[path]
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
@@ -326,8 +328,6 @@ class FailureModel:
         True
         """
         paths = self.uncertain
-        if n < 1:
-            raise ModelError(f"draws needs n >= 1, got {n}.")
         for row in normal_deviates(n, len(paths), seed):
             drawn = {path: self._drawn(path, z) for path, z in zip(paths, row, strict=True)}
             yield self.with_values(drawn)
@@ -337,7 +337,7 @@ class FailureModel:
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
     def __repr__(self) -> str:
-        width = max(len(path) for path in self.quantities)
+        width = max(map(len, self.quantities), default=0)
         rows = [
             f"  {path:<{width}}  {quantity}  {quantity.evidence}".rstrip()
             for path, quantity in self.quantities.items()
@@ -395,6 +395,6 @@ def load_model(name_or_path: str | Path) -> FailureModel:
 
 def _known(mechanism: str) -> Mechanism:
     known = table()
-    if mechanism not in known:
+    if expect("mechanism", mechanism, str, "a name") not in known:
         raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
     return known[mechanism]

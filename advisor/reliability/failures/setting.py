@@ -9,7 +9,7 @@ while one of its slots is in an outage of the rack.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Mechanism, Table, table
@@ -39,7 +39,7 @@ class BrokerStates(NamedTuple):
         return tuple([slot for slot, r in enumerate(self.racks) if r == rack])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setting:
     """Where the replicas are and what can happen there.
 
@@ -62,7 +62,7 @@ class Setting:
     voters: tuple[int, ...] = ()
     table: Table = field(default_factory=table, repr=False)
 
-    @property
+    @cached_property
     def shapes(self) -> frozenset[str]:
         """Those of ``mechanisms`` that are paths of shapes."""
         return _shapes(self.table, self.mechanisms)
@@ -72,18 +72,18 @@ class Setting:
         """How many slots hold a replica; they come first."""
         return len(self.racks)
 
-    @property
+    @cached_property
     def rack_count(self) -> int:
         """Racks that hold replicas or voters."""
         return max(len(self.voters), max(self.racks) + 1)
 
-    @property
+    @cached_property
     def quorum_slot(self) -> int:
         """The slot of the controller quorum; -1 if nothing strikes it."""
         strikes = any(entry.name in self.mechanisms for entry in _of_quorum(self.table))
         return self.replicas + self.rack_count - max(self.racks) - 1 if strikes else -1
 
-    @property
+    @cached_property
     def slot_racks(self) -> tuple[int, ...]:
         """The rack of every slot; that of the quorum's is none that can be struck."""
         beyond = range(max(self.racks) + 1, self.rack_count)
@@ -114,12 +114,18 @@ def quorum_state(brokers: BrokerStates, setting: Setting) -> int:
         own = brokers.own[setting.quorum_slot]
         if own != WELL:
             return int(setting.table.outages[own].effect)
-    if setting.voters:
-        of_racks = setting.table.of_racks
-        out = {r for c, r in zip(brokers.own, brokers.racks, strict=True) if c in of_racks}
-        if 2 * sum(setting.voters[rack] for rack in out) >= sum(setting.voters):
-            return LOST
+    if setting.voters and _majority_out(*brokers, setting.voters, setting.table.of_racks):
+        return LOST
     return BACK
+
+
+@lru_cache(maxsize=2**18)
+def _majority_out(
+    own: Own, racks: tuple[int, ...], voters: tuple[int, ...], of_racks: frozenset[int]
+) -> bool:
+    """Racks with half of the voters or more are out."""
+    out = {rack for condition, rack in zip(own, racks, strict=True) if condition in of_racks}
+    return 2 * sum(voters[rack] for rack in out) >= sum(voters)
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,6 @@ from advisor.tables import data_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-    from advisor.reliability.results.exact_measures import ExactMeasures
 
 Evaluated = Callable[[FailureModel], Any]
 """From a card to a result that has every measure as an attribute."""
@@ -154,9 +153,9 @@ class Tornado:
 _COLUMNS = tuple(Swing.__dataclass_fields__)
 
 
-def compute_intervals(results: Iterable[ExactMeasures]) -> None:
-    """Have the intervals of several results ready; those of one card share draws and solutions."""
-    together: dict[tuple[int, bool], dict[int, ExactMeasures]] = defaultdict(dict)
+def compute_intervals(results: Iterable[Any]) -> None:
+    """Have the intervals of several `ExactMeasures` ready; those of one card share draws."""
+    together: dict[tuple[int, bool], dict[int, Any]] = defaultdict(dict)
     for each in results:
         if not each.intervals:
             card = id(each.model), uncertainty.is_large(each.states)

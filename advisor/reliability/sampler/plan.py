@@ -11,7 +11,7 @@ import hashlib
 import math
 from dataclasses import dataclass, field, replace
 
-from advisor.errors import InputError
+from advisor.errors import InputError, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Brokers, Replicas, place
 from advisor.reliability.failures import transition_rates
@@ -249,9 +249,9 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
     """
     whole = isinstance(years, int | float) and not isinstance(years, bool)
     if not whole or not math.isfinite(years) or years < 1 or years != int(years):
-        raise InputError(f"years={years!r} must be a whole number of simulated years from 1")
+        raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise InputError(f"seed={seed!r} must be a whole number from 0 below 2**64")
+        raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
     count = max(math.ceil(int(years) / years_per_block(plan)), min(_FEWEST_BLOCKS, int(years)))
     least, more = divmod(int(years), count)
     return tuple(Block(seed, index, least + (index < more)) for index in range(count))

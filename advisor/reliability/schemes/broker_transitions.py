@@ -108,7 +108,7 @@ class BrokerTransitions:
         found = self._events.setdefault(events, len(self.told))
         if found == len(self.told):
             self.told.append(events)
-            # The second stage of an outage begins: nobody is told.
+            # The second stage of an outage begins, which changes nothing for the partition.
             event, slots = events[0] if events else (None, ())
             self._hangs.append(slots[0] if event in HANGING else -1)
             self._power.append(any(event == BrokerEvent.POWER for event, _ in events))

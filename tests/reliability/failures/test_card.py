@@ -23,7 +23,7 @@ def write(path, text):
     [
         ({}, "nothing ever fails in this card"),
         ({"title": "t", "flush": {"seconds": 1}}, "nothing ever fails in this card"),
-        ([], "is a table of tables"),
+        ([], "must be a table"),
         ({1: {}}, "has a key that is no text: 1"),
         ({"brokers": {}}, "brokers is no section of a card; did you mean 'broker'"),
         ({"a\nb": 1}, r"a\\nb is no section"),

@@ -123,10 +123,13 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     table = automaton(setup, len(pattern))
     alike = Symmetry(table, setting)
     draw = np.random.default_rng(5)
-    own = draw.integers(1, setting.table.conditions, size=(50, len(pattern)))
-    racks = np.tile(pattern, (50, 1))
+    # The last slot is the controller quorum's, which keeps its place.
+    slots, replicas = setting.slot_racks, len(pattern)
+    assert len(slots) == replicas + 1
+    own = draw.integers(1, setting.table.conditions, size=(50, len(slots)))
+    racks = np.tile(slots, (50, 1))
     # In a healthy partition the leader is told apart, and everyone else is alike.
-    order = np.stack([np.append(0, 1 + draw.permutation(len(pattern) - 1)) for _ in own])
+    order = np.stack([[0, *(1 + draw.permutation(replicas - 1)), replicas] for _ in own])
     healthy = np.zeros(50, dtype=np.int64)
     code, _ = alike.representatives(own, racks, healthy)
     moved, _ = alike.representatives(
@@ -136,10 +139,11 @@ def test_states_that_differ_by_exchanging_alike_replicas_have_one_form(pattern):
     back, names = alike.broker_states(code)
     for before, after, row in zip(own, back, names, strict=True):
         assert sorted(before.tolist()) == sorted(after.tolist())
-        assert sorted(row.tolist()) == sorted(pattern)
-    other = own.copy()
-    other[:, 0] = other[:, 0] % (setting.table.conditions - 1) + 1
-    assert all(alike.representatives(other, racks, healthy)[0] != code)
+        assert sorted(row.tolist()) == sorted(slots)
+    for kept in (0, replicas):
+        other = own.copy()
+        other[:, kept] = other[:, kept] % (setting.table.conditions - 1) + 1
+        assert all(alike.representatives(other, racks, healthy)[0] != code)
 
 
 def test_racks_of_one_size_may_change_places():
@@ -147,7 +151,8 @@ def test_racks_of_one_size_may_change_places():
     setup, setting = ask("three_az_cloud", (0, 0, 1, 1, 2), unclean=False)
     alike = Symmetry(automaton(setup, 5), setting)
     dark = conditions.RACK_DARK
-    own = np.array([[0, dark, dark, 0, 0], [0, 0, 0, dark, dark]])
-    racks = np.array([[2, 0, 0, 1, 1], [2, 0, 0, 1, 1]])
+    quorum = setting.slot_racks[-1]
+    own = np.array([[0, dark, dark, 0, 0, 0], [0, 0, 0, dark, dark, 0]])
+    racks = np.array([[2, 0, 0, 1, 1, quorum], [2, 0, 0, 1, 1, quorum]])
     first, second = alike.representatives(own, racks, np.zeros(2, dtype=np.int64))[0].tolist()
     assert first == second
