@@ -175,7 +175,7 @@ def compute_intervals(results: Iterable[Any]) -> None:
             each.samples.update({name: tuple(getattr(r, name) for r in one) for name in MEASURES})
 
 
-def paired_ratio(one: ExactMeasures, other: ExactMeasures, measure: str) -> tuple[float, float]:
+def paired_ratio(one: Any, other: Any, measure: str) -> tuple[float, float]:
     """95 % interval of one result's measure over another's, both on the same draws of their card.
 
     What makes both large or small together does not count, only what tells them apart. Where one
