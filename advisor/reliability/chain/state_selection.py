@@ -39,14 +39,13 @@ Vector = NDArray[np.float64]
 _SMALL = 600
 # The search stops here; the stated bound says what is missing.
 _MOST = 16_000
-# Each round adds what carries all but this share of the harm: a few states too many cost less
-# than more rounds. Where there are many already, they would be too many.
-_REST, _MANY, _REST_OF_MANY = 1e-4, 4000, 0.01
+# Each round adds what carries all but this share of the harm.
+_REST = 0.01
 # Relative precision of the fluxes.
 PRECISION = 1e-2
 _FEW = 3
 # Of loss events, records lost, write unavailability, read unavailability.
-_SHARE_OF_FEW = np.array([1e-3, 1e-2, 1e-4, 1e-4])
+_SHARE_OF_FEW = np.array([5e-3, 1e-2, 2e-3, 2e-3])
 _SHARE = np.array([3e-2, 3e-2, 3e-3, 3e-3])
 # Results state a bound of a quarter of this or less; the error itself is less again.
 _SHARE_OF_MANY = np.array([5e-2, 5e-2, 2e-2, 2e-2])
@@ -165,7 +164,7 @@ class _Search:
                 return kept
             added = np.arange(len(states))
             if len(kept) > 1 and len(kept) + len(states) > _SMALL:
-                added = _most_harmful(self._harm(kept, part, states, place), len(kept))
+                added = _most_harmful(self._harm(kept, part, states, place))
                 if not len(added):
                     return kept
             kept = np.concatenate([kept, states[added]])
@@ -239,13 +238,12 @@ def truncated_flux(
     return visits, sums(place, visits[source[out]] * rate[out], truncated)
 
 
-def _most_harmful(harm: Vector, kept: int) -> IntArray:
+def _most_harmful(harm: Vector) -> IntArray:
     """The truncated states that do nearly all the harm; none if that is within the bound."""
     if np.all(harm.sum(axis=0) <= 1.0):
         return np.zeros(0, dtype=np.int64)
     most = harm.max(axis=1)
     order = np.argsort(-most, kind="stable")
     rest = most.sum() - np.cumsum(most[order])
-    left_for_later = _REST if kept <= _MANY else _REST_OF_MANY
-    enough = int(np.argmax(rest <= max(left_for_later * most.sum(), 0.5))) + 1
+    enough = int(np.argmax(rest <= max(_REST * most.sum(), 0.5))) + 1
     return np.sort(order[:enough])

@@ -86,9 +86,9 @@ def test_flux_into_truncated_states_is_that_of_the_whole_chain():
 def test_harm_is_added_largest_first():
     """All but the stated rest; the measures share one order; nothing where little is missing."""
     harm = np.array([[0.0, 1e-6], [3.0, 0.0], [0.2, 50.0], [0.1, 0.2]])
-    assert _most_harmful(harm, kept=10).tolist() == [1, 2]
-    assert _most_harmful(np.full((4, 2), 0.25), kept=10).tolist() == []
-    assert _most_harmful(np.full((5, 2), 0.25), kept=10).tolist() == [0, 1, 2]
+    assert _most_harmful(harm).tolist() == [1, 2]
+    assert _most_harmful(np.full((4, 2), 0.25)).tolist() == []
+    assert _most_harmful(np.full((5, 2), 0.25)).tolist() == [0, 1, 2]
 
 
 @pytest.mark.filterwarnings("error")
