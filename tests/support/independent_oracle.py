@@ -107,7 +107,7 @@ class Partition:
         self.random = random.Random(seed)
         self.brokers = tuple(range(len(racks)))
         self.now = 0.0
-        self.registration = new_registration(self.brokers, frozenset(self.brokers))
+        self.registration = self._new_registration(frozenset(self.brokers))
         self.down: dict[int, str] = {}
         self.outage_number = [0] * len(racks)
         self.ends: list[tuple[float, int, tuple[int, ...], tuple[int, ...]]] = []
@@ -233,8 +233,13 @@ class Partition:
                     found = controller.isr_proposed(self.registration, isr, active, self.policy)
                     self.registration = replace(found, leader_epoch=0, partition_epoch=0)
             if len(self.registration.isr) == len(self.brokers) and leader != self.brokers[0]:
-                self.registration = new_registration(self.brokers, active)
+                self.registration = self._new_registration(active)
         self._count_losses()
+
+    def _new_registration(self, active: frozenset[int]) -> Registration:
+        registration = new_registration(self.brokers, active)
+        assert registration is not None
+        return registration
 
     def _elect_by_operator(self, active: frozenset[int]) -> None:
         record = self.registration

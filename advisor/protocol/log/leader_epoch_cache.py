@@ -100,8 +100,8 @@ def end_offset_for_kip101(epochs: Epochs, requested: int, leo: int) -> int:
 
 
 def truncate_from_end(epochs: Epochs, end: int) -> Epochs:
-    """Remove the epochs that begin at or past offset `end`."""
-    if not epochs or epochs[-1].start < end:
+    """Remove the epochs that begin at or past offset `end`; none if `end` is negative."""
+    if end < 0 or not epochs or epochs[-1].start < end:
         return epochs
     return tuple(entry for entry in epochs if entry.start < end)
 

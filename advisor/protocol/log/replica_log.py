@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from advisor.errors import InputError
 from advisor.protocol.log import leader_epoch_cache
 from advisor.protocol.log.leader_epoch_cache import Epochs
 
@@ -82,7 +83,14 @@ def truncate(log: Log, end: int) -> Log:
 
     A log that ends at or before `end` keeps its records, but drops an epoch that begins at its end
     without any record: another leader may have begun one there (``UnifiedLog.truncateTo``).
+
+    Raises
+    ------
+    InputError
+        If `end` is negative.
     """
+    if end < 0:
+        raise InputError(f"cannot truncate a log to a negative offset ({end})")
     if end >= log.leo:
         return drop_empty_epoch(log)
     return Log(

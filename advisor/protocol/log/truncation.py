@@ -71,12 +71,12 @@ def divergence(leader: Log, fetch_offset: int, last_fetched_epoch: int) -> Epoch
     """Return the diverging epoch that a fetch response reports (2.7).
 
     None if the leader has the follower's last fetched epoch and it reaches the fetch offset.
+    ``UNKNOWN_END`` if that epoch is above all of the leader's: it responds OFFSET_OUT_OF_RANGE
+    (``Partition.readRecords``).
     """
     if last_fetched_epoch == UNDEFINED:
         return None
     answer = leader_epoch_cache.end_offset_for(leader.epochs, last_fetched_epoch, leader.leo)
-    if answer.end == UNDEFINED:
-        return None
     if answer.epoch < last_fetched_epoch or answer.end < fetch_offset:
         return answer
     return None

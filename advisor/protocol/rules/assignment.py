@@ -166,7 +166,8 @@ def initial_leader_and_isr(
     Raises
     ------
     InputError
-        In Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR).
+        In Kafka's words, if no replica qualifies (its INVALID_REPLICATION_FACTOR). With every
+        broker fenced they are those of the placement, which comes first.
 
     Examples
     --------
@@ -175,9 +176,10 @@ def initial_leader_and_isr(
     """
     isr = tuple(r for r in replicas if r not in fenced and r not in in_controlled_shutdown)
     if not isr:
+        state = "fenced" if set(replicas) <= set(fenced) else "fenced or in controlled shutdown"
         raise InputError(
             f"Unable to replicate the partition {len(replicas)} time(s): "
-            "All brokers are currently fenced or in controlled shutdown."
+            f"All brokers are currently {state}."
         )
     return isr[0], isr
 

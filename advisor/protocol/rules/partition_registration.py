@@ -41,11 +41,13 @@ class Registration:
     removing: Replicas = ()
 
 
-def new_registration(replicas: Replicas, usable: frozenset[int]) -> Registration:
+def new_registration(replicas: Replicas, usable: frozenset[int]) -> Registration | None:
     """Return a new partition's record: every active replica in sync, the first of them leader.
+
+    None if no replica is active: a controller never writes an empty first ISR.
 
     Source: ``ReplicationControlManager.buildPartitionRegistration`` (KRaft) and
     ``PartitionStateMachine.initializeLeaderAndIsrForPartitions`` (ZooKeeper).
     """
     isr = tuple(replica for replica in replicas if replica in usable)
-    return Registration(replicas=replicas, isr=isr, leader=isr[0] if isr else NO_LEADER)
+    return Registration(replicas=replicas, isr=isr, leader=isr[0]) if isr else None

@@ -12,7 +12,7 @@ from advisor.protocol.scenario.language import Command, Scenario, bad, suggestio
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation
 from advisor.protocol.simulation.invariants import check
-from advisor.protocol.simulation.state import Partition
+from advisor.protocol.simulation.state import Partition, active_brokers
 
 _CONTROLLER_ONLY = {"fence", "unfence", "register", "alter-isr"}
 _NEEDS_BROKERS = {
@@ -20,6 +20,7 @@ _NEEDS_BROKERS = {
     "catch-up", "limp", "recover", "wipe", "kill-controller", "stop-quorum", "start-quorum",
     "flush", "log",
 }  # fmt: skip
+_NO_PLACE = "INVALID_REPLICATION_FACTOR"
 _QUERIES = {"state", "log", "describe", "check", "registration", "consume"}
 
 
@@ -120,8 +121,15 @@ def _refusals(effects: tuple[Any, ...]) -> list[str]:
     return [effect.error for effect in effects if isinstance(effect, ev.Refused)]
 
 
+def _has_no_place(cluster: Simulation) -> bool:
+    """Return whether a KRaft controller can place no replicas: no broker could lead."""
+    return cluster.settings.kraft and not active_brokers(cluster.state)
+
+
 def _topic(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     name = command.words[0]
+    if "replicas" not in command.options and _has_no_place(cluster):
+        return [_NO_PLACE]
     create_topic, configs = options.topic_of(command, cluster)
     printed = _refusals(cluster.apply(create_topic))
     if not printed:
@@ -138,6 +146,8 @@ def _delete(run: Runner, cluster: Simulation, command: Command) -> list[str]:
 
 def _alter(run: Runner, cluster: Simulation, command: Command) -> list[str]:
     name = run.topic(command.words[0])
+    if "partitions" in command.options and _has_no_place(cluster):
+        return [_NO_PLACE]
     printed: list[str] = []
     configs = dict(run.topics[name])
     for event in options.alterations_of(name, command, cluster, configs):

@@ -13,7 +13,7 @@ from advisor.protocol.rules.versions import NEWEST_KNOWN, parse_version
 from advisor.protocol.scenario.language import Command, suggestion
 from advisor.protocol.simulation import events as ev
 from advisor.protocol.simulation.cluster import Simulation
-from advisor.protocol.simulation.state import Broker, Settings, broker_of
+from advisor.protocol.simulation.state import FENCED, STOPPING, Broker, Settings, broker_of
 
 _TOPIC_SETTINGS = ("min_insync_replicas", "unclean_leader_election_enable")
 _CLUSTER_OPTIONS = (
@@ -226,7 +226,8 @@ def _placed(
     """Replica assignment made by the cluster's controller; seed 0 under KRaft."""
     racks = {b.id: b.rack for b in cluster.state.brokers}
     if cluster.settings.kraft:
-        fenced = {b.id for b in cluster.state.brokers if b.session != "active"}
+        racks = {b.id: b.rack for b in cluster.state.brokers if b.session != STOPPING}
+        fenced = {b.id for b in cluster.state.brokers if b.session == FENCED}
         placed = assign(racks, partitions, factor, "striped", seed=0, fenced=fenced)
     else:
         placed = assign(

@@ -55,7 +55,7 @@ def _add(state: State, topic: str, first: int, request: CreateTopic) -> Outcome:
     effects = []
     for index, replicas in enumerate(request.assignment, start=first):
         registration = new_registration(replicas, active)
-        if registration.leader == NO_LEADER:
+        if registration is None:
             return state, (Refused("INVALID_REPLICA_ASSIGNMENT"),)
         new.append(
             Partition(topic, index, request.min_insync_replicas, request.unclean, registration, ())
@@ -232,8 +232,7 @@ def refusal(
     if sender not in isr:
         return "INVALID_REQUEST"
     if settings.kraft and _ineligible(state, isr, broker_epochs, settings):
-        modern = settings.rules.join_refuses_fenced
-        return "INELIGIBLE_REPLICA" if modern else "OPERATION_NOT_ATTEMPTED"
+        return "INELIGIBLE_REPLICA"
     return None
 
 

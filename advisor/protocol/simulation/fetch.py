@@ -7,6 +7,7 @@ Sources: ``Partition.fetchRecords``, ``Replica.updateFetchState``, ``AbstractFet
 from __future__ import annotations
 
 from advisor.protocol.log import leader_epoch_cache, replica_log, truncation
+from advisor.protocol.log.leader_epoch_cache import EpochEnd
 from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.simulation.events import Effects, Halted, Truncated
 from advisor.protocol.simulation.replica import raise_high_watermark
@@ -108,10 +109,9 @@ def fetch_has_effect(
         or follower_state.leo != follower.log.leo
         or follower_state.broker_epoch != broker_of(state, follower.broker).epoch
         or min(leader.hw, follower.log.leo) != follower.hw
+        or _diverges(leader, follower, settings)
     ):
-        return True
-    if _diverges(leader, follower, settings):
-        return True
+        return not is_stuck(leader, follower, settings)
     return _can_join(state, leader, follower_state, settings)
 
 
@@ -134,14 +134,12 @@ def fetch(
         return partition, ()
     if follower.truncating:
         return _fetch_epoch_end(partition, leader, follower, settings)
-    last = leader_epoch_cache.latest(follower.log.epochs)
-    if settings.rules.truncate_on_fetch:
-        answer = truncation.divergence(leader.log, follower.log.leo, last)
-        if answer is not None:
-            target = truncation.after_epoch_answer(follower.log, follower.hw, answer)
-            return _truncate(partition, follower, target.offset, truncating=False)
-    if follower.log.leo > leader.log.leo:
-        return _out_of_range(partition, leader, follower, settings)
+    if _is_out_of_range(leader, follower, settings):
+        return _after_out_of_range(partition, leader, follower, settings)
+    diverging = _diverging_epoch(leader, follower, settings)
+    if diverging is not None:
+        target = truncation.after_epoch_answer(follower.log, follower.hw, diverging)
+        return _truncate(partition, follower, target.offset, truncating=False)
     high_watermark = leader.hw
     partition, effects = _record_fetch(state, partition, leader, broker, settings)
     if not answered:
@@ -151,12 +149,28 @@ def fetch(
 
 def _diverges(leader: Replica, follower: Replica, settings: Settings) -> bool:
     """Return whether the leader will respond with something other than records."""
-    if follower.log.leo > leader.log.leo:
+    if _is_out_of_range(leader, follower, settings):
         return True
-    last = leader_epoch_cache.latest(follower.log.epochs)
+    return _diverging_epoch(leader, follower, settings) is not None
+
+
+def _diverging_epoch(leader: Replica, follower: Replica, settings: Settings) -> EpochEnd | None:
     if not settings.rules.truncate_on_fetch:
-        return False
-    return truncation.divergence(leader.log, follower.log.leo, last) is not None
+        return None
+    last = leader_epoch_cache.latest(follower.log.epochs)
+    return truncation.divergence(leader.log, follower.log.leo, last)
+
+
+def _is_out_of_range(leader: Replica, follower: Replica, settings: Settings) -> bool:
+    """Return whether the leader will respond OFFSET_OUT_OF_RANGE.
+
+    It does if it cannot place the last fetched epoch, and otherwise if the fetch offset is past
+    its end, unless it reports a diverging epoch.
+    """
+    diverging = _diverging_epoch(leader, follower, settings)
+    if diverging is None:
+        return follower.log.leo > leader.log.leo
+    return diverging == leader_epoch_cache.UNKNOWN_END
 
 
 def _fetch_epoch_end(
@@ -185,14 +199,24 @@ def _truncate(
     return with_replica(partition, changed), effects
 
 
-def _out_of_range(
+def is_stuck(leader: Replica, follower: Replica, settings: Settings) -> bool:
+    """Return whether each fetch gets OFFSET_OUT_OF_RANGE and the follower changes nothing."""
+    if follower.truncating or follower.log.leo > leader.log.leo:
+        return False
+    return _is_out_of_range(leader, follower, settings)
+
+
+def _after_out_of_range(
     partition: Partition, leader: Replica, follower: Replica, settings: Settings
 ) -> tuple[Partition, Effects]:
-    """Handle a follower whose log is longer than its leader's without a diverging epoch.
+    """Handle OFFSET_OUT_OF_RANGE (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
-    Before 0.11 a follower took this for data loss by an unclean election: with unclean elections
-    disabled its broker halted. Otherwise it truncates to the leader's log end.
+    A follower with a longer log than its leader truncates to the leader's end. Before 0.11 it took
+    this for data loss by an unclean election: with unclean elections disabled its broker halted.
+    A follower whose log is not longer keeps it and fetches again.
     """
+    if is_stuck(leader, follower, settings):
+        return partition, ()
     if not settings.with_epochs and not partition.unclean and not settings.rules.unclean_only:
         return partition, (Halted(follower.broker),)
     return _truncate(partition, follower, leader.log.leo, truncating=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from advisor.protocol.rules import isr as isr_rules
 from advisor.protocol.rules.partition_registration import Replicas
-from advisor.protocol.simulation.fetch import accepts, fetch_source
+from advisor.protocol.simulation.fetch import accepts, fetch_source, is_stuck
 from advisor.protocol.simulation.state import (
     Follower,
     Partition,
@@ -67,7 +67,9 @@ def _is_fetching(
     if replica is None:
         return False
     source = fetch_source(state, partition, replica)
-    return source is not None and accepts(source, replica, settings)
+    if source is None or not accepts(source, replica, settings):
+        return False
+    return not is_stuck(source, replica, settings)
 
 
 def _due_ms(follower: Follower, leader: Replica, settings: Settings) -> int | None:

@@ -2,6 +2,8 @@
 
 from itertools import product
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.advice import Goals, recommend
@@ -316,7 +318,9 @@ def test_partitions_are_counted_and_named() -> None:
     (found,) = check_topic(topic, cluster, config_of(topic, "4.1", {}))
     assert found.partitions == (1, 2)
     assert str(found) == "KRA104 t: 2 of 3 partitions without a leader."
-    assert found.to_dict()["weight"] == "broken"
+    data = found.to_dict()
+    assert (data["weight"], data["topic"], data["partitions"]) == ("broken", "t", [1, 2])
+    assert replace(found, topic="").to_dict()["topic"] is None
 
 
 @pytest.mark.parametrize("limit", [None, 1e-9])

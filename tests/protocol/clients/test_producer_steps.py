@@ -1,5 +1,7 @@
 """Single steps of the producer's state machine."""
 
+import pytest
+
 from advisor.protocol.clients import producer as producer
 from advisor.protocol.clients.delivery import RecordOutcome, deliver
 from advisor.protocol.clients.record_batch import Batch
@@ -97,3 +99,41 @@ def test_a_late_success_does_not_lower_the_last_acked_sequence() -> None:
     state = producer.Producer(in_flight=(expired,), next_sequence=5, last_acked=4)
     state, effects = producer.step(state, 1.0, producer.Response(7), SAFE)
     assert (state.last_acked, effects) == (4, ())
+
+
+# Sequence number 1 of two; what it fails with decides whether 2 keeps its number.
+LAST_TRY = producer.Producer(
+    in_flight=(
+        producer.InFlight(0, 0.0, Batch(1, 0.0, attempts=3, epoch=0, sequence=1)),
+        producer.InFlight(1, 0.0, Batch(2, 0.0, attempts=0, epoch=0, sequence=2)),
+    ),
+    next_sequence=3,
+    last_acked=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("retries", "error", "bumps"),
+    [
+        (3, "NOT_ENOUGH_REPLICAS", False),
+        (4, "MESSAGE_TOO_LARGE", True),
+        (3, "MESSAGE_TOO_LARGE", False),
+        (3, "OUT_OF_ORDER_SEQUENCE_NUMBER", True),
+    ],
+)
+def test_a_failed_batch_bumps_the_epoch_unless_its_retries_are_used_up(
+    retries: int, error: str, bumps: bool
+) -> None:
+    """``Sender.failBatch``: with retries used up nobody knows whether the number was taken.
+
+    ``TransactionManager.handleFailedBatch``: an out-of-order number is a gap all the same.
+    """
+    config = SAFE.changed(retries=retries)
+    state, effects = producer.step(LAST_TRY, 1.0, producer.Response(0, error), config)
+    assert effects == (producer.Complete(1, error),)
+    assert state.epoch == (1 if bumps else 0)
+    (left,) = state.in_flight
+    assert left.batch.sequence == (0 if bumps else 2)
+    plain = SAFE.changed(retries=retries, enable_idempotence=False)
+    state, effects = producer.step(LAST_TRY, 1.0, producer.Response(0, error), plain)
+    assert state.epoch == 0

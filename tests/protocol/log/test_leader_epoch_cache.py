@@ -100,10 +100,14 @@ def test_first_answer_of_kip_101_named_no_epoch(assigned, requested, leo, answer
         (8, [(2, 6)]),
         (6, []),
         (0, []),
+        (-1, [(2, 6), (3, 8), (4, 11)]),
     ],
 )
 def test_truncate_from_end_drops_epochs_that_began_there(end, kept):
-    """An epoch stays if it begins before the truncation offset."""
+    """An epoch stays if it begins before the truncation offset; all stay if it is negative.
+
+    ``shouldNotResetEpochHistoryTailIfUndefinedPassed`` and its neighbours.
+    """
     entries = cache((2, 6), (3, 8), (4, 11))
     assert [tuple(e) for e in truncate_from_end(entries, end)] == kept
 
@@ -118,6 +122,7 @@ def test_truncate_from_end_drops_epochs_that_began_there(end, kept):
         (9, [(3, 9), (4, 11)]),
         (11, [(4, 11)]),
         (20, [(4, 20)]),
+        (-1, [(2, 6), (3, 8), (4, 11)]),
     ],
 )
 def test_truncate_from_start_moves_the_epoch_that_holds_the_offset(start, kept):

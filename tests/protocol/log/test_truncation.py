@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +69,34 @@ def test_truncation_on_fetch_reports_nothing_while_logs_agree():
     assert divergence(leader, 3, 0) is None
     assert divergence(leader, 7, 1) is None
     assert divergence(leader, 0, -1) is None
+
+
+@pytest.mark.parametrize(
+    ("last_fetched_epoch", "fetch_offset", "answer"),
+    [
+        (2, 5, (0, 2)),
+        (0, 4, (0, 2)),
+        (6, 6, (4, 13)),
+        (5, 9, (4, 13)),
+        (10, 18, (10, 17)),
+        (0, 2, None),
+        (7, 14, None),
+        (9, 17, None),
+        (10, 17, None),
+        (11, 5, (-1, -1)),
+    ],
+)
+def test_the_last_fetched_epoch_is_checked_as_by_kafka(last_fetched_epoch, fetch_offset, answer):
+    """``PartitionTest.testLastFetchedOffsetValidation``; (-1, -1) is its OFFSET_OUT_OF_RANGE."""
+    runs = (0, 0, 2), (3, 2, 3), (3, 5, 3), (4, 8, 5), (7, 13, 1), (9, 14, 3)
+    leader = replica_log.begin_epoch(written(*runs), 10)
+    assert divergence(leader, fetch_offset, last_fetched_epoch) == answer
+
+
+def test_a_leader_without_epochs_cannot_place_any() -> None:
+    """An empty epoch cache knows no epoch of a follower."""
+    assert divergence(EMPTY, 3, 0) == (-1, -1)
+    assert divergence(EMPTY, 3, -1) is None
 
 
 def test_truncation_on_fetch_names_the_largest_common_epoch():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign, initial_leader_and_isr
+from advisor.protocol.rules.partition_registration import Registration, new_registration
 
 RACKS = st.one_of(st.none(), st.sampled_from("abcd"), st.text(max_size=3))
 
@@ -115,3 +116,15 @@ def test_a_new_partition_without_an_active_replica_is_refused_in_kafkas_words():
         "Unable to replicate the partition 3 time(s): "
         "All brokers are currently fenced or in controlled shutdown."
     )
+    with pytest.raises(InputError) as refused:
+        initial_leader_and_isr([1, 0, 2], fenced={0, 1, 2, 3})
+    assert str(refused.value) == (
+        "Unable to replicate the partition 3 time(s): All brokers are currently fenced."
+    )
+    assert new_registration((1, 0, 2), frozenset({3})) is None
+
+
+def test_the_first_record_of_a_partition_has_its_active_replicas_in_sync():
+    """``testCreatePartitionsISRInvariants``: 2 fenced, 1 in controlled shutdown."""
+    first = new_registration((1, 0, 2), frozenset({0}))
+    assert first == Registration(replicas=(1, 0, 2), isr=(0,), leader=0)

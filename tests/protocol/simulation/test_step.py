@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.protocol.log.replica_log import EMPTY, Run, append
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.isr import may_join
 from advisor.protocol.rules.versions import rules_for
@@ -221,6 +222,78 @@ def test_fetches_of_another_epoch_are_fenced_since_2_1(version, answered):
     lab = Lab(version, mode="zookeeper")
     follower = lab.at(2)._replace(leader_epoch=4)
     assert accepts(lab.at(1), follower, lab.settings) is answered
+
+
+def test_a_follower_at_the_leaders_end_is_caught_up_now():
+    """``Replica.updateFetchState``: at the end it is now, behind it as of its last fetch."""
+    lab = Lab("3.9")
+    lab.produce(2)
+    lab.fetch(2), lab.fetch(2)
+    lab.do(events.Advance(1_000))
+    lab.fetch(2)
+    first = lab.state.now_ms
+    assert follower_state(lab, 2).caught_up_ms == first
+    lab.do(events.Advance(1_000))
+    lab.produce(1, acks=1)
+    lab.fetch(2)
+    assert follower_state(lab, 2).caught_up_ms == first
+    second = lab.state.now_ms
+    lab.produce(1, acks=1)
+    lab.do(events.Advance(1_000))
+    # It has now all that the leader had at its last fetch, and no more.
+    lab.fetch(2)
+    assert follower_state(lab, 2).caught_up_ms == second
+    lab.fetch(2)
+    assert follower_state(lab, 2).caught_up_ms == lab.state.now_ms
+
+
+def follower_state(lab: Lab, broker: int):
+    (found,) = (f for f in lab.at(1).followers if f.broker == broker)
+    return found
+
+
+def with_another_history(lab: Lab, broker: int, count: int) -> None:
+    """Give a follower records of an epoch that its leader has never heard of."""
+    log = append(EMPTY, [Run(7, 900, count)], with_epochs=True)
+    lab.put(lab.at(broker)._replace(log=log, hw=0))
+
+
+def test_a_last_epoch_above_the_leaders_is_out_of_range():
+    """``Partition.readRecords``: it copies nothing, its offset is not recorded, it leaves the ISR.
+
+    ``fetchOffsetAndTruncate``: its log is not longer than the leader's, so it keeps it and fetches
+    again.
+    """
+    lab = Lab("3.9")
+    lab.produce(4, acks=1)
+    with_another_history(lab, 2, count=3)
+    before, known = lab.at(2), follower_state(lab, 2)
+    assert lab.fetch(2) == ()
+    assert (lab.at(2), follower_state(lab, 2)) == (before, known)
+    lab.settle()
+    assert lab.at(2) == before._replace(hw=lab.at(2).hw)
+    lab.do(events.Advance(2 * lab.settings.lag_ms))
+    lab.settle()
+    assert lab.partition.registration.isr == (1, 3)
+
+
+def test_out_of_range_with_a_longer_log_truncates_to_the_leaders_end():
+    """``fetchOffsetAndTruncate``: of five records in an unknown epoch two stay, as the leader's."""
+    lab = Lab("3.9")
+    lab.produce(2, acks=1)
+    with_another_history(lab, 2, count=5)
+    (effect,) = lab.fetch(2)
+    assert (effect.before, effect.after) == (5, 2)
+    assert lab.at(2).log.leo == 2
+
+
+def test_before_truncation_on_fetch_an_unknown_epoch_goes_unnoticed():
+    """2.6 checks epochs before the first fetch only; a fetch carries no last fetched epoch."""
+    lab = Lab("2.6", mode="zookeeper")
+    lab.produce(4, acks=1)
+    with_another_history(lab, 2, count=3)
+    lab.fetch(2)
+    assert lab.at(2).log.leo == 4
 
 
 @pytest.mark.parametrize(("version", "truncates"), [("2.0.0", False), ("2.1", True)])
