@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.errors import InputError
 from advisor.protocol.log import replica_log
 from advisor.protocol.log.replica_log import EMPTY, Log, Run
 
@@ -53,6 +54,12 @@ def test_truncation_at_the_end_still_drops_an_epoch_without_records(end):
     """A leader of epoch 2 that wrote nothing must not keep its epoch against the next leader's."""
     log = replica_log.begin_epoch(written((0, 0, 4)), 2)
     assert replica_log.truncate(log, end) == written((0, 0, 4))
+
+
+def test_a_negative_offset_is_refused():
+    """``UnifiedLog.truncateTo``: an IllegalArgumentException."""
+    with pytest.raises(InputError, match=r"cannot truncate a log to a negative offset \(-1\)"):
+        replica_log.truncate(written((0, 0, 4)), -1)
 
 
 @pytest.mark.parametrize(("keep", "left"), [(None, 4), (0, 0), (5, 5), (6, 6), (9, 6)])
