@@ -1,8 +1,7 @@
 """Every finding has a cluster that shows it and one that does not."""
 
-from itertools import product
-
 from dataclasses import replace
+from itertools import product
 
 import pytest
 

@@ -247,6 +247,21 @@ def test_a_follower_at_the_leaders_end_is_caught_up_now():
     assert follower_state(lab, 2).caught_up_ms == lab.state.now_ms
 
 
+def test_a_follower_of_a_log_that_was_empty_was_caught_up_then():
+    """The leader's end at the last fetch may be 0: ``lastFetchLeaderLogEndOffset``."""
+    lab = Lab("3.9")
+    lab.do(events.Advance(1_000))
+    lab.fetch(2)
+    caught_up_ms = lab.state.now_ms
+    lab.do(events.Advance(1_000))
+    lab.put(
+        lab.at(1)._replace(followers=tuple(f._replace(caught_up_ms=0) for f in lab.at(1).followers))
+    )
+    lab.produce(1, acks=1)
+    lab.fetch(2)
+    assert follower_state(lab, 2).caught_up_ms == caught_up_ms
+
+
 def follower_state(lab: Lab, broker: int):
     (found,) = (f for f in lab.at(1).followers if f.broker == broker)
     return found
@@ -258,7 +273,8 @@ def with_another_history(lab: Lab, broker: int, count: int) -> None:
     lab.put(lab.at(broker)._replace(log=log, hw=0))
 
 
-def test_a_last_epoch_above_the_leaders_is_out_of_range():
+@pytest.mark.parametrize("count", [3, 4])
+def test_a_last_epoch_above_the_leaders_is_out_of_range(count):
     """``Partition.readRecords``: it copies nothing, its offset is not recorded, it leaves the ISR.
 
     ``fetchOffsetAndTruncate``: its log is not longer than the leader's, so it keeps it and fetches
@@ -266,7 +282,7 @@ def test_a_last_epoch_above_the_leaders_is_out_of_range():
     """
     lab = Lab("3.9")
     lab.produce(4, acks=1)
-    with_another_history(lab, 2, count=3)
+    with_another_history(lab, 2, count)
     before, known = lab.at(2), follower_state(lab, 2)
     assert lab.fetch(2) == ()
     assert (lab.at(2), follower_state(lab, 2)) == (before, known)
@@ -285,6 +301,20 @@ def test_out_of_range_with_a_longer_log_truncates_to_the_leaders_end():
     (effect,) = lab.fetch(2)
     assert (effect.before, effect.after) == (5, 2)
     assert lab.at(2).log.leo == 2
+
+
+@pytest.mark.parametrize(("version", "truncating"), [("3.9", False), ("2.6", True)])
+def test_a_lost_response_truncates_nothing(version, truncating):
+    """A diverging follower, or one that asks for an epoch's end, learns nothing from it."""
+    lab = Lab(version, mode="zookeeper")
+    lab.produce(2, acks=1)
+    with_another_history(lab, 2, count=5)
+    lab.put(lab.at(2)._replace(truncating=truncating))
+    before = lab.partition
+    assert lab.do(events.Fetch(0, 2, answered=False)) == ()
+    assert lab.partition == before
+    lab.fetch(2)
+    assert lab.at(2).log.leo == (0 if truncating else 2)
 
 
 def test_before_truncation_on_fetch_an_unknown_epoch_goes_unnoticed():
