@@ -206,6 +206,7 @@ def report(cluster: str, output: str, sampled_years: float, engine: str, **optio
     """
     from advisor.advice import audit as run_audit
     from advisor.advice import recommend as run_recommend
+    from advisor.advice.audits.state_words import state_lines
 
     path = files.check_output_path(Path(output))
     described, model = _cluster_and_model(cluster, options)
@@ -218,7 +219,9 @@ def report(cluster: str, output: str, sampled_years: float, engine: str, **optio
     audited = run_audit(described, model, load, goals, version) if described.topics else None
     check = _sample_recommended(recommendation, sampled_years, engine) if sampled_years else None
     _write_report(recommendation, path, audited, check)
-    click.echo(f"{recommendation.verdict}\n{recommendation.tolerances}")
+    for line in (*state_lines(recommendation.now), recommendation.verdict):
+        click.echo(line)
+    click.echo(recommendation.tolerances)
     if audited is not None:
         click.echo(audited.verdict)
     click.echo(f"Report: {path}")

@@ -40,9 +40,11 @@ def _records_given_up(result: Reliability) -> str:
 
 def recommendation(result: Recommendation) -> str:
     """Format a recommendation: verdict, reasons, findings, commands and rollback."""
+    from advisor.advice.audits.state_words import state_lines
     from advisor.advice.beyond_settings import goals_sentence
 
     blocks = [
+        list(state_lines(result.now)),
         [result.verdict, result.tolerances],
         [] if result.rack_rule in result.verdict else [result.rack_rule],
         [goals_sentence(result.goals, result.best.reliability)],
@@ -97,6 +99,7 @@ def _instructions(result: Recommendation) -> list[list[str]]:
 def audit(result: Audit) -> str:
     """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
+    from advisor.advice.audits.state_words import state_lines
     from advisor.advice.beyond_settings import has_beyond
     from advisor.advice.phrases import every
     from advisor.formatting import time_per_year
@@ -126,6 +129,7 @@ def audit(result: Audit) -> str:
     notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
     goals = [WITHOUT_INTERVALS, result.goals_sentence]
     blocks = [
+        list(state_lines(result.now)),
         [result.verdict],
         table(rows),
         goals,

@@ -114,6 +114,8 @@ class Observed:
         Addresses it was read from, in the form of `--bootstrap-server`.
     command_config : str or None
         Path of the client properties file it was read with.
+    down : tuple of int
+        Brokers with replicas that are not registered or fenced.
 
     Raises
     ------
@@ -132,6 +134,7 @@ class Observed:
     topic_settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     bootstrap_servers: str = ""
     command_config: str | None = None
+    down: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _require(self.mode in ("kraft", "zookeeper"), "mode", self.mode, "kraft or zookeeper")
@@ -156,6 +159,10 @@ class Observed:
                     _require(isinstance(value, Setting), name, value, "settings")
             frozen = {key: FrozenMap(inner) for key, inner in getattr(self, name).items()}
             object.__setattr__(self, name, FrozenMap(frozen))
+        down = self.down
+        ids = isinstance(down, tuple | list) and all(_is(broker, int) for broker in down)
+        _require(ids, "down", down, "a tuple of broker ids")
+        object.__setattr__(self, "down", tuple(down))
         # Both are put into shell scripts.
         servers, path = self.bootstrap_servers, self.command_config
         known = servers == "" or (isinstance(servers, str) and looks_like_addresses(servers))
@@ -206,6 +213,7 @@ class Observed:
             },
             "bootstrap_servers": self.bootstrap_servers,
             "command_config": self.command_config,
+            "down": list(self.down),
         }
 
     @classmethod
@@ -239,6 +247,7 @@ class Observed:
             },
             bootstrap_servers=str(document.get("bootstrap_servers", "")),
             command_config=document.get("command_config"),
+            down=tuple(map(int, document.get("down", ()))),
         )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from advisor.advice.arguments import check_arguments, check_producer_settings
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
+from advisor.advice.audits.current_state import CurrentState, current_state
+from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.beyond_settings import goals_sentence, has_beyond, rest_of_topics
 from advisor.advice.choice import decided_measures
@@ -58,6 +60,8 @@ class Audit(RowTable):
         One entry per topic and replication factor, worst first.
     general : tuple of Finding
         Findings about the cluster and the producers.
+    now : CurrentState
+        What was out of sync when the cluster was described, and what the next failure would do.
     copysets : Copysets
         Sets of brokers that hold every replica of some partition.
     notes : tuple of str
@@ -92,6 +96,7 @@ class Audit(RowTable):
     goals: Goals
     topics: tuple[TopicAudit, ...]
     general: tuple[Finding, ...]
+    now: CurrentState
     copysets: Copysets
     notes: tuple[str, ...] = field(default=())
 
@@ -114,7 +119,7 @@ class Audit(RowTable):
         broken = list(dict.fromkeys(broken))
         sentences = [self._outlook]
         if broken:
-            sentences.insert(0, f"Not working when this was described: {first_of(broken)}.")
+            sentences.insert(0, f"In trouble when this was described: {first_of(broken)}.")
         rest = rest_of_topics([topic.choice.reliability for topic in self.topics])
         return " ".join([*sentences, *([rest] if rest else [])])
 
@@ -154,10 +159,11 @@ class Audit(RowTable):
         Returns
         -------
         dict
-            "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
+            "now", "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
             (copysets), "findings" and "notes".
         """
         return {
+            "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
             "verdict": self.verdict,
             "ok": self.ok,
             "goals": self.goals.to_dict(),
@@ -169,13 +175,14 @@ class Audit(RowTable):
         }
 
     def explain(self) -> str:
-        """Return the audit as text: verdict, a sentence per topic, findings, goals, notes."""
-        lines = [self.verdict, *(topic.sentence for topic in self.topics)]
+        """Return the audit as text: state, verdict, topics, findings, goals, notes."""
+        lines = [*state_lines(self.now), self.verdict, *(topic.sentence for topic in self.topics)]
         lines += [str(finding) for finding in self.findings]
         return "\n".join([*lines, self.spread, self.goals_sentence, *self.notes])
 
     def __repr__(self) -> str:
-        return "\n".join([self.verdict, *(f"  {topic.sentence}" for topic in self.topics)])
+        head = [*state_lines(self.now), self.verdict]
+        return "\n".join([*head, *(f"  {topic.sentence}" for topic in self.topics)])
 
     def _repr_html_(self) -> str:
         rows = [
@@ -192,7 +199,7 @@ class Audit(RowTable):
             for t in self.topics
         ]
         return (
-            f"{html_verdict(self.verdict)}{html_table(rows)}"
+            f"{html_verdict(self.verdict, *state_lines(self.now))}{html_table(rows)}"
             f"<p>{html.escape(self.spread)}</p>{html_list(self.findings)}"
         )
 
@@ -297,6 +304,7 @@ def audit(
             *_replacement(audits),
             *check_producer(producing, model),
         ),
+        now=current_state(cluster, version),
         copysets=copysets(
             (p.held for t in cluster.topics for p in t.partitions), len(cluster.brokers)
         ),
@@ -327,7 +335,7 @@ def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:
     choice, r = audited.choice, audited.choice.reliability
     measures = decided_measures(r)
     return (
-        not audited.broken,
+        *audited.urgency,
         choice.meets_all,
         # Goals of survival are met or missed, and have no distance.
         -decades_short(goals, measures),

@@ -22,6 +22,8 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Evaluate = Callable[..., Reliability]
+# No leader, writes refused, one in-sync replica left.
+_URGENT = ("KRA104", "KRA106", "KRA110")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class TopicAudit:
         """What did not work when described: "2 of 3 partitions without a leader"."""
         broken = [f for f in self.findings if f.rule.weight == BROKEN]
         return tuple(f.detail.rstrip(".") for f in broken)
+
+    @property
+    def urgency(self) -> tuple[bool, ...]:
+        """Sort key: first what has no leader, then what refuses writes, then what has one copy."""
+        codes = {f.code for f in self.findings}
+        return tuple(code not in codes for code in _URGENT)
 
     @property
     def missed(self) -> str:

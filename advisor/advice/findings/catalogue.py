@@ -129,6 +129,14 @@ _RULES = (
         "Run kafka-reassign-partitions.sh --verify until it is complete.",
     ),
     Rule(
+        "KRA110",
+        BROKEN,
+        "One in-sync replica is left",
+        "The next failure of that broker takes the partition offline, and if its disk is lost, "
+        "acknowledged records may be lost with it.",
+        "Bring the other replicas back before anything else; restart and move nothing until then.",
+    ),
+    Rule(
         "KRA201",
         RISK,
         "The consumer offsets have one replica",

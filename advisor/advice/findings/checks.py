@@ -10,7 +10,7 @@ from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.findings.rule import RISK
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
-from advisor.cluster import Cluster, Topic
+from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
 from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
@@ -219,6 +219,9 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
         yield _of_partitions("KRA104", topic, leaderless, "without a leader")
     if refusing:
         yield _of_partitions("KRA106", topic, refusing, f"below the min ISR of {needed}")
+    left = [p.index for p in topic.partitions if p.leader is not None and _one_left(p)]
+    if left:
+        yield _of_partitions("KRA110", topic, left, "with one in-sync replica left")
     if behind:
         yield _of_partitions("KRA105", topic, behind, "with replicas out of sync")
     if any(p.reassigning for p in topic.partitions):
@@ -228,6 +231,10 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     if len(factors) > 1:
         words = listed([str(factor) for factor in factors])
         yield finding("KRA108", f"some partitions have {words} replicas.", topic.name)
+
+
+def _one_left(partition: Partition) -> bool:
+    return len(partition.isr) == 1 < partition.replication_factor
 
 
 def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:

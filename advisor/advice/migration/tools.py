@@ -77,6 +77,23 @@ class Tools:
         # "set -e" ignores the status of a pipeline that begins with "!"; a subshell it does not.
         return f"{self._topics()} --describe --under-replicated-partitions | (! grep .)"
 
+    def unhealthy(self, kind: str) -> str:
+        """List partitions in trouble; before 2.3 (KIP-351) under-replicated ones for min ISR.
+
+        Parameters
+        ----------
+        kind : {"unavailable", "under-min-isr", "under-replicated"}
+        """
+        if kind == "under-min-isr" and self._version < (2, 3):
+            kind = "under-replicated"
+        return f"{self._topics()} --describe --{kind}-partitions"
+
+    def controller_status(self, mode: str) -> str:
+        """Show which controller is active; under KRaft before 3.3 the metadata log's tool."""
+        if mode == "zookeeper":
+            return f"zookeeper-shell.sh {ZOOKEEPER} get /controller"
+        return f"kafka-metadata-quorum.sh {self._bootstrap()} describe --status"
+
     def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
         """Create a topic."""
         line = (

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from advisor import plotting
+from advisor.advice.audits.current_state import CurrentState, current_state
+from advisor.advice.audits.state_words import state_lines
 from advisor.advice.choice import Choice
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
@@ -121,6 +123,11 @@ class Recommendation(Change, RowTable):
         first = in_words(self.plan.lowered)
         return " ".join(filter(None, [first, text, missing, risks, topics]))
 
+    @cached_property
+    def now(self) -> CurrentState:
+        """What was out of sync when the cluster was described, and what the next failure does."""
+        return current_state(self.cluster, self.best.config.kafka_version)
+
     @property
     def where(self) -> str:
         """The cluster in words: "your six brokers in three racks"."""
@@ -196,8 +203,8 @@ class Recommendation(Change, RowTable):
         Returns
         -------
         dict
-            Verdict, the best and the present setting with intervals, each topic's present and
-            planned setting, reasons, goals, load, notes,
+            State when it was described ("now"), verdict, the best and the present setting with
+            intervals, each topic's present and planned setting, reasons, goals, load, notes,
             findings, what the plan lowers, commands and files (none if it lowers durability and
             may not), and all settings compared ("choices", without intervals).
 
@@ -217,6 +224,7 @@ class Recommendation(Change, RowTable):
         'RF 1, min.insync.replicas 1, acks=all'
         """
         return {
+            "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
             "verdict": self.verdict,
             "meets_all_goals": self.best.meets_all,
             "best": self.best.to_dict(),
@@ -336,15 +344,16 @@ class Recommendation(Change, RowTable):
         >>> advice.explain().splitlines()[2]
         'The rack of no broker is known, so nothing can be said about losing one.'
         """
-        parts = [self.verdict, self.tolerances, self.rack_rule, *self.why, *self.notes]
+        parts = [*state_lines(self.now), self.verdict]
         if self.current is not None and self.current.config != self.best.config:
-            parts.insert(1, f"Today: {reasons.verdict(self.current, self.where)}")
+            parts.append(f"Today: {reasons.verdict(self.current, self.where)}")
+        parts += [self.tolerances, self.rack_rule, *self.why, *self.notes]
         return "\n".join(parts)
 
     def __repr__(self) -> str:
-        return "\n".join([self.verdict, self.tolerances, *self.why])
+        return "\n".join([*state_lines(self.now), self.verdict, self.tolerances, *self.why])
 
     def _repr_html_(self) -> str:
         rows = [choice.short_row() for choice in self.choices]
-        head = html_verdict(self.verdict, self.tolerances)
+        head = html_verdict(self.verdict, *state_lines(self.now), self.tolerances)
         return f"{head}{html_list(self.why)}{html_table(rows)}"

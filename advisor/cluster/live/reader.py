@@ -115,6 +115,7 @@ def cluster_from_answers(
         notes=(*_notes(answers, topics, mentioned), *_version_notes(answers)),
         observed=replace(
             _observed(answers),
+            down=_down(answers, mentioned),
             bootstrap_servers=",".join(map(str, parse_addresses(source))),
             command_config=None if client_properties is None else os.fspath(client_properties),
         ),
@@ -194,12 +195,17 @@ def _observed(answers: Answers) -> Observed:
     )
 
 
+def _down(answers: Answers, mentioned: set[int]) -> tuple[int, ...]:
+    """Return the brokers that hold replicas or are registered, and do not run."""
+    return tuple(sorted((mentioned - answers.racks.keys()) | answers.fenced))
+
+
 def _notes(answers: Answers, topics: tuple[Topic, ...], mentioned: set[int]) -> list[str]:
     notes = []
-    down = sorted((mentioned - answers.racks.keys()) | answers.fenced)
+    down = _down(answers, mentioned)
     if down:
         racks = "; their racks are not known" if mentioned - answers.racks.keys() else ""
-        notes.append(f"Brokers that do not run now: {_list(down)}{racks}.")
+        notes.append(f"Brokers that do not run now: {_list(list(down))}{racks}.")
     for names, reason in _grouped(answers.settings_errors, _BROKER).items():
         notes.append(f"The settings of the brokers {names} are not known ({reason}).")
     for names, reason in _grouped(answers.settings_errors, _TOPIC).items():

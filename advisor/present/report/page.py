@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from advisor.advice import Audit, Finding, Recommendation, TopicAudit
 from advisor.advice.audits.audit import WITHOUT_INTERVALS
+from advisor.advice.audits.state_words import state_lines
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.findings.catalogue import by_weight, grouped
@@ -138,6 +139,7 @@ def _context(
     ordered = sorted(recommendation.choices, key=_as_listed)
     return {
         "title": f"Replication advice for {_subject(recommendation)}",
+        "now": state_lines(recommendation.now),
         "verdict": recommendation.verdict,
         "today": "" if audit is None else audit.verdict,
         "goals": goals_sentence(recommendation.goals, best.reliability),

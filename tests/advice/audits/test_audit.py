@@ -107,7 +107,7 @@ def test_ok_needs_met_goals_and_nothing_broken() -> None:
     assert found.topics[0].choice.meets_all
     assert not found.ok
     assert found.verdict.startswith(
-        "Not working when this was described: dead (1 of 1 partition without a leader). "
+        "In trouble when this was described: dead (1 of 1 partition without a leader). "
     )
     assert found.topics[0].missed == "1 of 1 partition without a leader"
     assert "now 1 of 1 partition without a leader" in found.topics[0].sentence

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from advisor.advice.audits.current_state import current_state
 from advisor.advice.kafka_version import controller_of
 from advisor.advice.migration.plan import make_plan
 from advisor.advice.migration.tools import Tools
@@ -102,6 +103,18 @@ def test_reassignments_are_added_to_their_partitions() -> None:
     (orders,) = cluster_from_answers(told, "kafka:9092").topics
     assert (orders.partitions[0].adding, orders.partitions[0].removing) == ((4,), (3,))
     assert orders.replication_factor == 3
+
+
+@pytest.mark.parametrize("changes", [{"racks": {1: "a", 2: "b"}}, {"fenced": {3}}])
+def test_brokers_that_do_not_run_are_missing_now(changes: dict[str, Any]) -> None:
+    """A broker that is fenced or not registered is missing, though an old ISR still lists it."""
+    cluster = cluster_from_answers(answers(**changes), "kafka:9092")
+    assert cluster.observed is not None
+    assert cluster.observed.down == (3,)
+    state = current_state(cluster, "4.1")
+    assert not state.in_sync
+    assert state.missing == (3,)
+    assert load_cluster(json.dumps(cluster.to_dict(), indent=1)).observed == cluster.observed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,274 @@
+"""The state of a cluster when it was described: what is missing, and what the next failure does.
+
+Elections are those of `advisor.protocol.rules.controller`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from advisor.advice.kafka_version import controller_of
+from advisor.advice.topic_settings import config_of
+from advisor.cluster import Cluster, Partition, Topic
+from advisor.protocol.rules.config import Config, effective_min_isr
+from advisor.protocol.rules.controller import Policy, broker_gone
+from advisor.protocol.rules.isr import refusal_before_append
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+
+_REMEMBERED = 65_536
+
+
+@dataclass(frozen=True)
+class NextFailure:
+    """What the crash of one more broker would do, beyond what is wrong already.
+
+    Attributes
+    ----------
+    broker : int
+    unclean : int
+        Partitions that would get a leader which may lack acknowledged records.
+    offline : int
+        Partitions that would have no leader.
+    refusing : int
+        Other partitions that would begin to refuse acks=all.
+    last_copies : int
+        Partitions with min ISR 1 that have acknowledged records on this broker only: they go with
+        its disk.
+    """
+
+    broker: int
+    unclean: int = 0
+    offline: int = 0
+    refusing: int = 0
+    last_copies: int = 0
+
+    @property
+    def harm(self) -> tuple[int, int, int, int]:
+        """Larger is worse: records, then reads and writes, then writes."""
+        return (self.unclean, self.offline, self.refusing, self.last_copies)
+
+
+@dataclass(frozen=True)
+class CurrentState:
+    """Partitions that are not fully in sync, and the brokers that they lack.
+
+    Partitions are named ``topic-number``. A partition may be in several of the lists.
+
+    Attributes
+    ----------
+    kafka_version, mode : str
+        Version and controller whose rules were used.
+    partitions : int
+        Partitions in all.
+    missing : tuple of int
+        Brokers with replicas that are in sync nowhere, or that the cluster reports as down.
+    out_of_sync : tuple of str
+        Partitions that have a leader, and a replica that is out of sync.
+    offline : tuple of str
+        Partitions without a leader.
+    under_min_isr : tuple of str
+        Partitions that refuse acks=all now.
+    at_min_isr : tuple of str
+        Partitions with a replica out of sync that refuse acks=all after one more failure.
+    one_left : tuple of str
+        Partitions of several replicas of which one is in sync.
+    no_controller : bool
+        Whether a replica that may lead is up and was not elected.
+    start_first : int or None
+        The broker whose return helps most: it brings back partitions that are offline, else
+        writes, else in-sync replicas.
+    worst_next : NextFailure or None
+        The broker whose crash would do most harm now; None if none would do any, or all is in sync.
+    """
+
+    kafka_version: str
+    mode: str
+    partitions: int
+    missing: tuple[int, ...] = ()
+    out_of_sync: tuple[str, ...] = ()
+    offline: tuple[str, ...] = ()
+    under_min_isr: tuple[str, ...] = ()
+    at_min_isr: tuple[str, ...] = ()
+    one_left: tuple[str, ...] = ()
+    no_controller: bool = False
+    start_first: int | None = None
+    worst_next: NextFailure | None = None
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether every replica of every partition is in sync."""
+        return not (self.offline or self.out_of_sync or self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain JSON data."""
+        worst = self.worst_next
+        return {
+            "in_sync": self.in_sync,
+            "partitions": self.partitions,
+            "brokers_missing": list(self.missing),
+            "out_of_sync": list(self.out_of_sync),
+            "offline": list(self.offline),
+            "under_min_isr": list(self.under_min_isr),
+            "at_min_isr": list(self.at_min_isr),
+            "one_in_sync_replica_left": list(self.one_left),
+            "start_first": self.start_first,
+            "worst_next_failure": None if worst is None else vars(worst),
+        }
+
+
+class _Described(NamedTuple):
+    """A partition with what decides its elections."""
+
+    name: str
+    partition: Partition
+    policy: Policy
+
+    @property
+    def out_of_sync(self) -> tuple[int, ...]:
+        return tuple(b for b in self.partition.held if b not in self.partition.isr)
+
+
+def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
+    """Return the state of a cluster when it was described.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        With its topics; without any, nothing is wrong.
+    kafka_version : str
+        Version whose rules elect.
+    """
+    settings = {"acks": "all", **controller_of(cluster, kafka_version)}
+    mode = str(Config(kafka_version=kafka_version, **settings).mode)
+    every = [
+        each for topic in cluster.topics for each in _described(topic, kafka_version, settings)
+    ]
+    broken = [d for d in every if d.partition.leader is None or d.out_of_sync]
+    reported = () if cluster.observed is None else cluster.observed.down
+    state = CurrentState(kafka_version, mode, len(every))
+    if not broken and not reported:
+        return state
+    up = {b for d in every if d.partition.leader is not None for b in d.partition.isr}
+    up -= set(reported)
+    placed = {b for d in every for b in d.partition.held}
+    missing = tuple(sorted((placed - up) | set(reported)))
+    offline = [d for d in every if d.partition.leader is None]
+    led = [d for d in broken if d.partition.leader is not None]
+    sizes = [(d, len(d.partition.isr), d.policy.min_isr) for d in led]
+    under = [d for d, size, least in sizes if size < least]
+    return replace(
+        state,
+        missing=missing,
+        out_of_sync=_names(led),
+        offline=_names(offline),
+        under_min_isr=_names(under),
+        at_min_isr=_names([d for d, size, least in sizes if size == least]),
+        one_left=_names([d for d, size, _ in sizes if size == 1]),
+        no_controller=any(not up.isdisjoint(_electable(d.partition)) for d in offline),
+        start_first=_start_first(offline, under, led, up),
+        worst_next=_worst_next(every, frozenset(up)),
+    )
+
+
+def _described(topic: Topic, version: str, settings: dict[str, Any]) -> Iterator[_Described]:
+    config = config_of(topic, version, settings)
+    policies = {}
+    for partition in topic.partitions:
+        factor = partition.replication_factor
+        if factor not in policies:
+            least = effective_min_isr(config.min_insync_replicas or 1, factor, config.rules)
+            unclean = bool(config.unclean_leader_election_enable)
+            policies[factor] = Policy(least, unclean, config.rules)
+        yield _Described(f"{topic.name}-{partition.index}", partition, policies[factor])
+
+
+def _names(found: list[_Described]) -> tuple[str, ...]:
+    return tuple(d.name for d in found)
+
+
+def _electable(partition: Partition) -> tuple[int, ...]:
+    """Replicas that lead a partition without a leader as soon as they are up."""
+    clean = partition.isr or partition.elr or ()
+    return clean or partition.last_known_elr or ()
+
+
+def _start_first(
+    offline: list[_Described], under: list[_Described], led: list[_Described], up: set[int]
+) -> int | None:
+    """The broker that is not up and helps the most partitions of the worst kind there is."""
+    helps = Counter(b for d in offline for b in _electable(d.partition) if b not in up)
+    for partitions in (under, led):
+        if not helps:
+            helps = Counter(b for d in partitions for b in d.out_of_sync)
+    # Of equal ones, one that is down before one that is behind, then the lowest id.
+    return min(helps, key=lambda b: (-helps[b], b in up, b), default=None)
+
+
+def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | None:
+    failures = {broker: Counter[str]() for broker in up}
+    for each in every:
+        partition = each.partition
+        if partition.leader is None:
+            continue
+        place = {b: i for i, b in enumerate(_brokers_of(partition))}
+        record = _record(partition, place)
+        active = frozenset(i for b, i in place.items() if b in up)
+        # A leader stays in the ISR; followers outside it change nothing when they fail.
+        for broker in up.intersection(partition.isr):
+            lost = place[broker]
+            failures[broker].update(_effect(record, lost, active - {lost}, each.policy))
+    worst = max(
+        (NextFailure(broker, **counts) for broker, counts in failures.items()),
+        key=lambda failure: (failure.harm, -failure.broker),
+        default=None,
+    )
+    return worst if worst is not None and any(worst.harm) else None
+
+
+def _brokers_of(partition: Partition) -> tuple[int, ...]:
+    """The replicas in their order, then a last known leader that is none of them."""
+    return tuple(dict.fromkeys((*partition.replicas, *(partition.last_known_elr or ()))))
+
+
+def _record(partition: Partition, place: dict[int, int]) -> Registration:
+    """The controller's record with places in the list of replicas instead of ids."""
+
+    def places(brokers: tuple[int, ...] | None) -> tuple[int, ...]:
+        return tuple(place[b] for b in brokers or () if b in place)
+
+    leader = partition.leader
+    return Registration(
+        replicas=places(partition.replicas),
+        isr=places(partition.isr),
+        leader=NO_LEADER if leader is None else place[leader],
+        elr=places(partition.elr),
+        last_known_elr=places(partition.last_known_elr),
+        adding=places(partition.adding),
+        removing=places(partition.removing),
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _effect(
+    record: Registration, broker: int, active: frozenset[int], policy: Policy
+) -> tuple[str, ...]:
+    """Fields of `NextFailure` that count a partition if a broker crashes."""
+    after = broker_gone(record, broker, active, policy)
+    effects = []
+    if after.leader == NO_LEADER:
+        effects.append("offline")
+    elif after.leader not in (*record.isr, *record.elr):
+        effects.append("unclean")
+    elif _refuses(after, policy) and not _refuses(record, policy):
+        effects.append("refusing")
+    if record.isr == (broker,) and not record.elr and policy.min_isr == 1:
+        effects.append("last_copies")
+    return tuple(effects)
+
+
+def _refuses(record: Registration, policy: Policy) -> bool:
+    return refusal_before_append("all", len(record.isr), policy.min_isr) is not None

@@ -1,0 +1,97 @@
+"""The state of a cluster in words: what is wrong now, what the next failure does, what to do."""
+
+from __future__ import annotations
+
+from advisor.advice.audits.current_state import CurrentState, NextFailure
+from advisor.advice.migration.tools import Tools
+from advisor.advice.phrases import first_of, listed
+
+
+def state_lines(state: CurrentState) -> tuple[str, ...]:
+    """Return the state in up to three lines: now, next, first; none if all is in sync."""
+    if state.in_sync:
+        return ()
+    lines = (_now(state), _next(state.worst_next), _first(state))
+    return tuple(line for line in lines if line)
+
+
+def _now(state: CurrentState) -> str:
+    wrong = []
+    if state.offline:
+        one = len(state.offline) == 1
+        wrong.append(f"{len(state.offline):,} {'is' if one else 'are'} offline")
+    if state.under_min_isr:
+        refuse = "refuses" if len(state.under_min_isr) == 1 else "refuse"
+        wrong.append(f"{len(state.under_min_isr):,} {refuse} acks=all (below min ISR)")
+    if state.one_left:
+        have = "has" if len(state.one_left) == 1 else "have"
+        wrong.append(f"{len(state.one_left):,} {have} one in-sync replica left")
+    at_min = len(set(state.at_min_isr) - set(state.one_left))
+    if at_min:
+        refuse = "refuses" if at_min == 1 else "refuse"
+        wrong.append(f"{at_min:,} {refuse} acks=all after one more failure (at min ISR)")
+    if state.out_of_sync and not wrong:
+        have = "has" if len(state.out_of_sync) == 1 else "have"
+        wrong.append(f"{len(state.out_of_sync):,} {have} replicas out of sync")
+    if not wrong:
+        wrong.append("all have every replica in sync")
+    return f"Now: {_missing(state)}of {_partitions(state.partitions)} {listed(wrong)}."
+
+
+def _missing(state: CurrentState) -> str:
+    if not state.missing:
+        return "no broker is missing; "
+    names = first_of([str(broker) for broker in state.missing])
+    brokers = f"brokers {names} are" if len(state.missing) > 1 else f"broker {names} is"
+    return f"{brokers} missing (in sync nowhere); "
+
+
+def _partitions(number: int) -> str:
+    return f"{number:,} partition{'' if number == 1 else 's'}"
+
+
+def _next(worst: NextFailure | None) -> str:
+    if worst is None:
+        return "Next: any one more broker may crash, and no partition stops."
+    harm = []
+    if worst.unclean:
+        harm.append(f"{_partitions(worst.unclean)} may lose acknowledged records")
+    if worst.offline:
+        goes = "goes" if worst.offline == 1 else "go"
+        harm.append(f"{_partitions(worst.offline)} {goes} offline")
+    if worst.refusing:
+        refuses = "refuses" if worst.refusing == 1 else "refuse"
+        more = f"{worst.refusing:,} more" if harm else _partitions(worst.refusing)
+        harm.append(f"{more} {refuses} acks=all")
+    text = f"Next: the worst broker to lose now is {worst.broker}: {listed(harm)}"
+    if worst.last_copies:
+        text += f", and its disk holds the only in-sync copy of {worst.last_copies:,}"
+    return f"{text}."
+
+
+def _first(state: CurrentState) -> str:
+    tools = Tools(state.kafka_version)
+    if state.no_controller:
+        return (
+            "First: get the controllers working; a replica that may lead is up and was not "
+            f"elected. Check: {tools.controller_status(state.mode)}"
+        )
+    broker = state.start_first
+    if broker is None:
+        return ""
+    down = broker in state.missing
+    what = f"bring back broker {broker}" if down else f"find out why broker {broker} is behind"
+    if state.offline:
+        return (
+            f"First: {what}, which offline partitions wait for; elect no other replica unless its "
+            f"disk is lost. Check: {tools.unhealthy('unavailable')}"
+        )
+    if state.under_min_isr:
+        return (
+            f"First: {what}, and leave min.insync.replicas as it is. "
+            f"Check: {tools.unhealthy('under-min-isr')}"
+        )
+    return (
+        f"First: {what}, and restart no other broker until this prints nothing: "
+        f"{tools.unhealthy('under-replicated')}"
+    )
