@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain.state_selection import (
+    Moves,
     NominalRates,
-    Part,
-    kept_part,
+    Selection,
     select_states,
     truncated_states,
 )
@@ -26,7 +26,6 @@ from advisor.reliability.failures.mechanisms import CONFIGURATION, table, transi
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import GAPS, IN_SYNC, READABLE, WRITABLE
-from advisor.reliability.statespace import state_graph as moves
 from advisor.reliability.statespace.flush_window import FlushWindowLosses
 from advisor.reliability.statespace.state_graph import Graph, IntArray, graph, shared_constants
 from advisor.reliability.statespace.state_index import met_in_order
@@ -61,6 +60,8 @@ class Structure:
         Which truncated state each TRUNCATED transition leads to.
     stops : array of bool, shape (transitions beyond,)
         Whether writing stops with it.
+    seldom_stops : array of bool, shape (states,)
+        Where writing stops so seldom that ``cuts`` do not say what power loses.
     cuts : FlushWindowLosses
         What power loses that goes too early, in states without writing.
     own, racks : arrays of int, shape (states, slots)
@@ -87,6 +88,7 @@ class Structure:
     setting: fault_processes.Setting
     beyond: IntArray
     stops: NDArray[np.bool_]
+    seldom_stops: NDArray[np.bool_]
     cuts: FlushWindowLosses
     own: IntArray
     racks: IntArray
@@ -176,16 +178,19 @@ def structure(
 def whole_structure(setup: ChainConstants, setting: fault_processes.Setting) -> Structure:
     """The chain of all states; only for small settings."""
     whole = graph(shared_constants(setup, setting), setting)
-    kept = fresh = np.zeros(1, dtype=np.int64)
-    while len(fresh):
-        _, rows = whole.moves(fresh)
-        fresh = np.setdiff1d(rows[:, moves.TARGET], kept)
+    kept = np.zeros(1, dtype=np.int64)
+    found = Moves.of(whole, kept, setup)
+    part = found.among(whole, kept)
+    while len(fresh := truncated_states(part)[0]):
+        more = Moves.of(whole, fresh, setup)
+        found = found.and_then(more, len(kept) + np.arange(len(fresh)))
         kept = np.concatenate([kept, fresh])
-    return _arrays(whole, kept, setup)
+        part = found.among(whole, kept)
+    return _arrays(whole, Selection(part, np.zeros(len(kept), dtype=bool)), setup)
 
 
-def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
-    part = kept_part(whole, kept, setup)
+def _arrays(whole: Graph, selection: Selection, setup: ChainConstants) -> Structure:
+    part, kept = selection.part, selection.part.kept
     left, place = truncated_states(part)
     beyond = part.target < 0
     # Names get the numbers in which this chain meets them, whatever the graph served before.
@@ -198,7 +203,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
     written, kept_facts = facts[WRITABLE] > 0, facts[:, : len(kept)]
     writable, gaps = written[: len(kept)], kept_facts[GAPS]
     rate_names = [whole.rate_names[number] for number in met.tolist()]
-    cuts = _early_cuts(whole, kept, part, rate_names, writable)
+    cuts = _early_cuts(whole, selection, rate_names, writable)
     return Structure(
         states=len(kept),
         source=part.source,
@@ -218,6 +223,7 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
         setting=whole.setting,
         beyond=place,
         stops=writable[part.source[beyond]] & ~written[len(kept) + place],
+        seldom_stops=selection.seldom_stops,
         cuts=cuts,
         own=own,
         racks=racks,
@@ -227,12 +233,13 @@ def _arrays(whole: Graph, kept: IntArray, setup: ChainConstants) -> Structure:
 
 
 def _early_cuts(
-    whole: Graph, kept: IntArray, part: Part, names: list[str], writable: NDArray[np.bool_]
+    whole: Graph, selection: Selection, names: list[str], writable: NDArray[np.bool_]
 ) -> FlushWindowLosses:
     """Of the kept states in which writing stops; names of rates that are not met yet are added."""
+    part = selection.part
     stops = (part.target >= 0) & writable[part.source] & ~writable[part.target]
-    stopped = np.unique(part.target[stops])
-    owner, rate, end = whole.early_cuts(kept[stopped])
+    stopped = np.unique(part.target[stops & ~selection.seldom_stops[part.target]])
+    owner, rate, end = whole.early_cuts(part.kept[stopped])
     ends = end.tolist()
     power = [whole.rate_names[number] for number in rate.tolist()]
     names += [n for n in dict.fromkeys([*power, *whole.outages.names(ends)]) if n not in names]

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain import drift_bound
-from advisor.reliability.failures.mechanisms import Scope, table, transition
+from advisor.reliability.failures.mechanisms import Scope, death_of, table, transition
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.election_risk import (
     ELECTION_RISK,
@@ -48,6 +48,7 @@ from advisor.reliability.partition.election_risk import (
     OFFLINE_EMPTY_ELECTABLE,
     PENDING_COPIES,
     STALE_MEMBER,
+    UNSEEN,
 )
 
 Vector = NDArray[np.float64]
@@ -215,6 +216,24 @@ def strikes_per_hour(
     return math.fsum(strikes)
 
 
+def power_per_hour(rates: Mapping[str, float], racks: tuple[int, ...], waits: IntArray) -> Vector:
+    """Upper bound on the rate of power failures in states, deaths of brokers that limp included.
+
+    Parameters
+    ----------
+    waits : array of int, shape (states, waits)
+
+    Returns
+    -------
+    array, shape (states,)
+    """
+    dies = np.zeros(table().waits)
+    for condition, entry in table().outages.items():
+        dies[condition] = rates.get(death_of(entry), 0.0) if entry.dies else 0.0
+    most: Vector = strikes_per_hour(rates, racks, power=True) + waits @ dies
+    return most
+
+
 class ExcursionBound(NamedTuple):
     """Upper bounds on the mean rewards of an excursion, by state.
 
@@ -293,4 +312,6 @@ class Limits:
                 power = times(self._harm.outages_of_power, hours) + self._alone * dying
                 stale = self._harm.elections_of_stale_members(*members)
                 losses = np.minimum(losses, gone + power + stale)
-        return ExcursionBound(losses, totals, events, hours, dying)
+        # What led there counts with it: what it lost was not asked.
+        first = election_risks[:, UNSEEN]
+        return ExcursionBound(losses + 2.0 * first, totals + first, events + first, hours, dying)

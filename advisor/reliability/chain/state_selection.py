@@ -9,6 +9,11 @@ states with the largest harm until what all others together can do is below a st
 every measure: `_SHARE_OF_FEW` of it up to three replicas, `_SHARE` at four, `_SHARE_OF_MANY`
 beyond, or the same share of `_FLOOR` if the measure is smaller.
 
+*Rules.* They are not asked about transitions out of a new state that do next to no harm even if the
+partition is left as badly as can be: such transitions lead into states with an unseen partition,
+and are followed if they matter after all. Nor are they asked what power loses that fails before the
+flush where writing seldom stops.
+
 *Bound.* The cost of a visit is bounded by drift (:mod:`advisor.reliability.chain.drift_bound`) and
 by what can lose records at all (:mod:`advisor.reliability.chain.loss_bound`); neither relies on
 similar states. With the rates of the card, the same sum states the error of every result:
@@ -23,14 +28,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.chain.loss_bound import Limits, times
+from advisor.reliability.chain.loss_bound import Limits, power_per_hour, times
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.transition_table import READABLE, WRITABLE
 from advisor.reliability.solver.generator import Generator, sums
 from advisor.reliability.solver.regenerative import RegenerativeCycles
 from advisor.reliability.statespace import state_graph as moves
-from advisor.reliability.statespace.state_graph import Graph, IntArray
+from advisor.reliability.statespace.state_graph import Ahead, Graph, IntArray
 from advisor.reliability.statespace.state_index import met_in_order
 
 Vector = NDArray[np.float64]
@@ -41,6 +46,9 @@ _SMALL = 600
 _MOST = 16_000
 # Each round adds what carries all but this share of the harm.
 _REST = 0.01
+# What may come of transitions that a round does not follow, and of early power where writing seldom
+# stops, of what may be missing in all; and the time until a flush, which decides no bound.
+_UNSEEN, _FLUSH_HOURS = 0.01, 1.0 / 60.0
 # Relative precision of the fluxes.
 PRECISION = 1e-2
 _FEW = 3
@@ -79,6 +87,8 @@ class Part:
 
     Attributes
     ----------
+    kept : array of int, shape (states,)
+        Their numbers in the graph.
     source, target : arrays of int, shape (moves,)
         Positions among the kept states; the target is -1 if it is truncated.
     into : array of int, shape (moves,)
@@ -88,6 +98,7 @@ class Part:
     times : array of float, shape (moves,)
     """
 
+    kept: IntArray
     source: IntArray
     target: IntArray
     into: IntArray
@@ -97,30 +108,53 @@ class Part:
     times: Vector
 
 
-def kept_part(graph: Graph, kept: IntArray, setup: ChainConstants) -> Part:
-    """Put the moves of some states in order, by the place of the states in ``kept``.
+class Moves(NamedTuple):
+    """Transitions out of states: which of them, ascending, and the columns of `Graph.moves`."""
 
-    Without tails where nothing is acknowledged by a leader alone.
-    """
-    source, rows = graph.moves(kept)
-    if setup.acks == "all":
-        rows[:, moves.EFFECTS] &= ~Effect.TAIL
-        matters = (rows[:, moves.TARGET] != kept[source]) | (rows[:, moves.EFFECTS] > 0)
-        if not matters.all():
+    source: IntArray
+    rows: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        states: IntArray,
+        setup: ChainConstants,
+        ahead: Ahead | None = None,
+        unseen: IntArray = moves.NOTHING,
+    ) -> Moves:
+        """As `Graph.moves`, without tails where nothing is acknowledged by a leader alone."""
+        source, rows = graph.moves(states, ahead, unseen)
+        if setup.acks == "all":
+            rows[:, moves.EFFECTS] &= ~Effect.TAIL
+            matters = (rows[:, moves.TARGET] != states[source]) | (rows[:, moves.EFFECTS] > 0)
             source, rows = source[matters], rows.compress(matters, axis=0)
-    place = np.full(len(graph), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    # Columns are contiguous for what follows.
-    columns = np.ascontiguousarray(rows.T)
-    return Part(
-        source=source,
-        target=place[columns[moves.TARGET]],
-        into=columns[moves.TARGET],
-        rate=columns[moves.RATE],
-        effects=columns[moves.EFFECTS],
-        gaps=columns[moves.GAPS],
-        times=columns[moves.TIMES] / columns[moves.WAYS],
-    )
+        return cls(source, rows)
+
+    def and_then(self, more: Moves, sources: IntArray) -> Moves:
+        """With those of other sources, by their numbers among all; these have none any more."""
+        stay = ~np.isin(self.source, sources)
+        source = np.concatenate([self.source[stay], sources[more.source]])
+        rows = np.concatenate([self.rows.compress(stay, axis=0), more.rows])
+        order = np.argsort(source, kind="stable")
+        return Moves(source[order], rows.take(order, axis=0))
+
+    def among(self, graph: Graph, kept: IntArray) -> Part:
+        """Put the transitions of kept states in order, by the place of the states in ``kept``."""
+        place = np.full(len(graph), -1, dtype=np.int64)
+        place[kept] = np.arange(len(kept))
+        # Columns are contiguous for what follows.
+        columns = np.ascontiguousarray(self.rows.T)
+        return Part(
+            kept=kept,
+            source=self.source,
+            target=place[columns[moves.TARGET]],
+            into=columns[moves.TARGET],
+            rate=columns[moves.RATE],
+            effects=columns[moves.EFFECTS],
+            gaps=columns[moves.GAPS],
+            times=columns[moves.TIMES] / columns[moves.WAYS],
+        )
 
 
 def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
@@ -129,8 +163,22 @@ def truncated_states(part: Part) -> tuple[IntArray, IntArray]:
     return met_in_order(into, int(into.max(initial=-1)) + 1)
 
 
-def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> IntArray:
-    """States to keep, the healthy one first.
+class Selection(NamedTuple):
+    """States to keep, with their moves, the healthy one first.
+
+    Attributes
+    ----------
+    part : Part
+    seldom_stops : array of bool, shape (states,)
+        Where writing stops so seldom that the rules are not asked what early power loses.
+    """
+
+    part: Part
+    seldom_stops: NDArray[np.bool_]
+
+
+def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> Selection:
+    """Choose the states to keep.
 
     Parameters
     ----------
@@ -138,6 +186,27 @@ def select_states(graph: Graph, guide: NominalRates, setup: ChainConstants) -> I
         One of those that the graph serves.
     """
     return _Search(graph, guide, setup).kept()
+
+
+class _Harm(NamedTuple):
+    """What truncated states can add to the measures.
+
+    Attributes
+    ----------
+    shares : array, shape (states, 4)
+        In units of what may be missing.
+    entered : array, shape (states,)
+        Entries per healthy hour.
+    flux : array, shape (moves,)
+        How often the moves of the kept states happen, per healthy hour.
+    allowed : array, shape (4,)
+        What may be missing.
+    """
+
+    shares: Vector
+    entered: Vector
+    flux: Vector
+    allowed: Vector
 
 
 class _Search:
@@ -154,32 +223,67 @@ class _Search:
         self._share: Vector = _SHARE_OF_FEW if replicas <= _FEW else larger
         self._floor: Vector = _NO_FLOOR if replicas <= _FEW else _FLOOR * 10.0**beyond
 
-    def kept(self) -> IntArray:
-        """States to keep."""
+    def kept(self) -> Selection:
+        """States to keep, and their moves."""
         kept = np.zeros(1, dtype=np.int64)
+        found = Moves.of(self._graph, kept, self._setup)
         while True:
-            part = kept_part(self._graph, kept, self._setup)
+            part = found.among(self._graph, kept)
             states, place = truncated_states(part)
-            if not len(states) or len(kept) > _MOST:
-                return kept
-            added = np.arange(len(states))
-            if len(kept) > 1 and len(kept) + len(states) > _SMALL:
-                added = _most_harmful(self._harm(kept, part, states, place))
-                if not len(added):
-                    return kept
-            kept = np.concatenate([kept, states[added]])
+            if not len(states):
+                return Selection(part, np.zeros(len(kept), dtype=bool))
+            chosen, ahead, unseen = np.arange(len(states)), None, moves.NOTHING
+            small = len(kept) == 1 or len(kept) + len(states) <= _SMALL
+            if not small:
+                harm = self._harm(part, states, place)
+                chosen = _most_harmful(harm.shares)
+                if not len(chosen) or len(kept) > _MOST:
+                    return Selection(part, self._seldom_stops(part, harm))
+            vague = self._graph.is_unseen(states[chosen])
+            again = np.unique(part.source[part.target < 0][np.isin(place, chosen[vague])])
+            added = states[chosen[~vague]]
+            if not small:
+                ahead, unseen = self._unseen(added, harm.entered[chosen[~vague]], harm.allowed)
+            more = Moves.of(self._graph, added, self._setup, ahead, unseen)
+            found = found.and_then(more, len(kept) + np.arange(len(added)))
+            if len(again):
+                found = found.and_then(Moves.of(self._graph, kept[again], self._setup), again)
+            kept = np.concatenate([kept, added])
 
-    def _harm(self, kept: IntArray, part: Part, states: IntArray, place: IntArray) -> Vector:
-        """What each truncated state can add to the measures, in units of what may be missing."""
-        table = np.array([self._rates[name] for name in self._graph.rate_names])
-        rate = table[part.rate] * part.times
-        gain = self._gain(kept, part, rate)
-        sizes = len(kept), len(states)
+    def _unseen(self, states: IntArray, entered: Vector, allowed: Vector) -> tuple[Ahead, IntArray]:
+        """What can happen in new states, and what of it does next to no harm whatever it does."""
+        ahead = self._graph.ahead(states)
+        rate = self._rate_table()[ahead.rate]
+        hours = entered / sums(ahead.owner, rate, len(states))
+        into, which = np.unique(ahead.unseen, return_inverse=True)
+        cost = self._cost(self._graph.waits(into), self._graph.election_risks(into)) / allowed
+        harm = hours[ahead.owner] * rate * cost.max(axis=1)[which]
+        return ahead, _least(harm)
+
+    def _seldom_stops(self, part: Part, harm: _Harm) -> NDArray[np.bool_]:
+        """Where so few writes stop that power before the flush may be charged as a loss."""
+        written = self._graph.table.facts(self._graph.partition[part.kept])[WRITABLE] > 0
+        stops = (part.target >= 0) & written[part.source] & ~written[part.target]
+        seldom = np.zeros(len(part.kept), dtype=bool)
+        waits = self._graph.waits(part.kept)
+        power = power_per_hour(self._rates, self._graph.setting.racks, waits)
+        stopped = sums(part.target[stops], harm.flux[stops], len(seldom))
+        seldom[_least(stopped * power * _FLUSH_HOURS / harm.allowed[0])] = True
+        return seldom & (stopped > 0)
+
+    def _rate_table(self) -> Vector:
+        return np.array([self._rates[name] for name in self._graph.rate_names])
+
+    def _harm(self, part: Part, states: IntArray, place: IntArray) -> _Harm:
+        """What each truncated state can add to the measures."""
+        rate = self._rate_table()[part.rate] * part.times
+        gain = self._gain(part, rate)
+        sizes = len(part.kept), len(states)
         visits, entered = truncated_flux(part.source, part.target, rate, place, sizes)
         cost = self._cost(self._graph.waits(states), self._graph.election_risks(states))
         allowed = self._share * np.maximum(visits @ gain, self._floor)
-        harm: Vector = entered[:, None] * cost / allowed
-        return harm
+        flux = visits[part.source] * rate
+        return _Harm(entered[:, None] * cost / allowed, entered, flux, allowed)
 
     def _cost(self, waits: IntArray, election_risks: Vector) -> Vector:
         most = self._limits.until_well(waits, election_risks)
@@ -187,18 +291,19 @@ class _Search:
         # Other losses cost little beside a whole log, and have a column of their own.
         return np.stack([most.losses, most.totals * _RETAINED_HOURS, away, away], axis=1)
 
-    def _gain(self, kept: IntArray, part: Part, rate: Vector) -> Vector:
+    def _gain(self, part: Part, rate: Vector) -> Vector:
         """Losses, hours of records lost, and hours without service, per hour in each state."""
-        facts = self._graph.table.facts(self._graph.partition[kept])
+        size = len(part.kept)
+        facts = self._graph.table.facts(self._graph.partition[part.kept])
         events = (part.effects & Effect.LOSS > 0) + 2.0 * (part.effects & Effect.TAIL > 0)
         records = (part.effects & Effect.LOSS > 0) * _GAP_HOURS
         records = records + (part.effects & Effect.TOTAL > 0) * _RETAINED_HOURS
         changes = (part.effects & Effect.FAILOVER > 0) * self._guide.failover_hours
-        away = np.bincount(part.source, rate * changes, len(kept))
+        away = np.bincount(part.source, rate * changes, size)
         return np.stack(
             [
-                np.bincount(part.source, rate * events, len(kept)),
-                np.bincount(part.source, rate * records, len(kept)),
+                np.bincount(part.source, rate * events, size),
+                np.bincount(part.source, rate * records, size),
                 away + (facts[WRITABLE] == 0),
                 away + (facts[READABLE] == 0),
             ],
@@ -236,6 +341,12 @@ def truncated_flux(
     visits = cycles.forward(cycles.start)
     visits[0] = 1.0
     return visits, sums(place, visits[source[out]] * rate[out], truncated)
+
+
+def _least(harm: Vector) -> IntArray:
+    """Those that do the least, as many as may be neglected together."""
+    order = np.argsort(harm, kind="stable")
+    return order[: int(np.searchsorted(np.cumsum(harm[order]), _UNSEEN))]
 
 
 def _most_harmful(harm: Vector) -> IntArray:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.chain.ctmc import Structure
-from advisor.reliability.chain.loss_bound import Limits, strikes_per_hour, times
+from advisor.reliability.chain.loss_bound import Limits, power_per_hour, strikes_per_hour, times
 from advisor.reliability.chain.state_selection import PRECISION, truncated_flux
-from advisor.reliability.failures.mechanisms import transition
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver.generator import sums
 
@@ -56,17 +55,24 @@ def truncation_error(
     away = most.hours + times(outage_hours, most.events)
     # Every failure may stop the writing, and power may go before all is on disk.
     early = unflushed_hours * strikes_per_hour(rates, setting.racks, power=True)
-    stops = times(strikes_per_hour(rates, setting.racks), most.hours) + most.deaths
-    losses = most.losses + times(early, stops)
+    strikes = strikes_per_hour(rates, setting.racks)
+    stops = times(strikes, most.hours) + most.deaths
+    # The power of a broker that limps already goes with its death.
+    losses = most.losses + times(early, stops) + unflushed_hours * strikes * most.deaths
     cost = np.stack([losses, most.totals, away, away, most.hours, most.events], axis=1)
     target = np.where(truncated, -1, chain.target)
     sizes = chain.states, len(cost)
     visits, entered = truncated_flux(chain.source, target, rate, chain.beyond, sizes)
     # A sum over paths that stopped at PRECISION may lack that much.
     added: Vector = times(entered, cost.T).sum(axis=1) / (1.0 - PRECISION)
-    # Writing may stop with the very transition into a truncated state.
-    stopping = (visits[chain.source] * rate)[truncated][chain.stops].sum()
-    added[0] += stopping * early / (1.0 - PRECISION)
+    # Writing may stop with the very transition into a truncated state, or where it seldom does.
+    power = unflushed_hours * power_per_hour(rates, setting.racks, chain.waits)
+    flux = visits[chain.source] * rate
+    seldom = chain.writable[chain.source] & ~chain.writable[target] & chain.seldom_stops[target]
+    seldom &= ~truncated
+    stopping = times(flux[truncated] * chain.stops, power[chain.states + chain.beyond]).sum()
+    stopping += (flux[seldom] * power[target[seldom]]).sum()
+    added[0] += stopping / (1.0 - PRECISION)
     return added
 
 
@@ -77,9 +83,7 @@ def third_failures(
 
     A chain has the power that goes after the failure that stopped the writing. What comes between
     the two within T hours, at rate o without writing again, is neglected there: ``o s T^2 / 2``
-    losses for each stop, with power that loses something going at rate s. After power any power
-    is feared that can still go. After anything else, as much as where the writing has stopped and
-    the most is lost: no state with one more failure is weaker, which is a judgement.
+    losses for each stop, with any power that can go then at rate s.
 
     Parameters
     ----------
@@ -90,15 +94,12 @@ def third_failures(
     hours : array, shape (transitions,)
         T; see :meth:`advisor.reliability.chain.ctmc.Structure.unflushed`.
     """
-    table = np.array([rates[name] for name in chain.rate_names])
-    cuts = float(chain.cuts.per_hour(table, chain.states).max())
-    powers = [transition(name).cuts_power for name in chain.rate_names]
-    is_power = np.array(powers, dtype=bool)[chain.rate]
     beyond = chain.with_effect(Effect.TRUNCATED)
+    power = power_per_hour(rates, chain.setting.racks, chain.waits)
+    after = chain.target.copy()
+    after[beyond] = chain.states + chain.beyond
     moves = (chain.source != chain.target) | beyond
-    still = sums(chain.source, rate * (is_power & moves), chain.states)[chain.target]
-    still = np.where(beyond, strikes_per_hour(rates, chain.setting.racks, power=True), still)
     between = moves & (beyond | ~chain.writable[chain.target])
-    feared = rate * np.where(is_power, still, cuts)
-    onward = sums(chain.source[between], feared[between], chain.states)
+    feared = (rate * power[after])[between]
+    onward = sums(chain.source[between], feared, chain.states)
     return float((flux * hours**2 * onward[chain.target]).sum()) / 2.0

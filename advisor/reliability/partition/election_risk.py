@@ -11,9 +11,11 @@ loses what it had not flushed stays a member, and may be elected when the contro
 
 from __future__ import annotations
 
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
 from advisor.reliability.partition.reduced_state import (
     CONTROLLER_WORKS,
     COPYING,
+    DESTROYED,
     EMPTY,
     UP,
     PartitionState,
@@ -21,8 +23,22 @@ from advisor.reliability.partition.reduced_state import (
 )
 
 SAFE, EMPTY_ELECTABLE, OFFLINE, OFFLINE_EMPTY_ELECTABLE = range(4)
-# Columns of `Graph.election_risks`.
-ELECTION_RISK, PENDING_COPIES, STALE_MEMBER, EMPTY_IN_ELR, NO_QUORUM = COLUMNS = range(5)
+# Columns of `risks`.
+ELECTION_RISK, PENDING_COPIES, STALE_MEMBER, EMPTY_IN_ELR, NO_QUORUM, UNSEEN = COLUMNS = range(6)
+
+
+def unseen(replicas: int) -> PartitionState:
+    """Any state of a partition, where the rules are not asked what comes of an event."""
+    nothing = Registration(replicas=(), isr=(), leader=NO_LEADER)
+    return PartitionState(nothing, (DESTROYED,) * replicas, (EMPTY,) * replicas)
+
+
+def risks(state: PartitionState) -> tuple[float, ...]:
+    """What bounds the losses to come, in columns; the worst of everything where it is unseen."""
+    if not state.registration.replicas:
+        return OFFLINE_EMPTY_ELECTABLE, most_copies(len(state.level)), True, True, True, True
+    members = members_left_behind(state)
+    return election_risk(state), pending_copies_bound(state), *members, False
 
 
 def election_risk(state: PartitionState) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,7 @@ from advisor.reliability.failures import fault_processes
 from advisor.reliability.failures.mechanisms import COPY, DECISION
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
-from advisor.reliability.partition.election_risk import (
-    COLUMNS,
-    election_risk,
-    members_left_behind,
-    pending_copies_bound,
-)
+from advisor.reliability.partition.election_risk import COLUMNS, risks, unseen
 from advisor.reliability.partition.transition_table import COPIES, automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.flush_window import EarlyCuts, Outage
@@ -42,7 +38,29 @@ __all__ = ["Graph", "IntArray", "graph", "shared_constants"]
 # Columns of the moves out of a state; see `Graph.moves`.
 TARGET, RATE, EFFECTS, GAPS, WAYS, TIMES = range(6)
 # A transition with one of these effects counts even if it leads back to its state.
+NOTHING = np.zeros(0, dtype=np.int64)
 _KEPT_IN_PLACE = int(Effect.LOSS | Effect.TAIL | Effect.TOTAL)
+
+
+class Ahead(NamedTuple):
+    """What can happen next, before the rules say what comes of it.
+
+    Attributes
+    ----------
+    owner, rate, events : arrays of int, shape (ahead,)
+        Index into the states asked about, and numbers of the rate's name and of the events.
+    own, racks : arrays of int, shape (ahead, slots)
+        Condition of each slot's broker afterwards, and its rack.
+    unseen : array of int, shape (ahead,)
+        Where it leads if the rules are not asked: states with an unseen partition.
+    """
+
+    owner: IntArray
+    rate: IntArray
+    events: IntArray
+    own: IntArray
+    racks: IntArray
+    unseen: IntArray
 
 
 class Graph:
@@ -73,10 +91,10 @@ class Graph:
         self._numbers = Pairs()
         self.rate_names = self._changes.rate_names
         self.gap_maps = self._passages.gap_maps
-        nothing = np.zeros(0, dtype=np.int64)
-        self.broker_states = self.partition = self._first = self._count = nothing
+        self.broker_states = self.partition = np.zeros(0, dtype=np.int64)
         self._election_risks = np.zeros((0, len(COLUMNS)))
-        self._rows = np.zeros((0, 6), dtype=np.int64)
+        self._by_outages = NOTHING
+        self._unseen = self.table.number(unseen(self.table.replicas))
         well = np.array([fault_processes.initial_state(setting).own])
         self._numbered(well, np.array([setting.slot_racks]), np.zeros(1, dtype=np.int64))
 
@@ -84,7 +102,53 @@ class Graph:
         """Number of states found so far."""
         return len(self.partition)
 
-    def moves(self, states: IntArray) -> tuple[IntArray, IntArray]:
+    def ahead(self, states: IntArray) -> Ahead:
+        """What can happen next in some states."""
+        broker_states, partition = self.broker_states[states], self.partition[states]
+        known = self._changes
+        known.ask(broker_states)
+        owner, row = spread(known.first[broker_states], known.count[broker_states])
+        copier, done = self._copies.of(partition)
+        waits, decided = self._decisions.of(partition)
+        unchanged = np.concatenate([copier, waits])
+        rate = known.rate[row]
+        for name, which in ((COPY, copier), (DECISION, waits)):
+            if len(which):
+                rate = np.concatenate([rate, np.full(len(which), known.rate_number(name))])
+        owner = np.concatenate([owner, unchanged])
+        same = known.own.take(broker_states[unchanged], axis=0)
+        own = np.concatenate([known.after.take(row, axis=0), same])
+        racks = known.racks.take(broker_states[owner], axis=0)
+        outages = np.concatenate([known.outages[row], known.outages_of(same)])
+        return Ahead(
+            owner=owner,
+            rate=rate,
+            events=np.concatenate([known.events[row], done, decided]),
+            own=own,
+            racks=racks,
+            unseen=self._with_unseen_partition(own, racks, outages),
+        )
+
+    def _with_unseen_partition(self, own: IntArray, racks: IntArray, outages: IntArray) -> IntArray:
+        """One state for all with the same outages."""
+        more = int(outages.max(initial=-1)) + 1 - len(self._by_outages)
+        if more > 0:
+            self._by_outages = np.concatenate([self._by_outages, np.full(more, -1)])
+        new, first = np.unique(outages[self._by_outages[outages] < 0], return_index=True)
+        if len(new):
+            place = np.flatnonzero(self._by_outages[outages] < 0)[first]
+            unseen = np.full(len(new), self._unseen)
+            self._by_outages[new] = self._numbered(own[place], racks[place], unseen)
+        return self._by_outages[outages]
+
+    def is_unseen(self, states: IntArray) -> NDArray[np.bool_]:
+        """Whether the rules were not asked about the partition, shape (states,)."""
+        found: NDArray[np.bool_] = self.partition[states] == self._unseen
+        return found
+
+    def moves(
+        self, states: IntArray, ahead: Ahead | None = None, unseen: IntArray = NOTHING
+    ) -> tuple[IntArray, IntArray]:
         """Transitions out of states.
 
         Transitions that change nothing are omitted, unless they lose something.
@@ -92,20 +156,29 @@ class Graph:
         Parameters
         ----------
         states : array of int, shape (asked,)
+        ahead : Ahead, optional
+            What can happen in them, if known.
+        unseen : array of int
+            Entries of ``ahead`` about which the rules are not asked.
 
         Returns
         -------
         owner : array of int, shape (moves,)
-            Index into ``states``.
+            Index into ``states``, ascending.
         rows : array of int, shape (moves, 6)
             Target, rate, effects, gap map, one of how many ways it may come, and multiplicity.
         """
-        unknown = states[self._count[states] < 0]
-        if len(unknown):
-            self._explore(unknown)
-        owner, row = spread(self._first[states], self._count[states])
-        # Whole rows: twice to four times as fast as by an index array.
-        return owner, self._rows.take(row, axis=0)
+        ahead = ahead or self.ahead(states)
+        if not len(unseen):
+            return _merged(self._followed(states, ahead))
+        seen = np.ones(len(ahead.owner), dtype=bool)
+        seen[unseen] = False
+        few = Ahead(*(column.compress(~seen, axis=0) for column in ahead))
+        columns = np.zeros((len(unseen), 6), dtype=np.int64)
+        columns[:, 0], columns[:, 1], columns[:, 2] = few.owner, few.unseen, few.rate
+        columns[:, 4], columns[:, 5] = self._passages.map_number(()), 1
+        asked = Ahead(*(column.compress(seen, axis=0) for column in ahead))
+        return _merged(np.concatenate([self._followed(states, asked), columns]))
 
     def waits(self, states: IntArray) -> IntArray:
         """How many replicas wait for each kind of end, shape (states, waits)."""
@@ -120,18 +193,13 @@ class Graph:
         return known.own.take(broker_states, axis=0), known.racks.take(broker_states, axis=0)
 
     def election_risks(self, states: IntArray) -> NDArray[np.float64]:
-        """Columns of :mod:`advisor.reliability.partition.election_risk`, shape (states, 5)."""
+        """Columns of :mod:`advisor.reliability.partition.election_risk`, shape (states, 6)."""
         partition = self.partition[states]
         unknown = len(self.table.states) - len(self._election_risks)
         more = np.full((unknown, len(COLUMNS)), -1.0)
         self._election_risks = np.concatenate([self._election_risks, more])
         for number in np.unique(partition[self._election_risks[partition, 0] < 0]).tolist():
-            state = self.table.states[number]
-            self._election_risks[number] = (
-                election_risk(state),
-                pending_copies_bound(state),
-                *members_left_behind(state),
-            )
+            self._election_risks[number] = risks(self.table.states[number])
         return self._election_risks.take(partition, axis=0)
 
     def early_cuts(self, states: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -168,46 +236,20 @@ class Graph:
         """Outages in which the order of recoveries decides what an early power failure loses."""
         return self._cuts.outages
 
-    def _explore(self, states: IntArray) -> None:
-        """Find the transitions out of many states at once."""
-        broker_states, partition = self.broker_states[states], self.partition[states]
-        known = self._changes
-        known.ask(broker_states)
-        source, row = spread(known.first[broker_states], known.count[broker_states])
-        copier, done = self._copies.of(partition)
-        waits, decided = self._decisions.of(partition)
-        events = np.concatenate([known.events[row], done, decided])
-        rate, unchanged = known.rate[row], np.concatenate([copier, waits])
-        for name, which in ((COPY, copier), (DECISION, waits)):
-            if len(which):
-                rate = np.concatenate([rate, np.full(len(which), known.rate_number(name))])
-        source = np.concatenate([source, unchanged])
-        same = known.own.take(broker_states[unchanged], axis=0)
-        own = np.concatenate([known.after.take(row, axis=0), same])
-        passage = self._passages.of(partition[source], events)
+    def _followed(self, states: IntArray, ahead: Ahead) -> IntArray:
+        """Owner, target, rate, effects, gap map and ways of everything, by the rules."""
+        source, rate, events, own, racks, _ = ahead
+        passage = self._passages.of(self.partition[states[source]], events)
         ways = self._passages.ways[passage]
         if (ways > 1).any():
             owner, passage = spread(passage, ways)
-            source, rate, own = source[owner], rate[owner], own.take(owner, axis=0)
-        racks = known.racks.take(broker_states[source], axis=0)
+            source, rate, ways = source[owner], rate[owner], ways[owner]
+            own, racks = own.take(owner, axis=0), racks.take(owner, axis=0)
         target = self._numbered(own, racks, self._passages.following[passage])
         effects = self._passages.effects[passage]
         kept = (target != states[source]) | (effects & _KEPT_IN_PLACE > 0)
-        gaps, ways = self._passages.gaps[passage], self._passages.ways[passage]
-        columns = np.stack([source, target, rate, effects, gaps, ways], axis=1)
-        self._add_moves(states, columns.compress(kept, axis=0))
-
-    def _add_moves(self, states: IntArray, columns: IntArray) -> None:
-        """Merge equal transitions of a state and keep them."""
-        code = np.zeros(len(columns), dtype=np.int64)
-        for column in columns.T:
-            code = code * (int(column.max(initial=0)) + 1) + column
-        _, first, times = np.unique(code, return_index=True, return_counts=True)
-        rows = np.concatenate([columns.take(first, axis=0)[:, 1:], times[:, None]], axis=1)
-        count = np.bincount(columns[first, 0], minlength=len(states))
-        self._first[states] = len(self._rows) + np.cumsum(count) - count
-        self._count[states] = count
-        self._rows = np.concatenate([self._rows, rows])
+        columns = [source, target, rate, effects, self._passages.gaps[passage], ways]
+        return np.stack(columns, axis=1).compress(kept, axis=0)
 
     def _numbered(self, own: IntArray, racks: IntArray, partition: IntArray) -> IntArray:
         """The numbers of states, assigned at first use."""
@@ -216,12 +258,19 @@ class Graph:
         if len(new):
             self._changes.add(*self._symmetry.broker_states(code[new]))
         numbers, new = self._numbers.of(broker_states, partition)
-        unknown = np.full(len(new), -1)
         self.broker_states = np.concatenate([self.broker_states, broker_states[new]])
         self.partition = np.concatenate([self.partition, partition[new]])
-        self._first = np.concatenate([self._first, unknown])
-        self._count = np.concatenate([self._count, unknown])
         return numbers
+
+
+def _merged(columns: IntArray) -> tuple[IntArray, IntArray]:
+    """Equal transitions of a state as one, with their number as the last column."""
+    code = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T:
+        code = code * (int(column.max(initial=0)) + 1) + column
+    _, first, times = np.unique(code, return_index=True, return_counts=True)
+    merged = columns.take(first, axis=0)
+    return merged[:, 0], np.concatenate([merged[:, 1:], times[:, None]], axis=1)
 
 
 def shared_constants(setup: ChainConstants, setting: fault_processes.Setting) -> ChainConstants:

@@ -21,7 +21,7 @@ from advisor.reliability.partition.log_levels import GAP_CLOSED
 from advisor.reliability.partition.transition_table import Automaton
 from advisor.reliability.solver.generator import IntArray
 from advisor.reliability.statespace.lumping import broker_state_count
-from advisor.reliability.statespace.state_index import Numbering, Pairs, spread
+from advisor.reliability.statespace.state_index import Numbering, Pairs, place_values, spread
 
 _CAUSES, _LEADER_CHANGE = int(Effect.CAUSES), int(Effect.LEADER_CHANGE)
 _LOSS, _TAIL = int(Effect.LOSS), int(Effect.TAIL)
@@ -101,6 +101,8 @@ class FaultTransitions:
         Their rows.
     rate, events, after : arrays of int, shape (rows,), and (rows, replicas) for the last
         Number of the rate's name, of the events, and the brokers' conditions afterwards.
+    outages : array of int, shape (rows,)
+        Number of the outages afterwards, whichever brokers have them.
     """
 
     def __init__(self, setting: fault_processes.Setting) -> None:
@@ -108,11 +110,18 @@ class FaultTransitions:
         self.rate_names: list[str] = []
         self.told, self.numbers = Events(), Numbering(broker_state_count(setting))
         self._setting = setting
+        self._outages = Numbering()
+        self._places = place_values(setting.table.conditions, replicas)
         self._names: dict[str, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
         self.waits = np.zeros((0, setting.table.conditions), dtype=np.int64)
         self.first = self.count = self.rate = self.events = np.zeros(0, dtype=np.int64)
+        self.outages = self.first
+
+    def outages_of(self, own: IntArray) -> IntArray:
+        """Number of the outages that brokers have, whichever have them, shape (asked,)."""
+        return self._outages.of(np.sort(own, axis=1) @ self._places)[0]
 
     def rate_number(self, name: str) -> int:
         """The number of a rate's name."""
@@ -152,6 +161,7 @@ class FaultTransitions:
             self.events = np.concatenate([self.events, found.events])
             after = np.array(found.after).reshape(len(found.rate), -1)
             self.after = np.concatenate([self.after, after])
+            self.outages = np.concatenate([self.outages, self.outages_of(after)])
 
     def _wherever(self, own: fault_processes.Own) -> _Rows:
         """The rows of what can happen wherever the brokers stand, found once."""
@@ -289,9 +299,9 @@ class PartitionTransitions:
             effects &= ~_TAIL
         if effects & _FAILOVER:
             effects &= ~_HANDOVER
-        return effects, self._map_number(outcome.gap_map)
+        return effects, self.map_number(outcome.gap_map)
 
-    def _map_number(self, gaps: tuple[int, ...]) -> int:
+    def map_number(self, gaps: tuple[int, ...]) -> int:
         """The number of a gap map; a gap that is not there counts as one that everybody has."""
         padded = gaps + (GAP_CLOSED,) * (self._width - len(gaps))
         number = self._maps.setdefault(padded, len(self.gap_maps))

@@ -19,6 +19,7 @@ from advisor.reliability.failures.fault_processes import Setting
 from advisor.reliability.failures.mechanisms import table
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.election_risk import (
+    COLUMNS,
     EMPTY_ELECTABLE,
     OFFLINE,
     OFFLINE_EMPTY_ELECTABLE,
@@ -206,7 +207,7 @@ def test_failures_that_lose_at_once_are_in_the_limit():
     model = load_model("three_az_cloud")
     waits = np.zeros((1, table().waits), dtype=np.int64)
     waits[0, conditions.CRASHED] = 1
-    calm = np.array([[SAFE, 0.0, 0.0, 0.0, 0.0]])
+    calm = np.array([[SAFE, *np.zeros(len(COLUMNS) - 1)]])
     settings = {"replication_factor": 3, "min_insync_replicas": 1}
     of = {}
     for acks, unclean in (("all", False), (1, False), ("all", True), (1, True)):

@@ -6,6 +6,7 @@ import pytest
 from advisor import Config, load_model
 from advisor.reliability.chain import ctmc, state_selection
 from advisor.reliability.chain.state_selection import (
+    Moves,
     NominalRates,
     _most_harmful,
     _Search,
@@ -45,16 +46,17 @@ def test_the_search_stops_once_the_rest_is_below_the_share(card, pattern, settin
     """The rest does no more harm than is stated; half the states would not do."""
     _, _, setup, setting, guide = question(card, pattern, **settings)
     search = _Search(graph(shared_constants(setup, setting), setting), guide, setup)
-    kept = search.kept()
+    part = search.kept().part
+    half = part.kept[: len(part.kept) // 2]
 
-    def harm(states):
-        part = state_selection.kept_part(search._graph, states, setup)
-        return search._harm(states, part, *state_selection.truncated_states(part))
+    def harm(part):
+        return search._harm(part, *state_selection.truncated_states(part)).shares
 
-    assert kept[0] == 0
-    assert len(set(kept.tolist())) == len(kept)
-    assert harm(kept).sum(axis=0).max() <= 1.0
-    assert harm(kept[: len(kept) // 2]).sum(axis=0).max() > 1.0
+    assert part.kept[0] == 0
+    assert len(set(part.kept.tolist())) == len(part.kept)
+    assert harm(part).sum(axis=0).max() <= 1.0
+    less = Moves.of(search._graph, half, setup).among(search._graph, half)
+    assert harm(less).sum(axis=0).max() > 1.0
 
 
 def test_the_stated_error_is_the_flux_times_the_cost():
