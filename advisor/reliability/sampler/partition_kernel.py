@@ -104,9 +104,11 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         losses |= step.losses
         failed |= step.failed
         moved |= step.moved
-        lost += _shift_gaps(table, sim, s, row)
+        gone = _shift_gaps(table, sim, s, row)
+        lost += gone
         one.state = step.target
-        if step.unflushed or step.losses & _PAGE_CACHE != 0:
+        # The newest records, which were not on disk, are in the gaps that are lost.
+        if step.unflushed or (step.losses & _PAGE_CACHE != 0 and gone == 0.0):
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
     control.broken += old.whole - new.whole

@@ -157,6 +157,23 @@ def test_the_chain_and_the_sampler_blame_the_same(name: str) -> None:
             assert mine.get(cause, 0.0) / whole == pytest.approx(part, rel=0.15, abs=0.04), cause
 
 
+def test_a_limping_leader_that_dies_loses_what_it_alone_has_once() -> None:
+    """With unclean elections the whole gap is lost; its last ten minutes do not count twice."""
+    per_year, dies, limps = 20.0, 0.3, 0.5
+    gray = {"per_year": per_year, "minutes": limps * 60.0, "dies": dies}
+    model = card(broker_gray=gray, **{**TIMING, "flush": {"seconds": 600.0}})
+    config = Config(
+        replication_factor=3, min_insync_replicas=1, unclean_leader_election_enable=True
+    )
+    exact = evaluate(MANY_RACKS, config, model, QUIET)
+    found, _ = sample(MANY_RACKS, config, model, years=20_000)
+    # A leader limps again only after it was well for its mean time.
+    deaths = per_year * dies / (1.0 + per_year * limps / YEAR)
+    hours = exact.acked_records_lost_per_year / (QUIET.records_per_second * 3600.0)
+    assert hours == pytest.approx(deaths * limps, rel=2e-3)
+    assert abs(off_by(found.acked_records_lost_per_year, deaths * limps * 3600.0)) < FAR
+
+
 def test_one_broker_crashing_for_a_cause_of_all() -> None:
     """One broker, one replica: unwritable for the share of time that the outages take."""
     model = card(cluster_crash={"per_year": 20.0, "brokers": 0.5, "minutes": 60.0})
