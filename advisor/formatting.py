@@ -127,3 +127,19 @@ def percent(share: float) -> str:
     if share < 0.005:
         return "under 1 %"
     return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else "over 99 %"
+
+
+def unacknowledged(records_per_year: str) -> str:
+    """Return what acks=0 loses, the same on every screen; "" for no records at all.
+
+    >>> unacknowledged("1,200")  # doctest: +NORMALIZE_WHITESPACE
+    'nothing is acknowledged, so nothing acknowledged is lost; 1,200 records a year get lost when a
+    leader fails or takes none, and their producer never knows'
+    """
+    nothing = "nothing is acknowledged, so nothing acknowledged is lost"
+    if not records_per_year:
+        return f"{nothing}, and nothing in this failure model drops a record either"
+    return (
+        f"{nothing}; {records_per_year} records a year get lost when a leader fails or takes none, "
+        "and their producer never knows"
+    )

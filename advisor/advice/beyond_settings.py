@@ -34,9 +34,16 @@ def decided_words(result: Reliability) -> str:
     """Return losses and refused writes that settings decide, in brackets; "" for all of them."""
     if not has_beyond(result):
         return ""
-    lost = every(result.years_between(BY_SETTINGS))
-    refused = time_per_year(result.by_settings(_STOPS))
-    return f" (of this settings decide: lost {lost}, refused {refused})"
+    refused = f"refused {time_per_year(result.by_settings(_STOPS))}"
+    lost = f"lost {every(result.years_between(BY_SETTINGS))}, " if result.config.acks != 0 else ""
+    return f" (of this settings decide: {lost}{refused})"
+
+
+def lost_words(result: Reliability, part: str | None = None) -> str:
+    """Return how often a record is lost for a column; `part` is one of `settings_split.PARTS`."""
+    if result.config.acks == 0:
+        return "none acknowledged"
+    return every(result.mean_years_to_loss if part is None else result.years_between(part))
 
 
 def rest_of_topics(results: Sequence[Reliability]) -> str:
@@ -50,5 +57,5 @@ def rest_of_topics(results: Sequence[Reliability]) -> str:
     up_to = "" if len(struck) == 1 else "up to "
     refused = time_per_year(worst.beyond_settings(_STOPS))
     often = every(soonest.years_between(BEYOND_SETTINGS))
-    lost = "" if often == "never" else f" and a lost record {often}"
+    lost = "" if often == "never" or soonest.config.acks == 0 else f" and a lost record {often}"
     return f"Beside that, no setting changes {up_to}{refused} of refused writes{lost} ({why})."

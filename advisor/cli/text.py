@@ -100,8 +100,7 @@ def audit(result: Audit) -> str:
     """Format an audit: verdict, table of topics (worst first), findings."""
     from advisor.advice.audits.audit import WITHOUT_INTERVALS
     from advisor.advice.audits.state_words import state_lines
-    from advisor.advice.beyond_settings import has_beyond
-    from advisor.advice.phrases import every
+    from advisor.advice.beyond_settings import has_beyond, lost_words
     from advisor.formatting import time_per_year
 
     split = any(has_beyond(topic.choice.reliability) for topic in result.topics)
@@ -111,7 +110,7 @@ def audit(result: Audit) -> str:
     for topic in result.topics:
         config, r = topic.choice.config, topic.choice.reliability
         decided = (
-            every(r.years_between("by_settings")),
+            lost_words(r, "by_settings"),
             time_per_year(r.by_settings("write_unavailability")),
         )
         rows.append(
@@ -120,7 +119,7 @@ def audit(result: Audit) -> str:
                 str(len(topic.partitions)),
                 str(config.replication_factor),
                 str(config.min_insync_replicas),
-                every(r.mean_years_to_loss),
+                lost_words(r),
                 time_per_year(r.write_unavailability),
                 *(decided if split else ()),
                 "met" if topic.ok else f"missed: {topic.missed}",

@@ -147,7 +147,21 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
         value, brief = (f"not seen; at most {words}" for words in (value, brief))
         ends = ""
     causes = shares(result.causes.get(measure, {}))
+    if measure == LOST and result.config.acks == 0:
+        return _unacknowledged(result, title, causes)
     return Outcome(measure, title, value, brief, ends, causes, _parts(result, measure))
+
+
+def _unacknowledged(
+    result: Reliability | Sampled, title: str, causes: tuple[tuple[str, float], ...]
+) -> Outcome:
+    """What acks=0 loses: nothing acknowledged, and how many records are gone all the same."""
+    dropped = result.records_dropped_per_year
+    gone = given_up_in_words(float(dropped)) if float(dropped) else "none"
+    if isinstance(dropped, Estimate) and not dropped.seen:
+        gone = f"at most {gone}"
+    full = f"nothing is acknowledged; records that get lost: {gone}"
+    return Outcome(LOST, title, full, f"nothing acknowledged ({gone} get lost)", "", causes)
 
 
 def _parts(result: Reliability | Sampled, measure: str) -> tuple[str, str]:

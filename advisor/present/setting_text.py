@@ -6,6 +6,7 @@ import math
 
 from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
+from advisor.formatting import significant, unacknowledged
 from advisor.present.labels import once_in_years, time_per_year
 from advisor.present.outcome import compared_outcomes, estimated, point_of
 from advisor.protocol.rules.config import Config
@@ -35,9 +36,12 @@ def verdict(result: Reliability) -> str:
     if never:
         return f"{name}: {never}."
     loses = "nothing in this failure model loses an acknowledged record"
-    if loss:
+    if result.config.acks == 0:
+        dropped = result.records_dropped_per_year
+        loses = unacknowledged(significant(dropped) if dropped else "")
+    elif loss:
         loses = f"you lose an acknowledged record {between}"
-    if loss and result.mean_years_to_loss >= _RARE_YEARS:
+    if loss and result.config.acks != 0 and result.mean_years_to_loss >= _RARE_YEARS:
         loses = f"these failures lose a record {between}, so mistakes and bugs come first"
     if not stopped:
         return f"{name}: {loses}; writes are never refused."
@@ -57,7 +61,8 @@ def _parts(result: Reliability) -> str:
     times = (result.by_settings(stops), result.beyond_settings(stops))
     years = (result.years_between(BY_SETTINGS), result.years_between(BEYOND_SETTINGS))
     by, rest = (Said(time_per_year(each)) if each else Said() for each in times)
-    loses = [Said(once_in_years(each)) if math.isfinite(each) else Said() for each in years]
+    said = [math.isfinite(each) and result.config.acks != 0 for each in years]
+    loses = [Said(once_in_years(y)) if s else Said() for y, s in zip(years, said, strict=True)]
     why = (beyond_in_words(result.causes, (name,), result.model) for name in (stops, losses))
     return in_words((by, rest), (loses[0], loses[1]), *why)
 
@@ -88,10 +93,15 @@ def tolerance_words(result: Reliability) -> tuple[tuple[str, str], ...]:
     tolerates = result.tolerates
     never = tolerates.while_writable < 0
     return (
-        ("without losing acknowledged records", f"{tolerates.without_loss}"),
+        (f"without losing {records_at_risk(result.config)}", f"{tolerates.without_loss}"),
         ("while writes go on", "not even 0" if never else f"{tolerates.while_writable}"),
         ("while reads go on", f"{tolerates.while_readable}"),
     )
+
+
+def records_at_risk(config: Config) -> str:
+    """Return "acknowledged records", or "records" where none is acknowledged."""
+    return "records" if config.acks == 0 else "acknowledged records"
 
 
 def rack_words(cluster: Cluster, config: Config) -> str:
@@ -101,9 +111,9 @@ def rack_words(cluster: Cluster, config: Config) -> str:
     if share is None:
         return "The racks are not known, so nothing can be said about losing one."
     after = survival(share, config)
-    lost = (
-        "no acknowledged record is lost" if after.without_loss else "acknowledged records are lost"
-    )
+    lost = f"{records_at_risk(config)} are lost"
+    if after.without_loss:
+        lost = "no acknowledged record is lost"
     goes_on = "writes go on" if after.writable else "writes stop"
     replicas = "one replica" if share == 1 else f"{share} replicas"
     return f"Losing a whole rack takes {replicas} of a partition at worst: {lost}, and {goes_on}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,18 +13,24 @@ from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
 from advisor.advice.audits.current_state import CurrentState, current_state
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
-from advisor.advice.beyond_settings import goals_sentence, has_beyond, rest_of_topics
+from advisor.advice.beyond_settings import (
+    goals_sentence,
+    has_beyond,
+    lost_words,
+    rest_of_topics,
+)
 from advisor.advice.choice import decided_measures
 from advisor.advice.findings.catalogue import Finding, by_weight
 from advisor.advice.findings.checks import (
     check_cluster,
+    check_delivery_timeout,
     check_producer,
     check_replacement,
 )
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_of, version_of
-from advisor.advice.phrases import every, first_of, listed, sentence
+from advisor.advice.phrases import first_of, listed, sentence
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
 from advisor.cluster import Cluster
 from advisor.formatting import as_given, time_per_year
@@ -190,7 +196,7 @@ class Audit(RowTable):
                 "topic": t.topic.name,
                 "partitions": len(t.partitions),
                 "setting": t.choice.name,
-                "a record is lost": every(t.choice.reliability.mean_years_to_loss),
+                "a record is lost": lost_words(t.choice.reliability),
                 "refused a year": time_per_year(t.choice.reliability.write_unavailability),
                 **_decided_columns(t.choice.reliability),
                 "goals": "met" if t.ok else f"missed: {t.missed}",
@@ -301,8 +307,9 @@ def audit(
         general=(
             *check_cluster(cluster),
             *(check_version(version, str(producing.mode)) if stated else ()),
-            *_replacement(audits),
+            *_once(audits, lambda r, topic: check_replacement(r, goals, topic)),
             *check_producer(producing, model),
+            *_once(audits, lambda r, topic: check_delivery_timeout(r, goals, topic=topic)),
         ),
         now=current_state(cluster, version),
         copysets=copysets(
@@ -312,10 +319,12 @@ def audit(
     )
 
 
-def _replacement(audits: Sequence[TopicAudit]) -> Iterator[Finding]:
-    """Yield the finding about replaced brokers once, for the worst topic that it applies to."""
+def _once(
+    audits: Sequence[TopicAudit], check: Callable[[Reliability, str], Iterator[Finding]]
+) -> Iterator[Finding]:
+    """Yield the findings of a check once, for the worst topic that it applies to."""
     for topic in audits:
-        findings = list(check_replacement(topic.choice.reliability, topic.topic.name))
+        findings = list(check(topic.choice.reliability, topic.topic.name))
         if findings:
             yield from findings
             return
@@ -326,7 +335,7 @@ def _decided_columns(result: Reliability) -> dict[str, str]:
     if not has_beyond(result):
         return {}
     return {
-        "lost by settings": every(result.years_between(BY_SETTINGS)),
+        "lost by settings": lost_words(result, BY_SETTINGS),
         "refused by settings": time_per_year(result.by_settings("write_unavailability")),
     }
 

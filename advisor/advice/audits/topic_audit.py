@@ -14,7 +14,7 @@ from advisor.advice.goals import Goals
 from advisor.advice.phrases import every, listed
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.formatting import time_per_year
+from advisor.formatting import significant, time_per_year, unacknowledged
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
@@ -72,9 +72,11 @@ class TopicAudit:
     def sentence(self) -> str:
         """Expected losses and refused writes, and missed goals, in one sentence."""
         r = self.choice.reliability
+        loses = f"an acknowledged record is lost {every(r.mean_years_to_loss)},"
+        if r.config.acks == 0:
+            loses = f"{unacknowledged(significant(r.records_dropped_per_year))};"
         text = (
-            f"{self.topic.name} ({self.choice.name}): an acknowledged record is lost "
-            f"{every(r.mean_years_to_loss)}, writes are refused "
+            f"{self.topic.name} ({self.choice.name}): {loses} writes are refused "
             f"{time_per_year(r.write_unavailability)}{decided_words(r)}"
         )
         if self.broken:

@@ -71,7 +71,8 @@ _RULES = (
         RISK,
         "min.insync.replicas equals the replication factor",
         "Every broker that is down, for patching too, stops all acks=all writes to its partitions.",
-        "Set min.insync.replicas to one less than the replication factor.",
+        "Set min.insync.replicas to one less than the replication factor, with two replicas after "
+        "a third was added: with min ISR 1 a single broker may lose records.",
     ),
     Rule(
         "KRA103",
@@ -317,8 +318,9 @@ _RULES = (
     Rule(
         "KRA402",
         NOTE,
-        "delivery.timeout.ms is shorter than a typical outage",
-        "What lasts longer than the producer's patience becomes refused records.",
+        "Producers give up during outages of this setting",
+        "What is written with more of an outage left than delivery.timeout.ms is refused. The "
+        "number counts the outages of whole partitions, not the repairs of single brokers.",
         "Decide how many sends may fail: recommend takes the limit as --records-refused-per-year, "
         "and its producer.properties has the shortest timeout tried that meets it, or the default "
         "where there is no limit.",

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.findings.rule import RISK
+from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
-from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
-from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.failures.mechanisms import table
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import beyond
 
@@ -26,8 +27,15 @@ _FRAMEWORKS = re.compile(
     r"|_confluent-.+"
 )
 
-# A cause of fewer losses than this share is not reported.
-_LEAST_SHARE_REPORTED = 0.01
+# A cause of losses is reported if it uses up this share of a goal for losses, or if it makes up
+# that share of the losses where the goal is missed.
+_LEAST_SHARE_OF_LIMIT = 0.5
+_LEAST_SHARE_OF_MISSED = 0.1
+_LOSSES = ("loss_probability_per_year", "acked_records_lost_per_year")
+# Of what is written while writes stop; if less is given up, the timeout outlasts most outages.
+_LEAST_GIVEN_UP = 0.1
+# Share of records that may be refused where no goal says so: `Goals.write_unavailability`.
+_USUAL_UNAVAILABILITY = 1e-4
 
 
 def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Finding]:
@@ -46,7 +54,7 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     )
     if not stated and config.rules.min_isr_supported:
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
-    yield from _copies(topic.name, config, topic.internal)
+    yield from _copies_of(topic, config)
     yield from _health(topic, config)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
@@ -114,19 +122,8 @@ def check_setting(config: Config, model: FailureModel) -> Iterator[Finding]:
     yield from (each for each in found if each.rule.weight == RISK)
 
 
-def check_producer(
-    config: Config, model: FailureModel, refused: Mapping[int, float] | None = None
-) -> Iterator[Finding]:
-    """Yield the findings about a producer's settings under a failure model.
-
-    Parameters
-    ----------
-    config : Config
-    model : FailureModel
-    refused : mapping of int to float, optional
-        ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
-        setting, as far as settings decide.
-    """
+def check_producer(config: Config, model: FailureModel) -> Iterator[Finding]:
+    """Yield the findings about a producer's settings under a failure model."""
     if config.acks != "all":
         yield finding("KRA404", f"the producer runs with acks={config.acks}.")
     if config.retries == 0:
@@ -143,14 +140,48 @@ def check_producer(
             f"delivery.timeout.ms is {as_given(budget)} s; noticing a dead broker takes "
             f"{as_given(detection)} s.",
         )
-    longer = [
-        f"{entry.name} ({as_given(minutes)} minutes)"
-        for entry in table().entries
-        if entry.outlasted and (minutes := model.get(entry.duration[0], 0.0)) * 60.0 > budget
-    ]
-    if longer:
-        detail = f"delivery.timeout.ms is {as_given(budget)} s, shorter than {listed(longer)}."
-        yield finding("KRA402", f"{detail}{_refused_by_timeout(refused or {}, model)}")
+
+
+def check_delivery_timeout(
+    result: Reliability, goals: Goals, refused: Mapping[int, float] | None = None, topic: str = ""
+) -> Iterator[Finding]:
+    """Yield a finding if producers give up more records than the goals accept.
+
+    The goal for refused records counts. Without one it is that for time without writes, as a share
+    of all records, and there is no finding if most of what is written during outages gets through.
+
+    Parameters
+    ----------
+    result : Reliability
+        Of the producer's setting: its outages, not the repairs of single brokers, are what the
+        timeout has to outlast.
+    goals : Goals
+    refused : mapping of int to float, optional
+        ``delivery.timeout.ms`` to the records per year that producers give up with the recommended
+        setting, as far as settings decide.
+    topic : str
+        Topic of the result; "" for all topics.
+    """
+    timeout_ms = result.config.delivery_timeout_ms
+    written = result.load.records_per_second * 3600.0 * HOURS_PER_YEAR
+    limit = goals.records_refused_per_year
+    if limit is None:
+        share = goals.write_unavailability
+        limit = written * (_USUAL_UNAVAILABILITY if share is None else share)
+    given_up = result.by_settings("records_refused_per_year")
+    if timeout_ms is None or given_up <= limit:
+        return
+    stopped = result.by_settings("write_unavailability") + result.by_settings("write_stalled")
+    part = min(given_up / (stopped * written), 1.0) if stopped else 1.0
+    if part < _LEAST_GIVEN_UP and goals.records_refused_per_year is None:
+        return
+    whose = f" of {topic}" if topic else ""
+    yield finding(
+        "KRA402",
+        f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: producers{whose} give up "
+        f"{significant(given_up)} records a year, {percent(part)} of what they write while writes "
+        f"stop.{_refused_by_timeout(refused or {}, result.model)}",
+    )
 
 
 def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> str:
@@ -164,22 +195,49 @@ def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> st
     return f" Failed sends a year with the recommended setting{decided}: {listed(parts)}."
 
 
-def check_replacement(result: Reliability, topic: str = "") -> Iterator[Finding]:
-    """Yield a finding if at least 1 % of the losses come from an empty, replaced broker that leads.
+def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
+    """Yield a finding if losses by an empty, replaced broker that leads matter for a goal.
+
+    They do if they alone use up half of what a goal for losses allows, or if that goal is missed
+    and a tenth of the losses are of this kind.
 
     Parameters
     ----------
     result : Reliability
+    goals : Goals
     topic : str
         Topic of the result; "" for all topics.
     """
-    share = result.empty_leader_share() or 0.0
-    if share >= _LEAST_SHARE_REPORTED:
-        whose = f" of {topic}" if topic else ""
-        yield finding(
-            "KRA312",
-            f"{percent(share)} of the modelled losses{whose} are due to a broker that leads empty.",
-        )
+    share = result.decided.empty_leader_share() or 0.0
+    for measure in _LOSSES:
+        limit = goals.limits.get(measure)
+        if limit is None or not share:
+            continue
+        value = result.by_settings(measure)
+        missed = value > limit and share >= _LEAST_SHARE_OF_MISSED
+        if missed or share * value > _LEAST_SHARE_OF_LIMIT * limit:
+            whose = f" of {topic}" if topic else ""
+            yield finding(
+                "KRA312",
+                f"{percent(share)} of the modelled losses{whose} are due to a broker that leads "
+                "empty.",
+            )
+            return
+
+
+def _copies_of(topic: Topic, config: Config) -> Iterator[Finding]:
+    """Yield findings about replication factor and min ISR, for each factor of the partitions."""
+    members: dict[int, list[int]] = {}
+    for partition in topic.partitions:
+        members.setdefault(partition.replication_factor, []).append(partition.index)
+    for factor, indexes in members.items():
+        found = _copies(topic.name, config.changed(replication_factor=factor), topic.internal)
+        if len(members) == 1:
+            yield from found
+            continue
+        of = f"in {len(indexes)} of {len(topic.partitions)} partitions"
+        for each in found:
+            yield replace(each, detail=f"{of} {each.detail}", partitions=tuple(indexes))
 
 
 def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Finding]:
@@ -191,7 +249,7 @@ def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Findi
         code = "KRA203" if internal else "KRA204"
         if _FRAMEWORKS.fullmatch(name):
             code = "KRA205"
-        yield finding(_ONE_REPLICA.get(name, code), "every partition has one replica.", name)
+        yield finding(_ONE_REPLICA.get(name, code), "there is one replica only.", name)
     if not config.rules.min_isr_supported:
         return
     if min_isr > factor:
@@ -206,19 +264,22 @@ def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Findi
     elif factor > 1 and min_isr == 1:
         yield finding("KRA101", f"min ISR is 1 with RF {factor}.", name)
     elif factor > 1 and config.effective_min_insync_replicas == factor:
-        yield finding("KRA102", f"min ISR and RF are both {factor}.", name)
+        counts = f" (min ISR {min_isr} counts as {factor})" if min_isr > factor else ""
+        yield finding("KRA102", f"min ISR and RF are both {factor}{counts}.", name)
 
 
 def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     """Yield findings about leaders, ISR and reassignments when the cluster was described."""
     leaderless = [p.index for p in topic.partitions if p.leader is None]
     behind = [p.index for p in topic.partitions if len(p.isr) < p.replication_factor]
-    needed = config.effective_min_insync_replicas
-    refusing = [p.index for p in topic.partitions if len(p.isr) < needed and p.leader is not None]
+    needed = {p.index: _needed(p, config) for p in topic.partitions}
+    led = [p for p in topic.partitions if p.leader is not None]
+    refusing = [p.index for p in led if len(p.isr) < needed[p.index]]
     if leaderless:
         yield _of_partitions("KRA104", topic, leaderless, "without a leader")
     if refusing:
-        yield _of_partitions("KRA106", topic, refusing, f"below the min ISR of {needed}")
+        values = listed([str(n) for n in sorted({needed[index] for index in refusing})])
+        yield _of_partitions("KRA106", topic, refusing, f"below the min ISR of {values}")
     left = [p.index for p in topic.partitions if p.leader is not None and _one_left(p)]
     if left:
         yield _of_partitions("KRA110", topic, left, "with one in-sync replica left")
@@ -231,6 +292,12 @@ def _health(topic: Topic, config: Config) -> Iterator[Finding]:
     if len(factors) > 1:
         words = listed([str(factor) for factor in factors])
         yield finding("KRA108", f"some partitions have {words} replicas.", topic.name)
+
+
+def _needed(partition: Partition, config: Config) -> int:
+    """In-sync replicas that acks=all needs of this partition."""
+    least, factor = config.min_insync_replicas or 1, partition.replication_factor
+    return effective_min_isr(least, factor, config.rules)
 
 
 def _one_left(partition: Partition) -> bool:

@@ -12,7 +12,12 @@ from advisor.advice.audits.current_state import CurrentState, current_state
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.choice import Choice
 from advisor.advice.findings.catalogue import Finding
-from advisor.advice.findings.checks import check_cluster, check_producer, check_replacement
+from advisor.advice.findings.checks import (
+    check_cluster,
+    check_delivery_timeout,
+    check_producer,
+    check_replacement,
+)
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals
 from advisor.advice.migration.targets import in_words
@@ -164,13 +169,14 @@ class Recommendation(Change, RowTable):
         """Findings about cluster, version, replaced brokers, producers, and what is recommended."""
         producer = self.current or self.best
         stated, mode = self.stated_version, str(self.best.config.mode)
-        producing = tuple(check_producer(producer.config, self.model, self._refused_by_timeout))
+        producing = tuple(check_producer(producer.config, self.model))
         return (
             *(risk for risk in self.risks_taken if risk.rule not in {f.rule for f in producing}),
             *check_cluster(self.cluster),
             *(check_version(stated, mode) if stated else ()),
-            *check_replacement(self.best.reliability),
+            *check_replacement(self.best.reliability, self.goals),
             *producing,
+            *check_delivery_timeout(self.best.reliability, self.goals, self._refused_by_timeout),
         )
 
     @property

@@ -7,7 +7,7 @@ import math
 from advisor import formatting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.exact_measures import ExactMeasures
-from advisor.reliability.results.fault_tolerance import never_writes
+from advisor.reliability.results.fault_tolerance import never_writes, tolerance_in_words
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
@@ -43,11 +43,8 @@ def verdict(result: ExactMeasures) -> str:
 
 def _loss_words(result: ExactMeasures) -> str:
     if result.config.acks == 0:
-        return (
-            "nothing is acknowledged, so nothing counts as lost: "
-            f"{formatting.significant(result.records_dropped_per_year)} records a year are "
-            "dropped and their producer never knows"
-        )
+        dropped = result.records_dropped_per_year
+        return formatting.unacknowledged(formatting.significant(dropped) if dropped else "")
     if result.loss_events_per_year == 0:
         if result.error_bounds["loss_events_per_year"] > 0.0:
             least = formatting.years(result.at_worst("mean_years_to_loss"))
@@ -160,7 +157,7 @@ def explain(result: ExactMeasures) -> str:
     )
     lines = [
         verdict(result),
-        f"{formatting.capital(str(result.tolerates))}.",
+        f"{formatting.capital(tolerance_in_words(result.config))}.",
         *([""] if explained else []),
     ]
     for measure in explained:

@@ -47,6 +47,12 @@ def tolerance(config: Config) -> Tolerance:
     return Tolerance(0, replicas - 1, replicas - 1)
 
 
+def tolerance_in_words(config: Config) -> str:
+    """Return how many brokers may fail; with acks=0 no lost record was acknowledged."""
+    words = str(tolerance(config))
+    return words.replace("acknowledged records", "records") if config.acks == 0 else words
+
+
 def never_writes(config: Config) -> str:
     """Return why a setting never accepts a write and what to do; "" if it does accept writes.
 

@@ -8,6 +8,7 @@ from typing import Any
 from advisor import formatting, plotting
 from advisor.reliability.results import explanation
 from advisor.reliability.results.exact_measures import ExactMeasures
+from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.settings_split import PARTS
 from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.tables import MeasureTable
@@ -205,7 +206,8 @@ class Reliability(ExactMeasures, MeasureTable):
         ]
 
     def _paragraphs(self) -> tuple[str, ...]:
-        return f"{formatting.capital(str(self.tolerates))}.", explanation.numerical_error(self)
+        tolerated = formatting.capital(tolerance_in_words(self.config))
+        return f"{tolerated}.", explanation.numerical_error(self)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the measures with their intervals.

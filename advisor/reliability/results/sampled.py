@@ -222,11 +222,7 @@ class Sampled(MeasureTable):
     def _loss_words(self) -> str:
         if self.config.acks == 0:
             dropped = self.records_dropped_per_year
-            return "nothing is acknowledged, so nothing counts as lost: " + (
-                f"{dropped} records a year are dropped and their producer never knows"
-                if dropped.high > 0.0
-                else "nothing in this failure model drops a record either"
-            )
+            return formatting.unacknowledged(f"{dropped}" if dropped.high > 0.0 else "")
         first = self.mean_years_to_loss
         if math.isinf(first.low):
             return "nothing in this failure model loses an acknowledged record"

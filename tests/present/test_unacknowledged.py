@@ -1,0 +1,66 @@
+"""acks=0 reads the same everywhere: nothing acknowledged is lost, and how many records are."""
+
+import pytest
+
+import advisor
+from advisor.__main__ import main
+from advisor.advice.audits.audit import audit
+from advisor.formatting import significant
+from advisor.pipeline.simulate import simulate
+from advisor.present.outcome import compared_outcomes, outcomes
+from advisor.present.setting_text import rack_words, tolerance_words, verdict
+from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.results.reliability import Reliability
+
+FILE = "data/clusters/three-az-six-brokers.txt"
+RACKS = "data/clusters/three-az-six-brokers.racks.toml"
+CARD = load_model("three_az_cloud")
+CONFIG = Config(replication_factor=3, min_insync_replicas=2, acks=0)
+SAID = "nothing is acknowledged, so nothing acknowledged is lost"
+WRONG = ("lose an acknowledged record", "an acknowledged record is lost", "once in 27 days")
+
+
+@pytest.fixture(scope="module")
+def result() -> Reliability:
+    return evaluate(advisor.Cluster.uniform(6, 3), CONFIG, CARD)
+
+
+def test_every_sentence_says_it(result: Reliability) -> None:
+    """The exact result, the widget, the sample and the audit use the same words."""
+    cluster = advisor.Cluster.uniform(6, 3)
+    sampled = simulate(cluster, CONFIG, CARD, years=100, engine="local")
+    described = advisor.load_cluster(FILE, racks=RACKS)
+    audited = audit(described, CARD, producer={"acks": 0})
+    orders = next(t for t in audited.topics if t.topic.name == "orders")
+    for text in (result.verdict, verdict(result), sampled.verdict, orders.sentence):
+        assert SAID in text
+        assert "get lost when a leader fails or takes none, and their producer never" in text
+        assert not [wrong for wrong in WRONG if wrong in text]
+    dropped = significant(result.records_dropped_per_year)
+    assert f"{dropped} records a year get lost" in result.verdict
+    assert f"{dropped} records a year get lost" in verdict(result)
+    assert "none acknowledged" in audited._repr_html_()
+
+
+def test_tables_and_tolerances_say_it(result: Reliability) -> None:
+    """No column has a time between losses of acknowledged records."""
+    for outcome in (outcomes(result)[0], compared_outcomes(result, intervals=False)[0]):
+        assert outcome.value.startswith("nothing is acknowledged; records that get lost: 2")
+        assert "once in" not in outcome.said + outcome.brief
+    assert tolerance_words(result)[0] == ("without losing records", "0")
+    assert "acknowledged records are lost" not in rack_words(result.cluster, CONFIG)
+    assert "0 without losing records" in result.explain()
+    assert "0 without losing records" in repr(result)
+
+
+def test_the_command_line_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """`evaluate` and `audit` with --acks 0."""
+    line = [FILE, "--racks", RACKS, "--model", "three_az_cloud", "--acks", "0"]
+    main(["audit", *line])
+    audited = capsys.readouterr().out
+    orders = next(row for row in audited.splitlines() if row.startswith("orders"))
+    assert orders.count("none acknowledged") == 2
+    main(["evaluate", *line])
+    assert SAID in capsys.readouterr().out
