@@ -309,7 +309,10 @@ def audit(
             *(check_version(version, str(producing.mode)) if stated else ()),
             *_once(audits, lambda r, topic: check_replacement(r, goals, topic)),
             *check_producer(producing, model),
-            *_once(audits, lambda r, topic: check_delivery_timeout(r, goals, topic=topic)),
+            *_once(
+                [each for each in audits if not each.topic.internal],
+                lambda r, topic: check_delivery_timeout(r, goals, topic=topic),
+            ),
         ),
         now=current_state(cluster, version),
         copysets=copysets(

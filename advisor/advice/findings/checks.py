@@ -198,8 +198,8 @@ def _refused_by_timeout(refused: Mapping[int, float], model: FailureModel) -> st
 def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Iterator[Finding]:
     """Yield a finding if losses by an empty, replaced broker that leads matter for a goal.
 
-    They do if they alone use up half of what a goal for losses allows, or if that goal is missed
-    and a tenth of the losses are of this kind.
+    They do if they alone use up half of what a goal for losses allows, or, where that goal is
+    missed, if a tenth of the losses are of this kind.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
         if limit is None or not share:
             continue
         value = result.by_settings(measure)
-        missed = value > limit and share >= _LEAST_SHARE_OF_MISSED
-        if missed or share * value > _LEAST_SHARE_OF_LIMIT * limit:
+        part, least = share * value, _LEAST_SHARE_OF_LIMIT * limit
+        if share >= _LEAST_SHARE_OF_MISSED if value > limit else part > least:
             whose = f" of {topic}" if topic else ""
             yield finding(
                 "KRA312",
