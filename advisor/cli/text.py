@@ -50,11 +50,20 @@ def recommendation(result: Recommendation) -> str:
         [goals_sentence(result.goals, result.best.reliability)],
         _topics(result),
         ["Why:", *(f"  {reason}" for reason in result.why)],
+        _likeliest(result),
         findings(result.findings),
         ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else [],
         *_instructions(result),
     ]
     return _join_blocks(blocks)
+
+
+def _likeliest(result: Recommendation) -> list[str]:
+    """Format the likeliest way to a loss with the recommended setting, which may be played."""
+    for config, story in result.likeliest_losses:
+        if config == result.best.config:
+            return ["Likeliest loss (advisor report shows it as a scenario):", f"  {story.said}"]
+    return []
 
 
 def _topics(result: Recommendation) -> list[str]:

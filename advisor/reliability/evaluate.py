@@ -16,6 +16,7 @@ from advisor.reliability.common_cause.placement import Brokers, Exchangeable, Pl
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.measures.empty_leader import empty_leader_share
+from advisor.reliability.measures.likeliest_loss import likeliest_loss
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.results.assumptions import assumptions
@@ -185,6 +186,7 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
             cluster, topic, case.model, load, placement=replicas
         ),
         empty_leader_share=lambda: empty_leader_share(case),
+        likeliest_loss=lambda: likeliest_loss(case),
     )
 
 

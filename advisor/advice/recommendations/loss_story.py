@@ -1,27 +1,64 @@
-"""An example of a loss: the fewest crashes that lose a record, as a scenario to replay."""
+"""Two examples of a loss: the fewest faults that lose a record, and the likeliest way to lose one.
+
+Both are scenarios to replay, with the brokers back at the end.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, product
 
-from advisor.formatting import capital
+from advisor.errors import AdvisorError
+from advisor.formatting import capital, percent
 from advisor.protocol.exploration.shortest_loss import CRASHES, Loss, shortest_loss
 from advisor.protocol.rules.config import Config
+from advisor.protocol.scenario.player import rewrite
+from advisor.reliability.failures.mechanisms import BrokerEvent, Transition, transition, words
+from advisor.reliability.results.fault_tolerance import LossPath, LossStep, tolerance
+from advisor.reliability.results.reliability import Reliability
 
 _FAULTS = (2, 3)
 _MOST_STATES = 60_000
+_LOST = "NoAcknowledgedRecordLost"
+_WRITE = "produce t-0 10 acks={acks} retries=0"
+# Longer paths, and more ways to choose their brokers, are told in words only.
+_MOST_STEPS, _MOST_TRIES = 6, 60
+
+# What strikes one broker and several, and the command that does it.
+_STRIKES: dict[BrokerEvent, tuple[str, str, str]] = {
+    BrokerEvent.CRASH: ("one broker crashes", "{} brokers crash", "kill"),
+    BrokerEvent.ISOLATE: ("one broker is cut off", "{} brokers are cut off", "isolate"),
+    BrokerEvent.STOP: ("one broker stops", "{} brokers stop", "stop"),
+    BrokerEvent.POWER: ("one broker loses power", "{} brokers lose power", "power-off"),
+    BrokerEvent.DESTROY: ("one broker loses its disk", "{} brokers lose their disks", "destroy"),
+    BrokerEvent.LAG: ("one follower falls behind", "{} followers fall behind", "lag"),
+    BrokerEvent.LIMP: (
+        "one broker limps, so that no follower can fetch from it",
+        "{} brokers limp",
+        "limp",
+    ),
+}
+_ENDS: dict[BrokerEvent, tuple[str, str]] = {
+    BrokerEvent.BACK: ("one broker is back", "start"),
+    BrokerEvent.REPLACED: ("one broker is replaced by an empty one", "start"),
+    BrokerEvent.CAUGHT_UP: ("the follower catches up", "catch-up"),
+    BrokerEvent.RECOVERED: ("the broker works again", "recover"),
+}
+_QUORUM = (BrokerEvent.QUORUM_LOST, BrokerEvent.QUORUM_STOPPED)
+# What brings a broker back after a command.
+_UNDO = {"isolate": "heal", "lag": "catch-up", "limp": "recover"}
 
 
 @dataclass(frozen=True)
 class Story:
-    """Result of the search for a loss in the protocol simulation.
+    """An example of a loss.
 
     Attributes
     ----------
     said : str
-        The result in one sentence.
+        What happens, in one or two sentences.
     scenario : str
-        Scenario text for `advisor play`; "" if no loss was found.
+        Scenario text for `advisor play`; "" if none was found that loses a record.
     """
 
     said: str
@@ -44,6 +81,142 @@ def tell(config: Config) -> Story:
             config, faults=faults, kinds=CRASHES, writes=1, max_states=_MOST_STATES
         )
         if isinstance(result, Loss):
-            sentence = str(result).split("\n", 1)[0]
-            return Story(f"{capital(sentence)}.", result.scenario)
+            sentence = f"{capital(str(result).split(chr(10), 1)[0])}."
+            fits = how_it_fits(config, result.faults)
+            said = f"{sentence} {fits}" if fits else sentence
+            return Story(said, with_brokers_back(result.scenario))
     return Story(f"{capital(str(result))}.", "")
+
+
+def how_it_fits(config: Config, faults: int) -> str:
+    """Return why the fewest faults are more than one above the brokers that may be lost, or ""."""
+    safe = tolerance(config).without_loss
+    factor, least = config.replication_factor or 1, config.effective_min_insync_replicas
+    if faults <= safe + 1 or config.acks != "all":
+        return ""
+    brokers = "no broker" if safe == 0 else f"only {safe} broker{'' if safe == 1 else 's'}"
+    return (
+        f"It takes {faults} faults from {factor} replicas in sync; {brokers} may be lost for sure, "
+        f"because as few as {least} may be in sync when it happens."
+    )
+
+
+def with_brokers_back(scenario: str) -> str:
+    """Return the scenario with the brokers back before its first look, if it loses a record still.
+
+    So that it ends in a loss, and not in an outage.
+    """
+    lines = [line for line in scenario.splitlines() if not line.startswith(">")]
+    looks = next((i for i, line in enumerate(lines) if line.startswith("consume")), len(lines))
+    played = _lost("\n".join([*lines[:looks], *_returns(lines[:looks]), *lines[looks:]]))
+    return played or scenario
+
+
+def _returns(lines: list[str]) -> list[str]:
+    """Commands that bring back what the lines before them struck, the last struck first."""
+    away: dict[str, str] = {}
+    for line in lines:
+        verb, _, rest = line.lstrip("!").strip().partition(" ")
+        broker = rest.split(" ", 1)[0]
+        if verb in ("kill", "stop", "power-off", "destroy", *_UNDO):
+            away.pop(broker, None)
+            away[broker] = f"{_UNDO.get(verb, 'start')} {broker}"
+        elif verb in ("start", *_UNDO.values()):
+            away.pop(broker, None)
+    return list(reversed(away.values()))
+
+
+def _lost(scenario: str) -> str:
+    """Return the scenario with what it prints; "" if it cannot be played or loses nothing."""
+    try:
+        played = rewrite(scenario + "\n")
+    except AdvisorError:
+        return ""
+    return played if _LOST in played else ""
+
+
+def likeliest(result: Reliability) -> Story | None:
+    """Return the most probable way to a loss, as far as settings decide; None without any loss.
+
+    Parameters
+    ----------
+    result : Reliability
+        Its chain has the path; the simulation replays it where a choice of brokers loses a record.
+    """
+    path = result.decided.likeliest_loss()
+    if path is None:
+        return None
+    steps = ", then ".join(_said(step) for step in path.steps)
+    share = percent(path.share)
+    said = f"{capital(steps)}: {share} of the losses that settings decide go this way."
+    return Story(said, _replayed(path, result.config))
+
+
+def _said(step: LossStep) -> str:
+    """One step in words."""
+    found = transition(step.rate)
+    effect, cause = found.mechanism.effect, words(found.mechanism.name)
+    if found.decides:
+        return "an operator elects another leader"
+    if found.copies:
+        return "a new copy is complete"
+    if found.dies:
+        return "the host of that broker dies"
+    if effect in _QUORUM:
+        return "the controllers are back" if found.ends else f"no controller is left ({cause})"
+    if found.ends:
+        return _ENDS[effect.end][0]
+    one, several, _ = _STRIKES[BrokerEvent.DESTROY if found.destroys else effect]
+    struck = one if step.brokers == 1 else f"{several.format(step.brokers)} at once"
+    return f"{struck} ({cause})"
+
+
+def _replayed(path: LossPath, config: Config) -> str:
+    """Return a scenario that goes the path and loses a record; "" if none was found."""
+    factor = config.replication_factor or 1
+    kinds = [transition(step.rate) for step in path.steps]
+    if len(kinds) > _MOST_STEPS:
+        return ""
+    brokers = range(1, factor + 1)
+    sizes = [min(max(step.brokers, 1), factor) for step in path.steps]
+    head = _head(config)
+    # With acks=all a write is everywhere before the next step; other ones are lost on their way.
+    write = ("" if config.acks == "all" else "! ") + _WRITE.format(acks=config.acks)
+    for tries, chosen in enumerate(product(*(combinations(brokers, size) for size in sizes))):
+        if tries >= _MOST_TRIES:
+            break
+        lines = [write]
+        for kind, struck in zip(kinds, chosen, strict=True):
+            lines += [*_commands(kind, struck), write]
+        del lines[-1]
+        text = "\n".join([*head, *lines, *_returns(lines), "consume t-0", "check"])
+        if played := _lost(text):
+            return played
+    return ""
+
+
+def _head(config: Config) -> list[str]:
+    replicas = ",".join(str(broker + 1) for broker in range(config.replication_factor or 1))
+    unclean = " unclean_leader_election_enable=true" * bool(config.unclean_leader_election_enable)
+    return [
+        f"cluster brokers={config.replication_factor} kafka={config.kafka_version} "
+        f"mode={config.mode}",
+        f"topic t replicas={replicas} min_insync_replicas={config.min_insync_replicas}{unclean}",
+    ]
+
+
+def _commands(kind: Transition, brokers: tuple[int, ...]) -> list[str]:
+    """Commands of one step; several brokers are struck at once."""
+    if kind.copies or kind.decides:
+        return []
+    effect = kind.mechanism.effect
+    if effect in _QUORUM:
+        return ["start-quorum" if kind.ends else "stop-quorum"]
+    if kind.dies:
+        verb = "power-off"
+    elif kind.ends:
+        verb = "heal" if effect is BrokerEvent.ISOLATE else _ENDS[effect.end][1]
+    else:
+        verb = _STRIKES[BrokerEvent.DESTROY if kind.destroys else effect][2]
+    first, *rest = (f"{verb} {broker}" for broker in brokers)
+    return [*(f"! {line}" for line in [first, *rest][:-1]), [first, *rest][-1]]

@@ -25,7 +25,7 @@ from advisor.advice.phrases import count
 from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.cost_words import cost_words
-from advisor.advice.recommendations.loss_story import Story, tell
+from advisor.advice.recommendations.loss_story import Story, likeliest, tell
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
@@ -160,9 +160,16 @@ class Recommendation(Change, RowTable):
 
     @cached_property
     def stories(self) -> tuple[tuple[Config, Story], ...]:
-        """An example of a loss for the recommended and the present settings; seconds each."""
+        """The fewest faults that lose a record, for best and present settings; seconds each."""
         configs = [self.best.config, *([self.current.config] if self.current else [])]
         return tuple((config, tell(config)) for config in dict.fromkeys(configs))
+
+    @cached_property
+    def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:
+        """The likeliest way to a loss, for the recommended and the present settings."""
+        shown = {c.config: c for c in (self.best, self.current) if c is not None}
+        told = ((config, likeliest(choice.reliability)) for config, choice in shown.items())
+        return tuple((config, story) for config, story in told if story is not None)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -239,6 +246,10 @@ class Recommendation(Change, RowTable):
             "tolerates": asdict(self.best.reliability.tolerates),
             "rack_rule": self.rack_rule,
             "why": list(self.why),
+            "likeliest_loss": [
+                {"config": config.to_dict(), **asdict(story)}
+                for config, story in self.likeliest_losses
+            ],
             "goals": self.goals.to_dict(),
             "load": self.load.to_dict(),
             "model": self.model.name,

@@ -151,15 +151,7 @@ def _context(
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
         "schemes": schemes_compared(best.reliability),
         "why": recommendation.why,
-        "stories": [
-            {
-                "title": f"RF {config.replication_factor}, min.insync.replicas "
-                f"{config.min_insync_replicas}, acks={config.acks}",
-                "said": story.said,
-                "scenario": story.scenario,
-            }
-            for config, story in recommendation.stories
-        ],
+        "stories": _stories(recommendation),
         "outcomes": [
             {
                 "title": outcome.title,
@@ -189,6 +181,20 @@ def _context(
             else by_weight([*recommendation.risks_taken, *audit.findings])
         ),
     }
+
+
+def _stories(recommendation: Recommendation) -> list[dict[str, str]]:
+    """The likeliest loss and the one of fewest faults of each setting, side by side."""
+    likeliest = dict(recommendation.likeliest_losses)
+    shown = []
+    for config, fewest in recommendation.stories:
+        c = config
+        name = f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}"
+        for kind, story in (("likeliest", likeliest.get(config)), ("fewest faults", fewest)):
+            if story is not None:
+                title = f"{name}, acks={c.acks}: {kind}"
+                shown.append({"title": title, "said": story.said, "scenario": story.scenario})
+    return shown
 
 
 def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

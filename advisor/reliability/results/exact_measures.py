@@ -16,7 +16,7 @@ from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import settings_split
 from advisor.reliability.results.cost import Cost
 from advisor.reliability.results.dependents import Dependents, dependents
-from advisor.reliability.results.fault_tolerance import Tolerance
+from advisor.reliability.results.fault_tolerance import LossPath, Tolerance
 from advisor.reliability.results.sensitivity import Tornado, compute_intervals, tornadoes
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
@@ -66,6 +66,7 @@ class ExactMeasures:
     evaluate_card: Callable[[FailureModel], ExactMeasures] = field(compare=False)
     evaluate_topic: Callable[..., ExactMeasures] = field(compare=False)
     empty_leader_share: Callable[[], float | None] = field(compare=False)
+    likeliest_loss: Callable[[], LossPath | None] = field(compare=False)
     intervals: dict[str, Interval] = field(default_factory=dict, compare=False)
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict, compare=False)
     swings: dict[str, Tornado] = field(default_factory=dict, compare=False)

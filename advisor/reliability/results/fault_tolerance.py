@@ -1,8 +1,9 @@
-"""How many broker failures a setting tolerates, and whether it ever accepts a write."""
+"""How many broker failures a setting tolerates, which lose most, and whether it ever writes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from advisor.protocol.rules.config import Config
 
@@ -35,6 +36,38 @@ class Tolerance:
             f"brokers you can lose: {self.without_loss} without losing acknowledged records, "
             f"{self.while_writable} while writable, {self.while_readable} while readable"
         )
+
+
+class LossStep(NamedTuple):
+    """One transition of a path.
+
+    Attributes
+    ----------
+    rate : str
+        Name of the transition rate, which says what happens.
+    brokers : int
+        Brokers of the replica set that it strikes or brings back.
+    """
+
+    rate: str
+    brokers: int
+
+
+class LossPath(NamedTuple):
+    """The most probable path to a loss.
+
+    Attributes
+    ----------
+    steps : tuple of LossStep
+    per_year : float
+        Loss events of a partition this way, whichever of its brokers are struck.
+    share : float
+        Of all its loss events, 0 to 1.
+    """
+
+    steps: tuple[LossStep, ...]
+    per_year: float
+    share: float
 
 
 def tolerance(config: Config) -> Tolerance:

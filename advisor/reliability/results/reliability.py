@@ -82,6 +82,8 @@ class Reliability(ExactMeasures, MeasureTable):
         Evaluates another topic on the same cluster and card: config, load, placement.
     empty_leader_share : callable
         Share of the losses by an empty broker that was replaced and elected, or None.
+    likeliest_loss : callable
+        The most probable way to a loss of a partition, a `LossPath`, or None.
 
     See Also
     --------

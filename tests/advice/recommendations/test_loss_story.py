@@ -2,9 +2,13 @@
 
 import pytest
 
-from advisor.advice.recommendations.loss_story import tell
+from advisor.advice.recommendations.loss_story import likeliest, tell
+from advisor.cluster import Cluster
+from advisor.formatting import percent
 from advisor.protocol.rules.config import Config
 from advisor.protocol.scenario.player import play
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 
 
 @pytest.mark.parametrize(
@@ -30,3 +34,69 @@ def test_no_loss_found():
     story = tell(Config(replication_factor=4, min_insync_replicas=3))
     assert story.scenario == ""
     assert "60,0" in story.said
+
+
+ALL = {"acks": "all"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"replication_factor": 1, **ALL},
+        {"replication_factor": 2, "min_insync_replicas": 1, **ALL},
+        {"replication_factor": 3, "min_insync_replicas": 2, **ALL},
+        {"replication_factor": 3, "min_insync_replicas": 2, "kafka_version": "2.8", **ALL},
+        {"replication_factor": 3, "acks": 1},
+    ],
+)
+def test_both_stories_end_in_a_loss_with_the_brokers_back(settings):
+    """Neither ends in an outage: a leader serves reads, and the records are not among them."""
+    config = Config(**settings)
+    result = evaluate(Cluster.uniform(6, 3), config, load_model("three_az_cloud"))
+    told = likeliest(result)
+    assert told is not None
+    for story in (tell(config), told):
+        assert play(story.scenario).ok
+        assert "LEADER_NOT_AVAILABLE" not in story.scenario
+        assert "\n> read 0\n" in story.scenario
+        assert "> NoAcknowledgedRecordLost" in story.scenario
+    path = result.decided.likeliest_loss()
+    assert path is not None
+    assert f"{percent(path.share)} of the losses that settings decide go this way" in told.said
+
+
+def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
+    """A broker that limps and then dies, at min ISR 1; disks and their replacements in one rack."""
+    limps = evaluate(
+        Cluster.uniform(6, 3),
+        Config(replication_factor=3, min_insync_replicas=1, acks="all"),
+        load_model("three_az_cloud"),
+    )
+    told = likeliest(limps)
+    assert told is not None
+    assert told.said.startswith("One broker limps, so that no follower can fetch from it (")
+    assert ", then the host of that broker dies: " in told.said
+    assert "\nlimp 1\n" in told.scenario
+    assert "\npower-off 1\n" in told.scenario
+    disks = evaluate(
+        Cluster.uniform(6, 3),
+        Config(replication_factor=3, min_insync_replicas=2, acks="all"),
+        load_model("single_rack"),
+    )
+    replaced = likeliest(disks)
+    assert replaced is not None
+    assert "then one broker is replaced by an empty one, then" in replaced.said
+    nothing = FailureModel.from_dict({"broker": {"lag": {"per_year": 1.0, "minutes": 1.0}}})
+    config = Config(replication_factor=3, min_insync_replicas=3, acks="all")
+    assert likeliest(evaluate(Cluster.uniform(6, 3), config, nothing)) is None
+
+
+def test_faults_and_brokers_fit_together():
+    """Three faults from three in sync, and one broker for sure, are explained in one sentence."""
+    said = tell(Config(replication_factor=3, min_insync_replicas=2)).said
+    assert said.endswith(
+        "It takes 3 faults from 3 replicas in sync; only 1 broker may be lost for sure, because as "
+        "few as 2 may be in sync when it happens."
+    )
+    # One fault and no broker need no explanation.
+    assert "for sure" not in tell(Config(replication_factor=1)).said
