@@ -65,7 +65,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def replace_file(path: str | os.PathLike[str], text: str) -> None:
+def replace_file(path: str | os.PathLike[str], text: str | bytes) -> None:
     """Write a file completely or not at all; an existing one is replaced and keeps its mode.
 
     Raises
@@ -122,13 +122,13 @@ def write_new_files(folder: Path, files: Mapping[str, str]) -> None:
         raise
 
 
-def _written(target: Path, text: str) -> Path:
-    """Write a text beside its target, to the disk, and return the file."""
+def _written(target: Path, text: str | bytes) -> Path:
+    """Write a text, as UTF-8, beside its target, to the disk, and return the file."""
     part = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}.part"
     try:
         # The file is made here, so its mode follows the umask.
-        with part.open("x", encoding="utf-8", newline="\n") as out:
-            out.write(text)
+        with part.open("xb") as out:
+            out.write(text.encode() if isinstance(text, str) else text)
             out.flush()
             os.fsync(out.fileno())
     except BaseException:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from advisor import __version__
 from advisor.cli import files, play, text
+from advisor.cli.options import (
+    CHECKPOINT,
+    CLUSTER,
+    CONFIG,
+    GOALS,
+    JSON,
+    LOAD,
+    LOWER,
+    PRODUCER,
+    with_options,
+)
 from advisor.errors import InputError
 from advisor.files import write_new_files
 
@@ -23,60 +33,8 @@ if TYPE_CHECKING:
     from advisor.reliability.failures.failure_model import FailureModel
     from advisor.reliability.workload import Workload
 
-F = TypeVar("F", bound=Callable[..., Any])
 EXIT_GOALS_MISSED = 1
 MAX_TIMEOUT_S = 86_400
-
-_CLUSTER = (
-    click.argument("cluster"),
-    click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
-    click.option("--controllers", help="Racks of the controllers, in the same forms."),
-    click.option("--model", required=True, help="Failure-model card: a name or a path."),
-    click.option("--kafka-version", help='Such as "4.1"; goes before what the cluster says.'),
-    click.option("--command-config", help="For host:port: a Java client's properties file."),
-    click.option("--timeout", type=float, help="For host:port: seconds in all; 30 unless given."),
-)
-_CONFIG = (
-    click.option("--rf", type=int, help="replication.factor."),
-    click.option("--min-isr", type=int, help="min.insync.replicas."),
-    click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable."),
-)
-_PRODUCER = (
-    click.option("--acks", help="all, 1 or 0."),
-    click.option("--retries", type=int, help="The producer's retries."),
-    click.option("--delivery-timeout-ms", type=int, help="The producer's delivery.timeout.ms."),
-)
-_LOAD = (
-    click.option("--partitions", type=int, help="Partitions written to."),
-    click.option("--records-per-second", type=float, help="Over all partitions."),
-    click.option("--record-bytes", type=int, help="Mean size of a record."),
-    click.option("--retention-hours", type=float, help="How long records are kept."),
-)
-_GOALS = (
-    click.option("--loss-probability-per-year", type=float, help="Goal; 1e-6 unless given."),
-    click.option("--write-unavailability", type=float, help="Goal, a fraction; 1e-4 unless given."),
-    click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
-    click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
-    click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
-    click.option("--survive", help="Goal: rack or broker."),
-)
-_LOWER = (
-    click.option(
-        "--allow-lower-durability",
-        is_flag=True,
-        help="Write commands and files even where they lower min.insync.replicas or acks.",
-    ),
-)
-_JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
-
-
-def _options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
-        for option in reversed([option for group in groups for option in group]):
-            function = option(function)
-        return function
-
-    return decorate
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -95,7 +53,7 @@ advisor.add_command(play.explore)
 
 
 @advisor.command()
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
+@with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
     """Say exactly what one configuration loses and refuses."""
     from advisor.reliability.evaluate import evaluate as run_evaluate
@@ -112,12 +70,19 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 
 
 @advisor.command()
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _JSON)
+@with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
+@with_options(CHECKPOINT)
 def simulate(
-    cluster: str, as_json: bool, years: float, seed: int, engine: str, **options: Any
+    cluster: str,
+    as_json: bool,
+    years: float,
+    seed: int,
+    engine: str,
+    checkpoint: str | None,
+    **options: Any,
 ) -> None:
     """Sample failures and replay them through the same rules."""
     from advisor.pipeline.simulate import simulate as run_simulate
@@ -127,7 +92,9 @@ def simulate(
     _print_notes_of_live_cluster(described)
     load, notes = _load_and_notes(options, described)
     result = run_simulate(
-        described, config, model, load, years, seed, engine, progress=_print_progress
+        *(described, config, model, load, years, seed, engine),
+        checkpoint=checkpoint,
+        progress=_print_progress,
     )
     if as_json:
         _print_json(result.to_dict())
@@ -137,7 +104,7 @@ def simulate(
 
 
 @advisor.command(short_help="Find the cheapest settings that meet the goals.")
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _LOWER, _JSON)
+@with_options(CLUSTER, CONFIG, PRODUCER, LOAD, GOALS, LOWER, JSON)
 @click.option("--topic", "topics", multiple=True, help="Change only this topic; repeatable.")
 @click.option("--files", "folder", help="Write the files to go with the commands there.")
 def recommend(
@@ -169,7 +136,7 @@ def recommend(
 
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
-@_options(_CLUSTER, _PRODUCER, _LOAD, _GOALS, _JSON)
+@with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 def audit(cluster: str, as_json: bool, **options: Any) -> int:
     """Judge every topic as it is, worst first; exit code 1 when one falls short.
 
@@ -193,13 +160,21 @@ def audit(cluster: str, as_json: bool, **options: Any) -> int:
 
 
 @advisor.command(short_help="Recommend and audit in one HTML file.")
-@_options(_CLUSTER, _CONFIG, _PRODUCER, _LOAD, _GOALS, _LOWER)
+@with_options(CLUSTER, CONFIG, PRODUCER, LOAD, GOALS, LOWER)
 @click.option("--output", required=True, help="The HTML file to write.")
 @click.option("--sampled-years", type=float, default=0.0, help="Sample so many years beside it.")
 @click.option(
     "--engine", default="quickest", show_default=True, help="What samples: spark, local, quickest."
 )
-def report(cluster: str, output: str, sampled_years: float, engine: str, **options: Any) -> None:
+@with_options(CHECKPOINT)
+def report(
+    cluster: str,
+    output: str,
+    sampled_years: float,
+    engine: str,
+    checkpoint: str | None,
+    **options: Any,
+) -> None:
     """Recommend and audit, and write both as one HTML file that needs nothing else.
 
     --rf, --min-isr, --acks and the producer's options say what to compare with.
@@ -209,6 +184,8 @@ def report(cluster: str, output: str, sampled_years: float, engine: str, **optio
     from advisor.advice.audits.state_words import state_lines
 
     path = files.check_output_path(Path(output))
+    if checkpoint is not None and not sampled_years:
+        raise InputError("--checkpoint is for --sampled-years; give both, or neither.")
     described, model = _cluster_and_model(cluster, options)
     goals, load, version = _goals(options), _workload(options, described), options["kafka_version"]
     current = _config(described, options) if _settings(options) else None
@@ -217,7 +194,9 @@ def report(cluster: str, output: str, sampled_years: float, engine: str, **optio
         allow_lower_durability=options["allow_lower_durability"],
     )
     audited = run_audit(described, model, load, goals, version) if described.topics else None
-    check = _sample_recommended(recommendation, sampled_years, engine) if sampled_years else None
+    check = None
+    if sampled_years:
+        check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check)
     for line in (*state_lines(recommendation.now), recommendation.verdict):
         click.echo(line)
@@ -242,7 +221,9 @@ def cards(name: str | None) -> None:
         click.echo(f"{card:<{width}}  {load_model(card).title}")
 
 
-def _sample_recommended(recommendation: Any, years: float, engine: str) -> Any:
+def _sample_recommended(
+    recommendation: Any, years: float, engine: str, checkpoint: str | None
+) -> Any:
     """Sample the recommended configuration, for comparison with the exact result."""
     from advisor.pipeline.simulate import simulate as run_simulate
 
@@ -255,6 +236,7 @@ def _sample_recommended(recommendation: Any, years: float, engine: str) -> Any:
         ),
         years=years,
         engine=engine,
+        checkpoint=checkpoint,
         progress=_print_progress,
     )
 

@@ -1,13 +1,21 @@
-"""A progress bar on terminals and in notebooks only."""
+"""What a run says: a progress bar on terminals and in notebooks only, and warnings."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 # Short runs should not flicker or leave traces in notebook outputs.
 _SHOWN_AFTER_S = 2.0
+
+Say = Callable[[str], object]
+
+
+def warn(sentence: str) -> None:
+    """Say a sentence as a Python warning."""
+    warnings.warn(sentence, stacklevel=2)
 
 
 @contextmanager
@@ -21,14 +29,14 @@ def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
     """
     bar = _bar_class() if _is_interactive() else None
     if bar is None:
-        yield _ignore
+        yield ignore
         return
     with bar(total=total, unit=unit, unit_scale=True, leave=False, delay=_SHOWN_AFTER_S) as shown:
         yield shown.update
 
 
-def _ignore(_done: int) -> None:
-    """Show no progress."""
+def ignore(_what: object) -> None:
+    """Show and say nothing."""
 
 
 def _is_interactive() -> bool:

@@ -11,32 +11,39 @@ import site
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError, MissingExtraError
 from advisor.pipeline.java import Java, find_java
+from advisor.pipeline.progress import Say, warn
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 # With plain local[*] one failed task fails the job; retries cover a killed Python worker.
 LOCAL_MASTER = "local[*,4]"
 _LOOPBACK = "127.0.0.1"
 _START_LOCK = threading.Lock()
+_logs: list[Path] = []
 
 
-def spark_session(master: str = LOCAL_MASTER) -> "SparkSession":
+def spark_session(master: str = LOCAL_MASTER, say: Say = warn) -> "SparkSession":
     """Return this process's Spark session, starting it when there is none.
 
     An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
+    One that has ended, because its Java process died or the JVM stopped it, is replaced.
 
     Parameters
     ----------
     master
         Spark's master URL. Default: all cores of this machine, four attempts per task.
+    say
+        Called with a sentence if an ended session is replaced. Default: a Python warning.
 
     Returns
     -------
@@ -58,12 +65,63 @@ def spark_session(master: str = LOCAL_MASTER) -> "SparkSession":
     except ImportError as error:
         raise MissingExtraError("Sampling on Spark", "spark") from error
     with _START_LOCK:
+        ended = _forget_ended_session()
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
         if SparkContext._active_spark_context is not None:
             return SparkSession.builder.getOrCreate()
-        return _start(master)
+        ended_log = log_words()
+        session = _start(master)
+    if ended:
+        say(f"Spark's session has ended{ended_log}; a new one was started.")
+    return session
+
+
+def has_ended(context: "SparkContext") -> bool:
+    """Return whether the Java process of a context is gone, or has stopped the context."""
+    process = getattr(context._gateway, "proc", None)
+    if process is not None and process.poll() is not None:
+        return True
+    try:
+        return bool(context._jsc is None or context._jsc.sc().isStopped())
+    except Exception:
+        # py4j raises errors of its own, of sockets and of its protocol.
+        return True
+
+
+def log_words() -> str:
+    """Return where the log of the last session is, as an insertion in a sentence, or ""."""
+    return f" (its log is {_logs[-1]})" if _logs else ""
+
+
+def _forget_ended_session() -> bool:
+    """Clear what pyspark remembers of a session that has ended; True if there was one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is None or not has_ended(context):
+        return False
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
+        context.stop()
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    gateway = SparkContext._gateway
+    if gateway is not None and not _answers(gateway):
+        with suppress(Exception):
+            gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None
+    return True
+
+
+def _answers(gateway: Any) -> bool:
+    try:
+        gateway.jvm.java.lang.System.currentTimeMillis()
+    except Exception:
+        return False
+    return True
 
 
 def _start(master: str) -> "SparkSession":
@@ -86,6 +144,7 @@ def _start(master: str) -> "SparkSession":
             f"its log is {log}{_last_log_line(log)}"
         ) from error
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    _logs.append(log)
     context.setLogLevel("ERROR")
     return SparkSession(context)
 

@@ -12,7 +12,7 @@ from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
 from advisor.pipeline import sampling
-from advisor.pipeline.progress import progress_bar
+from advisor.pipeline.progress import Say, progress_bar, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.evaluate import check_inputs
@@ -30,7 +30,7 @@ from advisor.reliability.sampler.plan import (
 )
 from advisor.reliability.workload import Workload
 
-Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any]], list[Row]]
+Engine = Callable[[Plan, Sequence[Block], str | None, Callable[[int], Any], Say], list[Row]]
 
 ENGINES: dict[str, Engine] = {"spark": sampling.sample_on_spark, "local": sampling.sample_locally}
 
@@ -87,10 +87,12 @@ def simulate(
     placement : sequence of tuple of int, optional
         Broker ids of the replicas of each partition. Default: as Kafka places a new topic.
     checkpoint : str or path, optional
-        Directory for finished blocks as Parquet. A repeated call with the same inputs runs only
-        the missing ones.
+        Directory for finished blocks as Parquet, each kept as soon as it is finished. A repeated
+        call with the same inputs runs only those that are missing or damaged.
     progress : callable, optional
-        Called with a sentence about the expected run time if that exceeds a few seconds.
+        Called with a sentence about the expected run time if that exceeds a few seconds, about a
+        new Spark session after the last one died, and about damaged blocks of the checkpoint.
+        Without it the last two are Python warnings.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def simulate(
     directory = None if checkpoint is None else str(checkpoint)
     with progress_bar(sum(block.years for block in blocks), "years") as advance:
         try:
-            rows = ENGINES[engine](plan, blocks, directory, advance)
+            rows = ENGINES[engine](plan, blocks, directory, advance, progress or warn)
         except OSError as error:
             if checkpoint is None:
                 raise

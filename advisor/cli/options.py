@@ -1,0 +1,70 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CLUSTER = (
+    click.argument("cluster"),
+    click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
+    click.option("--controllers", help="Racks of the controllers, in the same forms."),
+    click.option("--model", required=True, help="Failure-model card: a name or a path."),
+    click.option("--kafka-version", help='Such as "4.1"; goes before what the cluster says.'),
+    click.option("--command-config", help="For host:port: a Java client's properties file."),
+    click.option("--timeout", type=float, help="For host:port: seconds in all; 30 unless given."),
+)
+CONFIG = (
+    click.option("--rf", type=int, help="replication.factor."),
+    click.option("--min-isr", type=int, help="min.insync.replicas."),
+    click.option("--unclean/--clean", default=None, help="unclean.leader.election.enable."),
+)
+PRODUCER = (
+    click.option("--acks", help="all, 1 or 0."),
+    click.option("--retries", type=int, help="The producer's retries."),
+    click.option("--delivery-timeout-ms", type=int, help="The producer's delivery.timeout.ms."),
+)
+LOAD = (
+    click.option("--partitions", type=int, help="Partitions written to."),
+    click.option("--records-per-second", type=float, help="Over all partitions."),
+    click.option("--record-bytes", type=int, help="Mean size of a record."),
+    click.option("--retention-hours", type=float, help="How long records are kept."),
+)
+GOALS = (
+    click.option("--loss-probability-per-year", type=float, help="Goal; 1e-6 unless given."),
+    click.option("--write-unavailability", type=float, help="Goal, a fraction; 1e-4 unless given."),
+    click.option("--read-unavailability", type=float, help="Goal, a fraction; none unless given."),
+    click.option("--records-refused-per-year", type=float, help="Goal; none unless given."),
+    click.option("--acked-records-lost-per-year", type=float, help="Goal; none unless given."),
+    click.option("--survive", help="Goal: rack or broker."),
+)
+LOWER = (
+    click.option(
+        "--allow-lower-durability",
+        is_flag=True,
+        help="Write commands and files even where they lower min.insync.replicas or acks.",
+    ),
+)
+CHECKPOINT = (
+    click.option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Keep finished blocks in this folder; the same command goes on from there.",
+    ),
+)
+JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)
+
+
+def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
+    """Give a command the options of some groups, in their order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed([option for group in groups for option in group]):
+            function = option(function)
+        return function
+
+    return decorate

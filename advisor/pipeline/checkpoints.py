@@ -1,0 +1,195 @@
+"""Checkpoints: a directory of finished blocks, one Parquet file for each.
+
+Each file is written whole, by the process that sampled the block, as soon as the block is finished.
+A file that is torn or corrupt is named in a warning and its block is sampled again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from advisor.errors import InputError, MissingExtraError
+from advisor.files import read_input, replace_file
+from advisor.pipeline.progress import Say
+from advisor.reliability.sampler.block import Row, mark
+from advisor.reliability.sampler.plan import Block, Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROW_SCHEMA = (
+    "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
+    "first_losses long, loss_moments long, events long, causes array<double>"
+)
+MOST_FILE_BYTES = 64_000_000
+"""Of a file of finished blocks; one block takes a few thousand."""
+
+_NAMED = 3
+# Files of this module, and those that Spark writes.
+_OURS = re.compile(r"(block-\d{8,}|part-\d{5,}-.+)\.parquet")
+_DIGEST = b"advisor.sha256"
+_FILES = "[!._]*.parquet"
+_NOT_A_CHECKPOINT = (
+    "{} is not a directory of finished blocks; name an empty or new one as checkpoint"
+)
+
+
+def prepare(directory: str) -> None:
+    """Make the directory, unless it exists.
+
+    Raises
+    ------
+    InputError
+        If it is a file.
+    MissingExtraError
+        If pyarrow is not installed.
+    """
+    _parquet()
+    if Path(directory).exists() and not Path(directory).is_dir():
+        raise InputError(_NOT_A_CHECKPOINT.format(directory))
+    Path(directory).mkdir(parents=True, exist_ok=True)
+
+
+def write_row(directory: str, row: Row) -> None:
+    """Write one finished block, completely or not at all, with a digest of its values."""
+    import pyarrow as arrow
+
+    content = BytesIO()
+    table = arrow.Table.from_pylist([row._asdict()])
+    _parquet().write_table(table.replace_schema_metadata({_DIGEST: _digest(row)}), content)
+    replace_file(Path(directory) / f"block-{row.block:08d}.parquet", content.getvalue())
+
+
+def read_rows(directory: str, plan: Plan, blocks: Sequence[Block], say: Say) -> dict[int, Row]:
+    """Return the finished ones of these blocks, by number.
+
+    Parameters
+    ----------
+    directory : str
+    plan : Plan
+    blocks : sequence of Block
+    say : callable
+        Called with a sentence that names the files that are torn or corrupt.
+
+    Raises
+    ------
+    InputError
+        If the directory has blocks of another run, or other files.
+    """
+    records: list[dict[str, Any]] = []
+    damaged: list[Path] = []
+    for path in sorted(Path(directory).glob(_FILES)):
+        found = _parsed(read_input(path, MOST_FILE_BYTES))
+        if found is not None:
+            records += found
+        elif _OURS.fullmatch(path.name):
+            damaged.append(path)
+        else:
+            raise InputError(_NOT_A_CHECKPOINT.format(directory))
+    rows = _rows_of_run(records, directory, plan, blocks)
+    _say_damaged(damaged, say)
+    return rows
+
+
+def _parsed(content: bytes) -> list[dict[str, Any]] | None:
+    """Return the rows of a file; None if it cannot be read, or its digest is of other values."""
+    import pyarrow as arrow
+
+    try:
+        table = _parquet().read_table(BytesIO(content))
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (OSError, ValueError, KeyError, arrow.ArrowException):
+        return None
+    digest = (table.schema.metadata or {}).get(_DIGEST)
+    if digest is not None and [digest] != [_digest(row_of(row)) for row in rows if _is_whole(row)]:
+        return None
+    return rows
+
+
+def _is_whole(fields: dict[str, Any]) -> bool:
+    return fields.keys() == set(Row._fields) and None not in fields.values()
+
+
+def _digest(row: Row) -> bytes:
+    return sha256(repr(tuple(row)).encode()).hexdigest().encode()
+
+
+def _say_damaged(paths: Iterable[object], say: Say) -> None:
+    names = [str(path) for path in paths]
+    if not names:
+        return
+    more = len(names) - _NAMED
+    listed = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    what = "are damaged; their blocks are" if len(names) > 1 else "is damaged; its block is"
+    say(f"{listed} {what} sampled again.")
+
+
+def read_rows_with_spark(
+    session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], say: Say
+) -> dict[int, Row]:
+    """Read a checkpoint as `read_rows`, through Spark, from any of its file systems."""
+    from pyspark.errors import PySparkException
+
+    try:
+        files = session.read.format("binaryFile").option("pathGlobFilter", _FILES).load(directory)
+        names = {row.path for row in files.select("path").collect()}
+        reader = session.read.schema(ROW_SCHEMA).option("ignoreCorruptFiles", "true")
+        frame = reader.option("pathGlobFilter", _FILES).parquet(directory)
+        found = frame.select("*", "_metadata.file_path").collect()
+    except PySparkException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return {}
+        raise InputError(_NOT_A_CHECKPOINT.format(directory)) from error
+    records = [row.asDict() for row in found]
+    damaged = sorted(names - {record.pop("file_path") for record in records})
+    if not all(_OURS.fullmatch(name.rsplit("/", 1)[-1]) for name in damaged):
+        raise InputError(_NOT_A_CHECKPOINT.format(directory))
+    rows = _rows_of_run(records, directory, plan, blocks)
+    _say_damaged(damaged, say)
+    return rows
+
+
+def append_with_spark(frame: DataFrame, directory: str) -> None:
+    """Run a job of Spark that keeps each finished task, also if the job is interrupted."""
+    # Version 2 moves the files of a task when the task ends, not when the job does.
+    committer = "mapreduce.fileoutputcommitter.algorithm.version"
+    frame.write.mode("append").option(committer, "2").parquet(directory)
+
+
+def _rows_of_run(
+    records: Sequence[dict[str, Any]], directory: str, plan: Plan, blocks: Sequence[Block]
+) -> dict[int, Row]:
+    """Return the rows of these blocks; reject a checkpoint of another run."""
+    wanted = {block.index: (block.years, mark(plan, block.seed)) for block in blocks}
+    run = mark(plan, blocks[0].seed)
+    rows = {}
+    for fields in records:
+        if not _is_whole(fields):
+            raise InputError(_NOT_A_CHECKPOINT.format(directory))
+        row = row_of(fields)
+        if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
+            raise InputError(
+                f"{directory} keeps blocks of other inputs, years or another seed; give those, "
+                "or name another directory as checkpoint"
+            )
+        if row.block in wanted:
+            rows[row.block] = row
+    return rows
+
+
+def row_of(fields: dict[str, Any]) -> Row:
+    """Return the row with these fields, as Parquet and Spark give them."""
+    return Row(**{**fields, "causes": tuple(fields["causes"])})
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("a checkpoint", "spark") from None
+    return parquet
