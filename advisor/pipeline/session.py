@@ -5,6 +5,7 @@ warnings) goes to a file. With a local master everything listens on 127.0.0.1 on
 """
 
 import atexit
+import logging
 import os
 import shutil
 import site
@@ -64,6 +65,8 @@ def spark_session(master: str = LOCAL_MASTER, say: Say = warn) -> "SparkSession"
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtraError("Sampling on Spark", "spark") from error
+    # py4j logs tracebacks to the root logger, also when it forgets objects of a Java that is gone.
+    logging.root.addFilter(_not_of_py4j)
     with _START_LOCK:
         ended = _forget_ended_session()
         active = SparkSession.getActiveSession()
@@ -88,6 +91,14 @@ def has_ended(context: "SparkContext") -> bool:
     except Exception:
         # py4j raises errors of its own, of sockets and of its protocol.
         return True
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _say_nothing(*_request: object) -> None:
+    """Stand in for `socketserver.BaseServer.handle_error`."""
 
 
 def log_words() -> str:
@@ -145,6 +156,10 @@ def _start(master: str) -> "SparkSession":
         ) from error
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     _logs.append(log)
+    # It would print a traceback when the Java process dies.
+    server: Any = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = _say_nothing
     context.setLogLevel("ERROR")
     return SparkSession(context)
 

@@ -160,6 +160,42 @@ def test_simulate_with_the_local_engine(
     one_sentence(capsys)
 
 
+def test_a_checkpoint_on_the_command_line(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second run reads the blocks; a torn one is named on stderr and sampled again."""
+    folder = tmp_path / "blocks"
+    line = ["simulate", good(tmp_path), "--model", card, "--engine", "local", "--years", "200"]
+    assert main(line) == 0
+    without = capsys.readouterr()
+    assert main([*line, "--checkpoint", str(folder)]) == 0
+    assert capsys.readouterr() == without
+    files = {path: path.read_bytes() for path in folder.iterdir()}
+    assert len(files) == 32
+    torn = folder / "block-00000007.parquet"
+    torn.write_bytes(files[torn][:100])
+    assert main([*line, "--checkpoint", str(folder)]) == 0
+    again = capsys.readouterr()
+    assert again.out == without.out
+    assert again.err == f"{torn} is damaged; its block is sampled again.\n"
+    assert {path: path.read_bytes() for path in folder.iterdir()} == files
+    assert main([*line, "--checkpoint", str(folder), "--seed", "8"]) == 2
+    assert "keeps blocks of other inputs" in one_sentence(capsys)
+
+
+def test_a_report_keeps_the_blocks_that_it_samples(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--checkpoint` belongs to `--sampled-years`."""
+    folder, page = tmp_path / "blocks", tmp_path / "page.html"
+    line = ["report", good(tmp_path), "--model", card, "--output", str(page)]
+    line += ["--checkpoint", str(folder)]
+    assert main(line) == 2
+    assert "--checkpoint is for --sampled-years" in one_sentence(capsys)
+    assert main([*line, "--sampled-years", "64", "--loss-probability-per-year", "0.01"]) == 0
+    assert len(list(folder.glob("block-*.parquet"))) == 32
+
+
 def test_simulate_prints_its_assumptions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

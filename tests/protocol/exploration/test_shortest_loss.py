@@ -301,8 +301,18 @@ def test_relevant_differences_are_not_merged():
 
 
 @pytest.mark.parametrize(
+    "arguments", [{"faults": 0}, {"faults": 1, "kinds": {"kill": 0}}, {"faults": 1, "writes": 0}]
+)
+def test_a_bound_may_be_zero(arguments):
+    """Without faults or without writes nothing is lost, and the search is complete."""
+    found = shortest_loss(config("3.9", 2, 1), **{"kinds": ["kill"], **arguments})
+    assert found.complete
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        ({"max_states": 0}, "max_states must be at least 1"),
         ({"kinds": ["flood"]}, "unknown fault 'flood'; known are kill, stop, power-off, destroy"),
         ({"kinds": {"kill": -1}}, "faults and writes must be at least 0"),
         ({"faults": -1}, "faults and writes must be at least 0"),

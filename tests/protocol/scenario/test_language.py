@@ -169,6 +169,12 @@ def test_a_path_or_a_text_may_be_given(tmp_path: Path):
     assert play(path) == play(str(path)) == play(HEAD + "state t-0\n")
 
 
+@pytest.mark.parametrize("text", ["cluster brokers=1", "# One broker\ncluster brokers=1\n"])
+def test_a_text_is_told_from_a_path(text):
+    """By a line break, or by its first command."""
+    assert play(text).ok
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
 def test_an_unreadable_file_is_one_sentence(tmp_path: Path, content):
     """A missing file, and one that is not text."""

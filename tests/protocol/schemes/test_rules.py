@@ -293,6 +293,7 @@ def test_no_replica_shows_a_record_before_all_have_it(
         ([1.0], {0: 1.0}, {}),
         ([1.0], {1: 0.0}, {}),
         ([1.0], {1: 1.0}, {"fetch_wait_max_ms": 0.0}),
+        ([1.0], {1: 1.0}, {"fetch_wait_max_ms": math.inf}),
         ([1.0], {1: 1.0}, {"kafka_version": "2.3"}),
     ],
 )

@@ -409,6 +409,48 @@ def test_an_idempotent_retry_is_not_appended_twice():
     assert lab.at(1).log.leo == 6
 
 
+def test_a_retry_of_committed_records_is_acknowledged_at_once():
+    """No high watermark moves for it, so nothing else would answer it."""
+    lab = Lab("3.9")
+    batch = events.Produce("t", 0, 1, 0, 3, "all", True)
+    lab.do(batch)
+    lab.settle()
+    assert kinds(lab.do(batch)) == ["Acked"]
+    assert lab.at(1).waiting == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "unclean", "effect"),
+    [
+        ("0.10.2", False, "Halted"),
+        ("0.10.2", True, "Truncated"),
+        ("0.8.1", False, "Truncated"),
+        ("0.11", False, "Truncated"),
+    ],
+)
+def test_a_follower_ahead_of_its_leader_halts_or_truncates(version, unclean, effect):
+    """Before 0.11 a broker halts where unclean elections can be disabled and are (0.8.2)."""
+    lab = Lab(version, mode="zookeeper", min_isr=1)
+    lab.state = with_partition(lab.state, 0, lab.partition._replace(unclean=unclean))
+    lab.produce(2, acks=1)
+    log = append(EMPTY, [Run(0, 0, 5)], with_epochs=lab.settings.with_epochs)
+    lab.put(lab.at(2)._replace(log=log, hw=0, truncating=False))
+    assert kinds(lab.fetch(2)) == [effect]
+
+
+def test_the_sweep_for_unclean_elections_is_due_only_where_it_elects():
+    """KRaft's periodic sweep: with a leaderless partition that has unclean elections enabled."""
+    lab = Lab("3.9")
+    assert scheduler.next_sweep_ms(lab.state, lab.settings) is None
+    leaderless = replace(lab.partition.registration, leader=-1)
+    lab.state = with_partition(lab.state, 0, lab.partition._replace(registration=leaderless))
+    assert scheduler.next_sweep_ms(lab.state, lab.settings) is None
+    lab.state = with_partition(lab.state, 0, lab.partition._replace(unclean=True))
+    assert scheduler.next_sweep_ms(lab.state, lab.settings) > lab.state.now_ms
+    old = Lab("3.9", mode="zookeeper")
+    assert scheduler.next_sweep_ms(lab.state, old.settings) is None
+
+
 def test_unknown_partitions_and_brokers_are_key_errors():
     """Readable messages are the scenario language's task, not the simulation's."""
     lab = Lab("3.9")

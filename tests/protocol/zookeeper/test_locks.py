@@ -177,6 +177,13 @@ def test_herd_effect_of_both_recipes(recipe, clients):
     assert holders(world, LOCK) == ((2,) if clients > 1 else ())
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_only_the_holder_can_release(recipe):
+    """A client that waits keeps its place in the queue."""
+    world = queue(recipe, 3)
+    assert step(world, Release(2, LOCK)) == (world, ())
+
+
 def test_locks_by_sequence_are_fair():
     """First come, first served, independent of the order of deliveries."""
     world = new_world(SEQUENCE, 4, [LOCK])

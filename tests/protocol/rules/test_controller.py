@@ -1,0 +1,80 @@
+"""Single decisions of the controller: registrations, reassignments, the last known leader."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.protocol.rules import controller, election, reassignment
+from advisor.protocol.rules.controller import Policy
+from advisor.protocol.rules.partition_registration import NO_LEADER, Registration
+from advisor.protocol.rules.versions import rules_for
+
+
+def policy(version: str, elr: bool | None = None, unclean: bool = False) -> Policy:
+    rules = rules_for(version, "kraft", elr)
+    return Policy(min_isr=2, unclean=unclean, rules=rules)
+
+
+WELL = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=1)
+
+
+@pytest.mark.parametrize(
+    ("elr", "unclean_shutdown", "isr"),
+    [(True, True, (1, 3)), (True, False, (1, 2, 3)), (False, True, (1, 2, 3))],
+)
+def test_only_a_controller_with_elr_minds_an_unclean_shutdown(
+    elr: bool, unclean_shutdown: bool, isr: tuple[int, ...]
+) -> None:
+    """KIP-966: broker 2 may have lost records, so it leaves the ISR; else nothing changes."""
+    back = controller.broker_back(
+        WELL, 2, frozenset({1, 2, 3}), unclean_shutdown, policy("4.1", elr)
+    )
+    assert back.isr == isr
+    assert back.leader == 1
+
+
+def test_an_unclean_shutdown_empties_isr_and_elr_of_the_broker_alone() -> None:
+    """A broker in neither changes nothing; one of the ELR leaves it."""
+    eligible = Registration(replicas=(1, 2, 3), isr=(1,), leader=1, elr=(2,))
+    with_elr = policy("4.1", True)
+    active = frozenset({1, 2, 3})
+    assert controller.broker_registered_unclean(eligible, 3, active, with_elr) is eligible
+    assert controller.broker_registered_unclean(eligible, 2, active, with_elr).elr == ()
+    assert controller.broker_registered_unclean(WELL, 3, active, with_elr).isr == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "last_known"),
+    [
+        (WELL, (1,)),
+        (Registration((1, 2, 3), (), NO_LEADER, last_known_elr=(2,)), (2,)),
+    ],
+)
+def test_since_4_1_the_leader_that_is_lost_is_the_last_known(
+    before: Registration, last_known: tuple[int, ...]
+) -> None:
+    """KAFKA-19522: stored when the leader is lost, and kept while there is none."""
+    rules = rules_for("4.1", "kraft", True)
+    assert election._next_last_known(before, (), NO_LEADER, rules) == last_known
+    assert election._next_last_known(before, (3,), 3, rules) == ()
+    without = rules_for("4.1", "kraft", False)
+    assert election._next_last_known(before, (), NO_LEADER, without) == before.last_known_elr
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_a_cancelled_reassignment_goes_back_to_the_replicas_before(mode: str) -> None:
+    """The ISR loses the replicas that were added; without another it needs an unclean election."""
+    rules = rules_for("3.9", mode)
+    moving = Registration(
+        replicas=(1, 2, 4, 5), isr=(2, 4), leader=4, adding=(4, 5), removing=(1, 2)
+    )
+    active = frozenset({1, 2, 4, 5})
+    back = reassignment.cancel(moving, active, Policy(1, False, rules))
+    assert back is not None
+    assert (back.replicas, back.isr, back.leader) == ((1, 2), (2,), 2)
+    assert (back.adding, back.removing) == ((), ())
+    left = Registration(replicas=(1, 2, 4, 5), isr=(4,), leader=4, adding=(4, 5), removing=(1, 2))
+    assert reassignment.cancel(left, active, Policy(1, False, rules)) is None
+    forced = reassignment.cancel(left, active, Policy(1, True, rules))
+    assert forced is not None
+    assert (forced.replicas, forced.isr, forced.leader) == ((1, 2), (1,), 1)
