@@ -45,7 +45,7 @@ def recommendation(result: Recommendation) -> str:
 
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict, result.tolerances],
+        [result.verdict, *result.remedies, result.tolerances],
         [] if result.rack_rule in result.verdict else [result.rack_rule],
         [goals_sentence(result.goals, result.best.reliability)],
         _topics(result),

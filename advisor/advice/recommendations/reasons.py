@@ -17,7 +17,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BY_SETTINGS
 
 _RARE_YEARS = 1e6
-_IN_WORDS: Mapping[str, Callable[[float], str]] = {
+IN_WORDS: Mapping[str, Callable[[float], str]] = {
     "loss_probability_per_year": how_often,
     "write_unavailability": time_per_year,
     "read_unavailability": time_per_year,
@@ -75,7 +75,7 @@ def _how_far(choice: Choice, goals: Goals, goal: str) -> str:
     value, limit = choice.reliability.by_settings(goal), goals.limits[goal]
     decided = " by what settings decide" if choice.reliability.beyond_settings(goal) else ""
     # Where both read the same in words, show digits.
-    for say in (_IN_WORDS[goal], significant):
+    for say in (IN_WORDS[goal], significant):
         actual, target = say(value), say(limit) if limit else "none"
         if actual != target:
             return f" ({actual}{decided}; the goal is {target})"

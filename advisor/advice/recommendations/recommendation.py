@@ -26,10 +26,12 @@ from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import Story, likeliest, tell
+from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
@@ -132,6 +134,19 @@ class Recommendation(Change, RowTable):
     def now(self) -> CurrentState:
         """What was out of sync when the cluster was described, and what the next failure does."""
         return current_state(self.cluster, self.best.config.kafka_version)
+
+    @cached_property
+    def remedies(self) -> tuple[str, ...]:
+        """What would meet the goals that are missed, one sentence each; some evaluations."""
+        if self.best.meets_all:
+            return ()
+        remedy = None
+        # Larger chains take minutes each.
+        if self.best.reliability.swings_are_quick:
+            question = (self.cluster, self.model, self.load, self.goals)
+            remedy = cheapest(self.best, evaluate, *question)
+        softer = softer_goals(self.best, self.goals)
+        return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
 
     @property
     def where(self) -> str:
@@ -240,6 +255,7 @@ class Recommendation(Change, RowTable):
             "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
             "verdict": self.verdict,
             "meets_all_goals": self.best.meets_all,
+            "remedies": list(self.remedies),
             "best": self.best.to_dict(),
             "current": None if self.current is None else self.current.to_dict(),
             "topics": [change.row() for change in self.topic_changes],
@@ -364,7 +380,7 @@ class Recommendation(Change, RowTable):
         parts = [*state_lines(self.now), self.verdict]
         if self.current is not None and self.current.config != self.best.config:
             parts.append(f"Today: {reasons.verdict(self.current, self.where)}")
-        parts += [self.tolerances, self.rack_rule, *self.why, *self.notes]
+        parts += [*self.remedies, self.tolerances, self.rack_rule, *self.why, *self.notes]
         return "\n".join(parts)
 
     def __repr__(self) -> str:

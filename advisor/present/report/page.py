@@ -141,6 +141,7 @@ def _context(
         "title": f"Replication advice for {_subject(recommendation)}",
         "now": state_lines(recommendation.now),
         "verdict": recommendation.verdict,
+        "remedies": recommendation.remedies,
         "today": "" if audit is None else audit.verdict,
         "goals": goals_sentence(recommendation.goals, best.reliability),
         "split": has_beyond(best.reliability),

@@ -1,0 +1,163 @@
+"""What would meet the goals where no setting does: the cheapest change of the cluster, or a goal.
+
+The recommended setting is evaluated again on a changed cluster or card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+
+from advisor.advice.choice import GOAL_WORDS, Choice, choose, decided_measures
+from advisor.advice.goals import MOST, Goals, decades_short
+from advisor.advice.phrases import listed
+from advisor.advice.recommendations.reasons import IN_WORDS
+from advisor.advice.tolerance import largest_share
+from advisor.cluster import Cluster
+from advisor.formatting import significant
+from advisor.protocol.rules.config import Config
+from advisor.protocol.schemes.kraft_quorum import fatal_zones
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import PER_YEAR, BrokerEvent, Scope, table
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.workload import Workload
+
+Evaluate = Callable[[Cluster, Config, FailureModel, Workload], Reliability]
+_FLUSH, _FLUSHED_SECONDS = "flush.seconds", 1.0
+_ENOUGH_RACKS = 3
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change with which the recommended setting meets every goal, or comes nearer to them.
+
+    Attributes
+    ----------
+    what : str
+        The change, such as "spread the brokers over three racks".
+    before, after : Choice
+        The setting without and with it.
+    """
+
+    what: str
+    before: Choice
+    after: Choice
+
+    @property
+    def said(self) -> str:
+        """The change, with what it makes of the goals that were missed."""
+        effects = []
+        for goal in self.before.unmet:
+            if goal not in IN_WORDS:
+                met = "met" if self.after.meets.get(goal, True) else "still missed"
+                effects.append(f"the goal for {GOAL_WORDS[goal]} is {met}")
+                continue
+            then, now = (
+                IN_WORDS[goal](choice.reliability.by_settings(goal))
+                for choice in (self.after, self.before)
+            )
+            effects.append(f"{GOAL_WORDS[goal]}: {then} instead of {now}")
+        head = f"To meet every goal, {self.what}"
+        if not self.after.meets_all:
+            head = f"Nothing tried meets every goal; it helps most to {self.what}"
+        return f"{head} ({listed(effects)}, by what settings decide)."
+
+
+def cheapest(
+    best: Choice,
+    evaluated: Evaluate,
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload,
+    goals: Goals,
+) -> Remedy | None:
+    """Return the cheapest change that meets all goals, else the one that helps most.
+
+    From cheap to dear: place the controllers elsewhere, flush every second, feed racks twice, add a
+    rack. At most five evaluations. None if the goals are met, or if no change helps.
+    """
+    if best.meets_all:
+        return None
+    nearest, found = _distance(best, goals), None
+    for what, other, card in _changes(cluster, model):
+        config = best.config
+        if len(other.racks) > len(cluster.racks):
+            config = config.changed(replication_factor=3, min_insync_replicas=2)
+            what = f"{what}, with RF 3 and min ISR 2"
+        share = largest_share(other.brokers, config.replication_factor or 1, str(config.mode))
+        after = choose(config, evaluated(other, config, card, load), goals, share)
+        if after.meets_all:
+            return Remedy(what, best, after)
+        if _distance(after, goals) < nearest:
+            nearest, found = _distance(after, goals), Remedy(what, best, after)
+    return found
+
+
+def _distance(choice: Choice, goals: Goals) -> tuple[int, float]:
+    """Goals missed, and by how many decades; a tenth of a decade more or less is none."""
+    short = decades_short(goals, decided_measures(choice.reliability))
+    return len(choice.unmet), round(short, 1)
+
+
+def _changes(cluster: Cluster, model: FailureModel) -> Iterator[tuple[str, Cluster, FailureModel]]:
+    """Each change in words, with the cluster and the card that it makes; cheap ones first."""
+    racks = cluster.racks
+    if _one_rack_stops_elections(cluster) and len(racks) >= _ENOUGH_RACKS:
+        spread = f"place the controllers in {_ENOUGH_RACKS} racks, as evenly as they go"
+        yield spread, replace(cluster, controllers=_spread(cluster.controllers or {}, racks)), model
+    if model.get(_FLUSH, 0.0) > _FLUSHED_SECONDS:
+        flushed = model.with_values({_FLUSH: _FLUSHED_SECONDS})
+        yield "flush every second (flush.ms=1000, which costs throughput)", cluster, flushed
+    rates = _power_of_racks(model)
+    if rates:
+        halved = model.with_values({path: rate / 2.0 for path, rate in rates.items()})
+        yield "give racks a second power feed that halves their power failures", cluster, halved
+        never = model.with_values(dict.fromkeys(rates, 0.0))
+        yield "give racks a second power feed that prevents their power failures", cluster, never
+    if racks and len(racks) < _ENOUGH_RACKS <= len(cluster.brokers):
+        names = [*racks, *(f"new rack {n}" for n in range(len(racks) + 1, _ENOUGH_RACKS + 1))]
+        voters = cluster.controllers
+        other = replace(
+            cluster,
+            brokers=_spread(cluster.brokers, names),
+            controllers=None if voters is None else _spread(voters, names),
+        )
+        yield "spread brokers and controllers over three racks", other, model
+
+
+def _one_rack_stops_elections(cluster: Cluster) -> bool:
+    racks = {voter: rack for voter, rack in (cluster.controllers or {}).items() if rack is not None}
+    return len(racks) > 1 and bool(list(fatal_zones(racks)))
+
+
+def _spread(nodes: Iterable[int], racks: Sequence[str]) -> dict[int, str | None]:
+    """Nodes in turn over racks."""
+    return dict(zip(sorted(nodes), cycle(racks), strict=False))
+
+
+def _power_of_racks(model: FailureModel) -> dict[str, float]:
+    """Rates of power failures of racks, by their path in the card."""
+    paths = [
+        entry.path(PER_YEAR)
+        for entry in table().entries
+        if entry.scope is Scope.RACK and entry.effect is BrokerEvent.POWER
+    ]
+    return {path: rate for path in paths if (rate := model.get(path, 0.0)) > 0.0}
+
+
+def softer_goals(best: Choice, goals: Goals) -> str:
+    """Return which limits the setting meets in place of those that it misses; "" for none."""
+    limits = {
+        goal: float(f"{1.05 * best.reliability.by_settings(goal):.1e}")
+        for goal in best.unmet
+        if goal in goals.limits
+    }
+    met = {goal: limit for goal, limit in limits.items() if limit <= MOST}
+    if not met or len(met) < len(best.unmet):
+        return ""
+    words = [
+        f"{significant(limit)} for {GOAL_WORDS[goal]} ({IN_WORDS[goal](limit)})"
+        for goal, limit in met.items()
+    ]
+    return f"A softer goal that it meets: {listed(words)}."
