@@ -13,7 +13,7 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
-from advisor.pipeline import sampling
+from advisor.pipeline import checkpoints, sampling
 from advisor.pipeline import simulate as simulate_module
 from advisor.pipeline.progress import progress_bar
 from advisor.reliability.results.units import MEASURES
@@ -45,7 +45,7 @@ PLAN = plan_for(CLUSTER, CONFIG, MODEL, LOAD)
 BLOCKS = cut_into_blocks(PLAN, 96, seed=11)
 
 
-def nothing(_: int) -> None:
+def nothing(_: object) -> None:
     """Show no progress."""
 
 
@@ -76,10 +76,12 @@ def test_both_engines_give_the_same_result() -> None:
     assert run(engine="spark") == run(engine="local")
 
 
+@pytest.mark.parametrize("checkpoint", [False, True])
 def test_a_killed_worker_changes_nothing(
-    spark: "SparkSession", rows: list[Row], tmp_path: Path
+    spark: "SparkSession", rows: list[Row], tmp_path: Path, checkpoint: bool
 ) -> None:
-    """A Python worker killed within a block is replaced, and the rows are the same."""
+    """A Python worker killed within a block is replaced, and rows and files are the same."""
+    where = tmp_path / "blocks"
     marker = tmp_path / "killed"
 
     def once(plan: Plan, block: Block) -> Row:
@@ -89,10 +91,15 @@ def test_a_killed_worker_changes_nothing(
         return run_block(plan, block)
 
     found = sampling.sample_in_session(
-        spark, PLAN, BLOCKS, None, nothing, partitions=4, runner=once
+        *(spark, PLAN, BLOCKS, str(where) if checkpoint else None, nothing),
+        partitions=4,
+        runner=once,
     )
     assert marker.exists()
     assert found == rows
+    if checkpoint:
+        assert checkpoints.read_rows(str(where), PLAN, BLOCKS, nothing) == dict(enumerate(rows))
+        assert len(list(where.iterdir())) == len(rows)
 
 
 @pytest.mark.parametrize("engine", ["spark", "local"])

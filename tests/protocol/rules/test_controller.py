@@ -48,6 +48,7 @@ def test_an_unclean_shutdown_empties_isr_and_elr_of_the_broker_alone() -> None:
     [
         (WELL, (1,)),
         (Registration((1, 2, 3), (), NO_LEADER, last_known_elr=(2,)), (2,)),
+        (Registration((1, 2, 3), (2,), NO_LEADER), ()),
     ],
 )
 def test_since_4_1_the_leader_that_is_lost_is_the_last_known(
