@@ -1,7 +1,10 @@
 """Single steps of the producer's state machine."""
 
+import math
+
 import pytest
 
+from advisor.errors import InputError
 from advisor.protocol.clients import producer as producer
 from advisor.protocol.clients.delivery import RecordOutcome, deliver
 from advisor.protocol.clients.record_batch import Batch
@@ -137,3 +140,11 @@ def test_a_failed_batch_bumps_the_epoch_unless_its_retries_are_used_up(
     plain = SAFE.changed(retries=retries, enable_idempotence=False)
     state, effects = producer.step(LAST_TRY, 1.0, producer.Response(0, error), plain)
     assert state.epoch == 0
+
+
+def test_records_may_be_sent_at_once_and_the_run_may_end_at_once() -> None:
+    """An interval of 0 and an end at 0 are allowed, negative ones are not."""
+    assert deliver(PLAIN, 2, every_ms=0.0, until_ms=0.0).log is not None
+    for wrong in ({"every_ms": -1.0}, {"until_ms": -1.0}, {"until_ms": math.inf}):
+        with pytest.raises(InputError):
+            deliver(PLAIN, 1, **wrong)

@@ -116,11 +116,12 @@ def test_a_new_partition_without_an_active_replica_is_refused_in_kafkas_words():
         "Unable to replicate the partition 3 time(s): "
         "All brokers are currently fenced or in controlled shutdown."
     )
-    with pytest.raises(InputError) as refused:
-        initial_leader_and_isr([1, 0, 2], fenced={0, 1, 2, 3})
-    assert str(refused.value) == (
-        "Unable to replicate the partition 3 time(s): All brokers are currently fenced."
-    )
+    for fenced in ({0, 1, 2}, {0, 1, 2, 3}):
+        with pytest.raises(InputError) as refused:
+            initial_leader_and_isr([1, 0, 2], fenced=fenced)
+        assert str(refused.value) == (
+            "Unable to replicate the partition 3 time(s): All brokers are currently fenced."
+        )
     assert new_registration((1, 0, 2), frozenset({3})) is None
 
 

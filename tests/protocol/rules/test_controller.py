@@ -79,3 +79,32 @@ def test_a_cancelled_reassignment_goes_back_to_the_replicas_before(mode: str) ->
     forced = reassignment.cancel(left, active, Policy(1, True, rules))
     assert forced is not None
     assert (forced.replicas, forced.isr, forced.leader) == ((1, 2), (1,), 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "active", "leader"),
+    [
+        (election.ONLINE, {1, 2, 3}, 2),
+        (election.PREFERRED, {1, 2, 3}, 1),
+        (election.PREFERRED, {2, 3}, 2),
+        (election.ONLINE, {1, 3}, 1),
+    ],
+)
+def test_only_a_preferred_election_moves_a_leader_that_is_well(
+    kind: str, active: set[int], leader: int
+) -> None:
+    """An online election keeps the present leader while it is valid."""
+    present = Registration(replicas=(1, 2, 3), isr=(1, 2, 3), leader=2)
+    rules = rules_for("4.1")
+    assert election.choose(present, (1, 2, 3), (), active, kind, rules) == (leader, False)
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_a_reassignment_begins_with_its_target_and_what_leaves_behind_it(mode: str) -> None:
+    """Added and removed replicas are recorded until the added ones are in sync."""
+    begun = reassignment.begin(
+        WELL, (5, 2, 4), frozenset({1, 2, 3, 4, 5}), Policy(1, False, rules_for("3.9", mode))
+    )
+    assert begun.replicas == (5, 2, 4, 1, 3)
+    assert (begun.adding, begun.removing) == ((4, 5), (1, 3))
+    assert (begun.isr, begun.leader) == ((1, 2, 3), 1)
