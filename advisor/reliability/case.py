@@ -348,10 +348,11 @@ class Case:
         apart = sum(each.lists if by_leader else each.sets for each in found)
         return sum(each.partitions for each in found) / apart
 
-    def roughly(self, model: FailureModel) -> Case:
+    def roughly(self, model: FailureModel, own_states: bool = False) -> Case:
         """The same question about another card, solved to a few digits on the same states."""
         other = self.with_card(model, self.chain.mechanisms)
-        return replace(other, chain=other.chain.roughly_like(self.chain))
+        like = other if own_states else self
+        return replace(other, chain=other.chain.roughly_like(like.chain))
 
 
 def chain_constants(

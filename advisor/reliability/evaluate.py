@@ -34,6 +34,9 @@ _SUMMED = (
     "records_dropped_per_year",
 )
 _AVERAGED = ("write_unavailability", "read_unavailability", "write_stalled")
+# Another card is solved on states of its own if one of these may be off by more than this share.
+_TRUNCATED, _TOO_ROUGH = ("loss_events_per_year", "write_unavailability"), 0.02
+_FEW = 3
 
 
 def evaluate(
@@ -133,6 +136,23 @@ def _answer(case: Case) -> Reliability:
     return _combine(sets, case)
 
 
+def _reevaluated(case: Case, model: FailureModel) -> Reliability:
+    """Another card on the case's states; on states of its own if too much were missing.
+
+    With more than three replicas those take too long, and the stated error says what is missing.
+    """
+    found = _answer(case.roughly(model))
+    if (case.config.replication_factor or 0) > _FEW:
+        return found
+    missing = max(
+        found.error_bounds[name] / (getattr(found, name) or math.inf) for name in _TRUNCATED
+    )
+    # Without a bound on outages no states are enough.
+    if missing <= _TOO_ROUGH or math.isinf(missing):
+        return found
+    return _answer(case.roughly(model, own_states=True))
+
+
 def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
     """Put the replica sets of a topic together."""
     where = case.patterns
@@ -180,7 +200,7 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
         load=case.load,
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
-        reevaluate=lambda other: _answer(case.roughly(other)),
+        reevaluate=lambda other: _reevaluated(case, other),
         evaluate_card=lambda other: _answer(case.with_card(other)),
         evaluate_topic=lambda topic, load, replicas: evaluate(
             cluster, topic, case.model, load, placement=replicas
