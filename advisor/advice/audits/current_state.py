@@ -214,6 +214,9 @@ def _worst_next(every: list[_Described], up: frozenset[int]) -> NextFailure | No
         partition = each.partition
         if partition.leader is None:
             continue
+        if len(partition.isr) > max(each.policy.min_isr, 1) and up.issuperset(partition.isr):
+            # Another in-sync replica leads, and enough of them are left.
+            continue
         place = {b: i for i, b in enumerate(_brokers_of(partition))}
         record = _record(partition, place)
         active = frozenset(i for b, i in place.items() if b in up)
