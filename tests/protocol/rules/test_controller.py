@@ -108,3 +108,16 @@ def test_a_reassignment_begins_with_its_target_and_what_leaves_behind_it(mode: s
     assert begun.replicas == (5, 2, 4, 1, 3)
     assert (begun.adding, begun.removing) == ((4, 5), (1, 3))
     assert (begun.isr, begun.leader) == ((1, 2, 3), 1)
+
+
+@pytest.mark.parametrize(
+    ("isr", "elr", "leader"), [((), (3,), 3), ((), (2, 3), 2), ((1,), (3,), NO_LEADER)]
+)
+def test_an_eligible_replica_leads_only_if_the_isr_is_empty(
+    isr: tuple[int, ...], elr: tuple[int, ...], leader: int
+) -> None:
+    """KIP-966: with broker 1 dead, the ELR counts once nobody is in sync."""
+    without = Registration(replicas=(1, 2, 3), isr=isr, leader=NO_LEADER, elr=elr)
+    rules = rules_for("4.1", "kraft", True)
+    chosen = election.choose(without, isr, elr, {2, 3}, election.ONLINE, rules)
+    assert chosen == (leader, False)
