@@ -197,11 +197,15 @@ def _replayed(path: LossPath, config: Config) -> str:
 
 def _head(config: Config) -> list[str]:
     replicas = ",".join(str(broker + 1) for broker in range(config.replication_factor or 1))
-    unclean = " unclean_leader_election_enable=true" * bool(config.unclean_leader_election_enable)
+    stated = "".join(
+        f" {name}={str(getattr(config, name)).lower()}"
+        for name in ("eligible_leader_replicas", "unclean_leader_election_enable")
+        if name in config.explicit
+    )
     return [
         f"cluster brokers={config.replication_factor} kafka={config.kafka_version} "
-        f"mode={config.mode}",
-        f"topic t replicas={replicas} min_insync_replicas={config.min_insync_replicas}{unclean}",
+        f"mode={config.mode}{stated}",
+        f"topic t replicas={replicas} min_insync_replicas={config.min_insync_replicas}",
     ]
 
 
