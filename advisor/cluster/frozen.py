@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -23,6 +23,15 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._items)
+
+    # Those of Mapping look every key up, which shows with thousands of brokers.
+    def items(self) -> ItemsView[K, V]:
+        """Pairs of key and value."""
+        return self._items.items()
+
+    def values(self) -> ValuesView[V]:
+        """Values."""
+        return self._items.values()
 
     def __len__(self) -> int:
         return len(self._items)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -169,7 +170,7 @@ class Cluster:
             brokers=names, kafka_version=kafka_version, source="uniform", controllers=controllers
         )
 
-    @property
+    @cached_property
     def racks(self) -> tuple[str, ...]:
         """The known racks, sorted."""
         return tuple(sorted({rack for rack in self.brokers.values() if rack is not None}))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import InputError, MissingExtraError
 from advisor.files import read_input, replace_file
-from advisor.pipeline.progress import Say
+from advisor.progress import Say
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.plan import Block, Plan
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
-from advisor.pipeline.progress import Say, ignore, warn
+from advisor.progress import Say, ignore, warn
 from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import Block, Plan
 

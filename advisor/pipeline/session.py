@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError, MissingExtraError
 from advisor.pipeline.java import Java, find_java
-from advisor.pipeline.progress import Say, warn
+from advisor.progress import Say, warn
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

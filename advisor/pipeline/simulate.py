@@ -12,7 +12,7 @@ from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
 from advisor.pipeline import sampling
-from advisor.pipeline.progress import Say, progress_bar, warn
+from advisor.progress import Say, progress_bar, warn
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.evaluate import check_inputs

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
@@ -30,6 +31,8 @@ from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
 
 _MS_PER_HOUR = 3_600_000.0
+# With so many sets, partitions per set are rounded to 1 / _STEPS: such topics share a solution.
+_MANY_SETS, _STEPS = 20, 20
 
 Rates = tuple[tuple[str, float], ...]
 
@@ -141,9 +144,9 @@ class ChainParameters:
     joint_outages: bool
     precision: float = EXACT
 
-    @classmethod
+    @staticmethod
+    @lru_cache(maxsize=256)
     def read(
-        cls,
         config: Config,
         model: FailureModel,
         load: Workload,
@@ -346,7 +349,8 @@ class Case:
         by_leader = exchangeable is Exchangeable.NONE or lags & self.chain.mechanisms
         found = self.placement.replica_set_classes(exchangeable).values()
         apart = sum(each.lists if by_leader else each.sets for each in found)
-        return sum(each.partitions for each in found) / apart
+        mean = sum(each.partitions for each in found) / apart
+        return mean if apart < _MANY_SETS else round(mean * _STEPS) / _STEPS
 
     def roughly(self, model: FailureModel, own_states: bool = False) -> Case:
         """The same question about another card, solved to a few digits on the same states."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
 from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
-from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, any_loss
+from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, SetsAlone, any_loss
+from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
 from advisor.reliability.common_cause.placement import Brokers, Exchangeable, Placement, Replicas
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import FailureModel
@@ -26,6 +27,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Pattern = tuple[int, ...]
+FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
 _SUMMED = (
     "loss_events_per_year",
@@ -95,7 +97,47 @@ def evaluate(
     0.632121
     """
     check_inputs(cluster, config, model, load, placement)
-    return _answer(Case.read(cluster, config, model, load, placement))
+    return _answer(Case.read(cluster, config, model, load, placement), _first_losses)
+
+
+def topic_evaluator(known: LikeTopics | None = None) -> Callable[..., Reliability]:
+    """Return `evaluate` for one topic after another of a cluster.
+
+    First losses of topics like earlier ones are fitted to theirs, see `LikeTopics`, and state the
+    error of that. All other measures are computed as ever.
+
+    Parameters
+    ----------
+    known : LikeTopics, optional
+        What is known of earlier topics.
+    """
+    known = LikeTopics() if known is None else known
+
+    def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        tails = case.chain.constants.acks != "all"
+        kind = (
+            *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
+            *(case.exchangeable, case.events_per_year),
+        )
+        given = case.placement, case.exchangeable
+        one, other = (
+            SetsAlone.of({p: found.losses[n] for p, found in sets.items()}, *given, tails)
+            for n in range(2)
+        )
+        return known.first_losses(kind, (one, other), *given, lambda: _first_losses(case, sets))
+
+    def evaluated(
+        cluster: Brokers,
+        config: Config,
+        model: FailureModel,
+        load: Workload | None = None,
+        *,
+        placement: tuple[Replicas, ...] | None = None,
+    ) -> Reliability:
+        check_inputs(cluster, config, model, load, placement)
+        return _answer(Case.read(cluster, config, model, load, placement), first_losses)
+
+    return evaluated
 
 
 def check_inputs(
@@ -127,21 +169,21 @@ def check_inputs(
         raise InputError(f"placement={shown(placement)}: give the broker ids of each partition")
 
 
-def _answer(case: Case) -> Reliability:
+def _answer(case: Case, first_losses: FirstLosses) -> Reliability:
     together = case.partitions_together
     sets = {
         pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
         for pattern in case.patterns
     }
-    return _combine(sets, case)
+    return _combine(sets, case, first_losses)
 
 
-def _reevaluated(case: Case, model: FailureModel) -> Reliability:
+def _reevaluated(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
     """Another card on the case's states; on states of its own if too much were missing.
 
     With more than three replicas those take too long, and the stated error says what is missing.
     """
-    found = _answer(case.roughly(model))
+    found = _answer(case.roughly(model), first_losses)
     if (case.config.replication_factor or 0) > _FEW:
         return found
     missing = max(
@@ -150,14 +192,16 @@ def _reevaluated(case: Case, model: FailureModel) -> Reliability:
     # Without a bound on outages no states are enough.
     if missing <= _TOO_ROUGH or math.isinf(missing):
         return found
-    return _answer(case.roughly(model, own_states=True))
+    return _answer(case.roughly(model, own_states=True), first_losses)
 
 
-def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
+def _combine(
+    sets: Mapping[Pattern, SetMeasures], case: Case, first_losses: FirstLosses
+) -> Reliability:
     """Put the replica sets of a topic together."""
     where = case.patterns
     counts = {pattern: found.partitions for pattern, found in where.items()}
-    first, upper = _first_losses(case, sets)
+    first, upper = first_losses(case, sets)
     causes = _causes(sets, counts)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
     gone = "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
@@ -200,8 +244,8 @@ def _combine(sets: Mapping[Pattern, SetMeasures], case: Case) -> Reliability:
         load=case.load,
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
-        reevaluate=lambda other: _reevaluated(case, other),
-        evaluate_card=lambda other: _answer(case.with_card(other)),
+        reevaluate=lambda other: _reevaluated(case, other, first_losses),
+        evaluate_card=lambda other: _answer(case.with_card(other), first_losses),
         evaluate_topic=lambda topic, load, replicas: evaluate(
             cluster, topic, case.model, load, placement=replicas
         ),

@@ -10,7 +10,7 @@ import pytest
 from advisor import Cluster, Config, FailureModel, Workload, simulate
 from advisor.errors import AdvisorError, InputError
 from advisor.pipeline import checkpoints, sampling
-from advisor.pipeline.progress import ignore
+from advisor.progress import ignore
 from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks, plan_for
 

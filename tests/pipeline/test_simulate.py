@@ -15,7 +15,7 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate, simulate
 from advisor.errors import AdvisorError, InputError, MissingExtraError
 from advisor.pipeline import checkpoints, sampling
 from advisor.pipeline import simulate as simulate_module
-from advisor.pipeline.progress import progress_bar
+from advisor.progress import progress_bar
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, run_block
 from advisor.reliability.sampler.plan import (
@@ -244,7 +244,7 @@ def test_progress_is_shown_on_terminals_only(
     with progress_bar(2, "years") as advance:
         advance(1)
     assert capfd.readouterr() == ("", "")
-    monkeypatch.setattr("advisor.pipeline.progress._SHOWN_AFTER_S", 0.0)
+    monkeypatch.setattr("advisor.progress._SHOWN_AFTER_S", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_bar(2, "years") as advance:
         advance(1)

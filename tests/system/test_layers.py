@@ -12,7 +12,7 @@ from package_graph import MODULES, ROOT, imports, module_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
-SHARED = {"errors", "catalog", "files", "formatting", "parsing", "plotting", "tables"}
+SHARED = {"errors", "catalog", "files", "formatting", "parsing", "plotting", "progress", "tables"}
 MAY_IMPORT = {
     "errors": set(),
     "catalog": {"errors"},
@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "parsing": set(),
     "formatting": set(),
     "plotting": {"errors"},
+    "progress": set(),
     "tables": {"errors"},
     "protocol": {"errors", "files"},
     "reliability": SHARED | {"protocol"},

@@ -16,7 +16,7 @@ LONGEST_OPENING = 10
 MOST_FLOORS = {"protocol": 6, "reliability": 8}
 
 # What every room may import of the package, beside itself.
-SHARED = {"errors", "catalog", "files", "formatting", "parsing", "plotting", "tables"}
+SHARED = {"errors", "catalog", "files", "formatting", "parsing", "plotting", "progress", "tables"}
 RULES = "protocol.rules"
 
 # Room: the rooms below `advisor` that it may import, itself and the shared modules aside.

@@ -34,9 +34,10 @@ from advisor.advice.phrases import first_of, listed, sentence
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
 from advisor.cluster import Cluster
 from advisor.formatting import as_given, time_per_year
+from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import Copysets, copysets
-from advisor.reliability.evaluate import evaluate
+from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BY_SETTINGS
@@ -217,7 +218,7 @@ def audit(
     goals: Goals | None = None,
     kafka_version: str | None = None,
     producer: Mapping[str, Any] | None = None,
-    evaluated: Evaluate = evaluate,
+    evaluated: Evaluate | None = None,
 ) -> Audit:
     r"""Evaluate every topic with its own settings, on the brokers that hold its replicas.
 
@@ -238,7 +239,8 @@ def audit(
     producer : mapping of str to object, optional
         Producer settings as in `Config`. Default: acks="all" and Kafka's defaults.
     evaluated : callable, optional
-        Replacement for `advisor.evaluate`, with the same arguments.
+        Replacement for `advisor.evaluate`, with the same arguments. Default: that, but for the
+        first losses of topics that are like many others, which are fitted to theirs.
 
     Returns
     -------
@@ -287,18 +289,18 @@ def audit(
             f"Records that retention.ms keeps for ever were taken to be kept {hours} hours: "
             f"{first_of(endless)}."
         )
-    audits = [
-        each
-        for topic in cluster.topics
-        for each in audit_topic(
-            *(topic, cluster, config_of(topic, version, settings), model, load_of(topic, load)),
-            *(goals, evaluated),
-        )
-    ]
+    evaluated = evaluated or topic_evaluator()
+    audits: list[TopicAudit] = []
+    with progress_bar(len(cluster.topics), "topics") as done:
+        for topic in cluster.topics:
+            config, own = config_of(topic, version, settings), load_of(topic, load)
+            audits += audit_topic(topic, cluster, config, model, own, goals, evaluated)
+            done(1)
     audits.sort(key=lambda topic: _worst_first(topic, goals))
     assumed = dict.fromkeys(a for t in audits for a in t.choice.reliability.assumptions)
     producing = Config(kafka_version=version, **settings)
     stated = bool(kafka_version or cluster.kafka_version)
+    known_bugs = check_version(version, str(producing.mode)) if stated else ()
     return Audit(
         cluster=cluster,
         model=model,
@@ -306,13 +308,8 @@ def audit(
         topics=tuple(audits),
         general=(
             *check_cluster(cluster),
-            *(check_version(version, str(producing.mode)) if stated else ()),
-            *_once(audits, lambda r, topic: check_replacement(r, goals, topic)),
-            *check_producer(producing, model),
-            *_once(
-                [each for each in audits if not each.topic.internal],
-                lambda r, topic: check_delivery_timeout(r, goals, topic=topic),
-            ),
+            *known_bugs,
+            *_of_results(audits, goals, check_producer(producing, model)),
         ),
         now=current_state(cluster, version),
         copysets=copysets(
@@ -320,6 +317,16 @@ def audit(
         ),
         notes=(*notes, *map(sentence, assumed), *cluster.notes),
     )
+
+
+def _of_results(
+    audits: Sequence[TopicAudit], goals: Goals, producer: Iterator[Finding]
+) -> Iterator[Finding]:
+    """Yield the findings about replacements, the producer and its timeout."""
+    yield from _once(audits, lambda r, topic: check_replacement(r, goals, topic))
+    yield from producer
+    users = [each for each in audits if not each.topic.internal]
+    yield from _once(users, lambda r, topic: check_delivery_timeout(r, goals, topic=topic))
 
 
 def _once(

@@ -36,6 +36,7 @@ from advisor.reliability.common_cause.placement import Exchangeable, Placement, 
 from advisor.reliability.common_cause.set_losses import SetLosses
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.solver.first_passage import FirstLoss
 
 # A certain loss within the year would have the logarithm of 0.
 _MOST = 1.0 - 1e-12
@@ -110,24 +111,16 @@ def any_loss(
         None if no record is acknowledged by a leader alone.
     """
     sets = placement.replica_set_classes(exchangeable)
-    counts = _independent_counts(losses, sets, tails is not None, exchangeable)
-    firsts = {pattern: losses[pattern].first for pattern in sets}
-    if sum(counts.values()) == 1:
-        # Partitions of one set may have several patterns.
-        pattern, only = max(firsts.items(), key=lambda each: each[1].probability)
-        mean_years = only.mean_hours / HOURS_PER_YEAR
-        shares = _shares(losses[pattern].per_year)
-        return AnyLoss(only.probability, mean_years, (only.probability,) * 2, shares)
-    hazards = {pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in firsts.items()}
-    union_rate = math.fsum(hazards[pattern] * count for pattern, count in counts.items())
-    if union_rate == 0:
-        return AnyLoss(0.0, math.inf, (0.0, 0.0))
+    alone = SetsAlone.of(losses, placement, exchangeable, tails is not None)
+    if alone.sets == 1 or alone.per_year == 0:
+        return alone.only(losses)
     by_mechanism: dict[str, float] = defaultdict(float)
     if tails:
         by_leader = placement.replica_set_classes(exchangeable, tails.leaders)
         survival = JointSurvival(strikes_per_year, tails.per_failure)
         _combine_independent({p: losses[p].tails for p in by_leader}, by_leader, survival)
         survival.add_losses_per_year(by_mechanism)
+    hazards = alone.hazards
     certain = {p: losses[p].first_only(hazards[p], tails is not None) for p in sets}
     survival = JointSurvival(strikes_per_year, 1)
     certain = _combine_spread(certain, placement, survival)
@@ -142,18 +135,82 @@ def any_loss(
     )
     _combine_independent(rest, sets, survival)
     survival.add_losses_per_year(by_mechanism)
-    rate = min(max(math.fsum(by_mechanism.values()), *hazards.values()), union_rate)
-    least = max(first.probability for first in firsts.values())
-    most = math.fsum(firsts[pattern].probability * count for pattern, count in counts.items())
-    most = min(most, 1.0)
-    # Sets start healthy, so that their losses begin a little later.
-    begun = -math.fsum(
-        math.log1p(-min(firsts[p].probability, _MOST)) * n for p, n in counts.items()
-    )
-    of_year = min(begun / union_rate, 1.0)
-    probability = min(max(-math.expm1(-rate * of_year), least), most)
-    error = (off + min(more, rate)) / rate
-    return AnyLoss(probability, 1.0 / rate, (least, most), _shares(by_mechanism), error)
+    rate = alone.possible(math.fsum(by_mechanism.values()))
+    return alone.together(rate, _shares(by_mechanism), (off + min(more, rate)) / rate)
+
+
+class SetsAlone(NamedTuple):
+    """First losses of the sets of a placement, each by itself.
+
+    Attributes
+    ----------
+    firsts : mapping of pattern to FirstLoss
+    counts : mapping of pattern to int
+        Sets that may lose independently.
+    """
+
+    firsts: Mapping[Pattern, FirstLoss]
+    counts: Mapping[Pattern, int]
+
+    @classmethod
+    def of(
+        cls,
+        losses: Mapping[Pattern, SetLosses],
+        placement: Placement,
+        exchangeable: Exchangeable,
+        tails: bool,
+    ) -> SetsAlone:
+        """Take the sets of a placement apart; `tails` says whether any leader has some."""
+        sets = placement.replica_set_classes(exchangeable)
+        counts = _independent_counts(losses, sets, tails, exchangeable)
+        return SetsAlone({pattern: losses[pattern].first for pattern in sets}, counts)
+
+    @property
+    def sets(self) -> int:
+        """How many sets may lose independently."""
+        return sum(self.counts.values())
+
+    @property
+    def hazards(self) -> dict[Pattern, float]:
+        """Losses a year of one set."""
+        return {
+            pattern: HOURS_PER_YEAR / first.mean_hours for pattern, first in self.firsts.items()
+        }
+
+    @property
+    def per_year(self) -> float:
+        """Losses a year of all sets."""
+        hazards = self.hazards
+        return math.fsum(hazards[pattern] * count for pattern, count in self.counts.items())
+
+    def possible(self, per_year: float) -> float:
+        """The rate of first losses, between the likeliest set's and that of all sets."""
+        return min(max(per_year, *self.hazards.values()), self.per_year)
+
+    def only(self, losses: Mapping[Pattern, SetLosses]) -> AnyLoss:
+        """First loss of a single set, or of sets that lose nothing."""
+        # Partitions of one set may have several patterns.
+        pattern, first = max(self.firsts.items(), key=lambda each: each[1].probability)
+        if self.per_year == 0:
+            return AnyLoss(0.0, math.inf, (0.0, 0.0))
+        shares = _shares(losses[pattern].per_year)
+        years = first.mean_hours / HOURS_PER_YEAR
+        return AnyLoss(first.probability, years, (first.probability,) * 2, shares)
+
+    def together(
+        self, per_year: float, shares: tuple[tuple[str, float], ...], error: float
+    ) -> AnyLoss:
+        """First loss of all sets, given how often any of them loses."""
+        least = max(first.probability for first in self.firsts.values())
+        most = math.fsum(self.firsts[p].probability * count for p, count in self.counts.items())
+        most = min(most, 1.0)
+        # Sets start healthy, so that their losses begin a little later.
+        begun = -math.fsum(
+            math.log1p(-min(self.firsts[p].probability, _MOST)) * n for p, n in self.counts.items()
+        )
+        of_year = min(begun / self.per_year, 1.0)
+        probability = min(max(-math.expm1(-per_year * of_year), least), most)
+        return AnyLoss(probability, 1.0 / per_year, (least, most), shares, error)
 
 
 def _combine_spread(

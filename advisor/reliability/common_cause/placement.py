@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Protocol
 
 from advisor.errors import InputError
 from advisor.protocol.rules.assignment import assign
@@ -15,8 +16,11 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
+from advisor.reliability.failures.setting import RackPattern
 
 Replicas = tuple[int, ...]
+
+_LARGE_RACK = 20
 
 
 class Brokers(Protocol):
@@ -46,58 +50,60 @@ class Exchangeable(Enum):
         return (*replicas[:fixed], *sorted(replicas[fixed:]))
 
 
-class ReplicaSetClass(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ReplicaSetClass:
     """Exchangeable replica sets: those of one rack pattern, which have the same CTMC.
 
     Attributes
     ----------
     partitions : int
         On all of these sets.
-    sets : int
-        Distinct sets. One whose partitions have several patterns counts where it has most.
     lists : int
         Distinct sets by leader as well, and by order where that decides elections.
-    exposure : mapping of (scope, int) to mapping of site to int
-        Of the sets that span so many sites of a scope (broker, rack, cluster): how many each site
-        holds. Partitions rather than sets where each partition loses on its own.
-    members : tuple of replicas
-        Those sets.
+    on_set : mapping of replicas to int
+        Distinct sets, and how many partitions are on each. A set whose partitions have several
+        patterns is here where it has most.
+    rack_of : mapping
+        Rack of each broker.
+    leaders : int or None
+        Each partition loses on its own, with its leader: one of so many replicas from the front of
+        the list. None if all on a set lose together, with any of their brokers.
     """
 
     partitions: int
-    sets: int
     lists: int
-    exposure: Mapping[tuple[str, int], Mapping[Hashable, int]]
-    members: tuple[Replicas, ...]
+    on_set: Mapping[Replicas, int]
+    rack_of: Mapping[int, str]
+    leaders: int | None
 
+    @property
+    def sets(self) -> int:
+        """How many distinct sets there are."""
+        return len(self.on_set)
 
-class RackPattern(tuple[int, ...]):
-    """Rack number of each replica, and the voters of the controller quorum by rack number.
+    @property
+    def members(self) -> tuple[Replicas, ...]:
+        """The distinct sets."""
+        return tuple(self.on_set)
 
-    Racks that hold voters and no replica have the highest numbers. A pattern without voters is
-    equal to the tuple of its numbers.
-    """
+    @cached_property
+    def exposure(self) -> Mapping[tuple[str, int], Mapping[Hashable, int]]:
+        """By scope (broker, rack, cluster) and number of sites: sets that span so many, by site.
 
-    voters: tuple[int, ...]
-
-    def __new__(cls, racks: Iterable[int], voters: tuple[int, ...] = ()) -> RackPattern:
-        """Make a pattern."""
-        made = super().__new__(cls, racks)
-        made.voters = voters
-        return made
-
-    def __eq__(self, other: object) -> bool:
-        same = getattr(other, "voters", ()) == self.voters
-        return same and tuple.__eq__(self, other) is True
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash((tuple(self), self.voters)) if self.voters else tuple.__hash__(self)
-
-    def __reduce__(self) -> tuple[type, tuple[tuple[int, ...], tuple[int, ...]]]:
-        return RackPattern, (tuple(self), self.voters)
+        Partitions rather than sets where each partition loses on its own.
+        """
+        exposure: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
+        whole = 0
+        for replicas, partitions in self.on_set.items():
+            exposed, count = replicas[: self.leaders], 1 if self.leaders is None else partitions
+            racks = {self.rack_of[broker] for broker in exposed}
+            for scope, sites in (("broker", exposed), ("rack", racks)):
+                counter = exposure[scope, len(sites)]
+                for site in sites:
+                    counter[site] += count
+            whole += count
+        exposure["cluster", 1][CLUSTER] = whole
+        return dict(exposure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +155,13 @@ class Placement:
     def brokers_per_rack(self) -> float:
         """Mean number of brokers in the rack of a partition's preferred leader.
 
-        If the rack fails, the leaders on all of them move at once.
+        If the rack fails, the leaders on all of them move at once. In large racks a whole number,
+        so that the topics of a cluster share a solution.
         """
         brokers_in = Counter(self.rack_of.values())
         total = sum(brokers_in[self.rack_of[first]] * count for (first, *_), count in self.sets)
-        return total / self.partitions
+        mean = total / self.partitions
+        return mean if mean < _LARGE_RACK else float(round(mean))
 
     @cached_property
     def cross_rack_followers(self) -> Mapping[int, int]:
@@ -223,28 +231,10 @@ class Placement:
         # Where there is one set only, its pattern comes first.
         return {
             pattern: ReplicaSetClass(
-                partitions[pattern],
-                len(members[pattern]),
-                len(lists[pattern]),
-                self._exposure(members[pattern], leaders),
-                tuple(members[pattern]),
+                partitions[pattern], len(lists[pattern]), members[pattern], self.rack_of, leaders
             )
             for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
         }
-
-    def _exposure(
-        self, sets: Mapping[Replicas, int], leaders: int | None
-    ) -> dict[tuple[str, int], Counter[Hashable]]:
-        exposure: dict[tuple[str, int], Counter[Hashable]] = defaultdict(Counter)
-        for replicas, partitions in sets.items():
-            exposed = replicas[:leaders]
-            racks = {self.rack_of[broker] for broker in exposed}
-            for scope, sites in (("broker", exposed), ("rack", racks)):
-                counter = exposure[scope, len(sites)]
-                for site in sites:
-                    counter[site] += 1 if leaders is None else partitions
-        exposure["cluster", 1][CLUSTER] = len(sets) if leaders is None else sum(sets.values())
-        return dict(exposure)
 
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
         """Rack numbers of a replica list, in a canonical order unless the order matters.
@@ -257,19 +247,26 @@ class Placement:
             exchangeable sets share a chain. Which follower leads next is lost thereby: where racks
             are not equally full, an error of a share rate times duration.
         """
-        racks = [self.rack_of[broker] for broker in replicas]
-        sizes, keeps_order = Counter(racks), exchangeable is Exchangeable.NONE
-        if keeps_order or (len(sizes) == len(racks) and not self.voters):
-            order = list(sizes)
-        else:
-            first = None if exchangeable is Exchangeable.ALL else racks[0]
-            order = sorted(
-                sizes, key=lambda rack: (rack != first, -sizes[rack], -self.voters.get(rack, 0))
-            )
-            racks.sort(key=order.index)
-        beyond = sorted((n for rack, n in self.voters.items() if rack not in sizes), reverse=True)
-        voters = (*(self.voters.get(rack, 0) for rack in order), *beyond) if self.voters else ()
-        return RackPattern((order.index(rack) for rack in racks), voters)
+        racks = tuple(self.rack_of[broker] for broker in replicas)
+        return _rack_pattern(racks, exchangeable, tuple(self.voters.items()))
+
+
+@lru_cache(maxsize=65_536)
+def _rack_pattern(
+    racks: tuple[str, ...], exchangeable: Exchangeable, at_risk: tuple[tuple[str, int], ...]
+) -> RackPattern:
+    voters = dict(at_risk)
+    sizes, keeps_order = Counter(racks), exchangeable is Exchangeable.NONE
+    ordered = list(racks)
+    if keeps_order or (len(sizes) == len(racks) and not voters):
+        order = list(sizes)
+    else:
+        first = None if exchangeable is Exchangeable.ALL else racks[0]
+        order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack], -voters.get(rack, 0)))
+        ordered.sort(key=order.index)
+    beyond = sorted((n for rack, n in voters.items() if rack not in sizes), reverse=True)
+    numbers = (*(voters.get(rack, 0) for rack in order), *beyond) if voters else ()
+    return RackPattern((order.index(rack) for rack in ordered), numbers)
 
 
 def place(
@@ -326,7 +323,7 @@ def place(
         assert config.replication_factor is not None
         brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
         return _new_topic(brokers, partitions, config.replication_factor, striped, voters)
-    racks = _racks(cluster.brokers)
+    racks = _racks(tuple(cluster.brokers.items()))
     lists = Counter(tuple(replicas) for replicas in placement)
     for replicas in lists:
         _check(replicas, config, racks)
@@ -354,11 +351,14 @@ def _rack_name(rack: str) -> str:
     return f"rack {rack}"
 
 
-def _racks(brokers: Mapping[int, str | None]) -> dict[int, str]:
-    return {
+@lru_cache(maxsize=8)
+def _racks(brokers: tuple[tuple[int, str | None], ...]) -> Mapping[int, str]:
+    """Racks of all brokers; the topics of a cluster share one mapping."""
+    names = {
         broker: _rack_name(rack) if rack is not None else f"broker {broker}"
-        for broker, rack in brokers.items()
+        for broker, rack in brokers
     }
+    return MappingProxyType(names)
 
 
 @lru_cache(maxsize=64)
@@ -378,7 +378,7 @@ def _new_topic(
         algorithm="striped" if striped else "rack_alternated",
     )
     sets = Counter(tuple(replicas) for replicas in table.values())
-    return Placement(tuple(sets.items()), len(brokers), _racks(dict(brokers)), dict(voters))
+    return Placement(tuple(sets.items()), len(brokers), _racks(brokers), dict(voters))
 
 
 def _check(replicas: Replicas, config: Config, racks: Mapping[int, str]) -> None:

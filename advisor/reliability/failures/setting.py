@@ -8,6 +8,7 @@ while one of its slots is in an outage of the rack.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -18,6 +19,35 @@ BACK, LOST = int(BrokerEvent.QUORUM_BACK), int(BrokerEvent.QUORUM_LOST)
 
 Own = tuple[int, ...]
 """Per slot: the condition of its broker."""
+
+
+class RackPattern(tuple[int, ...]):
+    """Rack number of each replica, and the voters of the controller quorum by rack number.
+
+    Racks that hold voters and no replica have the highest numbers. A pattern without voters is
+    equal to the tuple of its numbers.
+    """
+
+    voters: tuple[int, ...]
+
+    def __new__(cls, racks: Iterable[int], voters: tuple[int, ...] = ()) -> RackPattern:
+        """Make a pattern."""
+        made = super().__new__(cls, racks)
+        made.voters = voters
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        same = getattr(other, "voters", ()) == self.voters
+        return same and tuple.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.voters)) if self.voters else tuple.__hash__(self)
+
+    def __reduce__(self) -> tuple[type, tuple[tuple[int, ...], tuple[int, ...]]]:
+        return RackPattern, (tuple(self), self.voters)
 
 
 class BrokerStates(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a run says: a progress bar on terminals and in notebooks only, and warnings."""
+"""What a long computation shows: a bar on terminals and in notebooks only, and warnings."""
 
 from __future__ import annotations
 
