@@ -3,16 +3,15 @@
 How often any set of a topic loses depends on which brokers and racks its sets share. Computing that
 takes some hundredths of a second, and topics with the same settings, whose replicas are spread over
 the same brokers, differ little. So once enough of them have been computed, the logarithm of the
-rate is fitted by least squares to how many sets there are, how often one loses and how they are
-spread. A topic is fitted only if it lies among those computed, and if the error stated for it is
-below two hundredths; that comes from how well the fit predicts each of the computed ones, left out
-in turn (Allen, Technometrics 1974). Any other topic is computed.
+rate is fitted by least squares, through the nearest of them, to how many sets there are, how often
+one loses and how they are spread. A topic is fitted only if it lies among these, and if the error
+stated for it is below two hundredths; that comes from how well the fit predicts each of them, left
+out in turn (Allen, Technometrics 1974). Any other topic is computed.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
@@ -27,9 +26,9 @@ Pair = tuple[AnyLoss, AnyLoss]
 
 _PRECISION = 0.02
 # So many times the root mean square of the leave-one-out residuals are stated.
-_STATED = 3.0
-# Computed are so many more than there are directions in which topics differ.
-_MORE = 5
+_STATED = 4.0
+# A fit is made of the nearest so many, at least of so many more than it has directions.
+_NEAREST, _MORE = 24, 5
 # A topic is among those computed if its leverage is at most this, and it hardly differs from them
 # in any other direction.
 _FAR, _ASIDE = 2.0, 1e-3
@@ -89,37 +88,40 @@ class LikeTopics:
 
 
 class _Kind:
-    """First losses of one kind of topics, and their fit."""
+    """First losses of one kind of topics."""
 
     def __init__(self) -> None:
         self._where: list[Vector] = []
         self._found: list[Pair] = []
-        self._fit: _Fit | None = None
 
     def learn(self, where: Vector, found: Pair) -> None:
         """Add a topic whose first losses were computed."""
         self._where.append(where)
         self._found.append(found)
-        rates = [[-math.log(each.mean_years) for each in pair] for pair in self._found]
-        self._fit = _Fit(np.array(self._where), np.array(rates))
 
     def predict(self, where: Vector, alone: tuple[SetsAlone, SetsAlone]) -> Pair | None:
         """First losses of a topic; None if it must be computed."""
-        off = math.inf if self._fit is None else self._fit.error_at(where)
-        if self._fit is None or off > _PRECISION:
+        if len(self._where) <= _MORE:
             return None
-        nearest = int(((np.array(self._where) - where) ** 2).sum(axis=1).argmin())
-        one, other = (
-            sets.together(sets.possible(math.exp(rate)), near.shares, near.error + off)
-            for sets, rate, near in zip(
-                alone, self._fit.at(where).tolist(), self._found[nearest], strict=True
-            )
-        )
-        return one, max(one, other, key=lambda each: each.mean_years)
+        every = np.array(self._where)
+        apart = (every - where) / np.maximum(every.std(axis=0), _SAME)
+        nearest = (apart**2).sum(axis=1).argsort(kind="stable")[:_NEAREST]
+        near = [self._found[number] for number in nearest.tolist()]
+        rates = np.array([[-math.log(each.mean_years) for each in pair] for pair in near])
+        fit = _Fit(every[nearest], rates)
+        off = fit.error_at(where)
+        if off > _PRECISION:
+            return None
+        off += max(each.error for pair in near for each in pair)
+        found = [
+            sets.together(sets.possible(math.exp(rate)), like.shares, off)
+            for sets, rate, like in zip(alone, fit.at(where).tolist(), near[0], strict=True)
+        ]
+        return found[0], max(found, key=lambda each: each.mean_years)
 
 
 class _Fit:
-    """Least squares through the computed topics, in the directions in which they differ.
+    """Least squares through some topics, in the directions in which they differ.
 
     Parameters
     ----------
@@ -168,12 +170,13 @@ def _spread(alone: SetsAlone, placement: Placement, exchangeable: Exchangeable) 
     """What decides how often any set of a topic loses, as logarithms and shares.
 
     How many sets there are, how often one loses, what share has each rack pattern and on how many
-    racks, and how many sets a broker holds.
+    racks, how many brokers hold them and how many of these lead.
     """
     sets = alone.sets
     many = math.log(sets)
     features = [many, many * many, math.log(alone.per_year / sets)]
-    brokers: Counter[int] = Counter()
+    brokers: set[int] = set()
+    leaders = {replicas[0] for replicas, _ in placement.sets}
     for pattern, found in sorted(placement.replica_set_classes(exchangeable).items()):
         racks = {
             frozenset(map(placement.rack_of.__getitem__, members)) for members in found.members
@@ -181,5 +184,4 @@ def _spread(alone: SetsAlone, placement: Placement, exchangeable: Exchangeable) 
         features += [alone.counts[pattern] / sets, math.log(max(len(racks), 1))]
         for members in found.members:
             brokers.update(members)
-    holds = sum(n * n for n in brokers.values()) / brokers.total()
-    return np.array([*features, math.log(holds)])
+    return np.array([*features, math.log(len(brokers)), math.log(len(leaders))])
