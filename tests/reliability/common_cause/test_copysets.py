@@ -72,12 +72,38 @@ def test_the_lower_bound_is_at_most_one(monkeypatch) -> None:
     assert found.low <= found.value <= found.high <= 1.0
 
 
-@given(PLACEMENTS)
-def test_pairs_are_counted_by_their_union(placements: list[set[int]]) -> None:
-    """Counting by shared subsets agrees with comparing every pair."""
+@pytest.mark.parametrize("largest", [2**62, 20])
+@given(placements=PLACEMENTS)
+def test_pairs_are_counted_by_their_union(largest: int, placements: list[set[int]]) -> None:
+    """Counting by shared subsets agrees with comparing every pair, also where brokers are many."""
     sets = {frozenset(placement) for placement in placements}
-    found = pairs_by_union(sets)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "_LARGEST_CODE", largest)
+        found = pairs_by_union(sets)
     assert found == Counter(len(one | other) for one, other in combinations(sets, 2))
+
+
+def test_many_large_copysets_are_told_apart() -> None:
+    """Brokers to the power of the replicas exceed 64 bits; the counts are those of every pair."""
+    rng = random.Random(4)
+    sets = {frozenset(range(start, start + 8)) for start in range(0, 2048, 8)}
+    for _ in range(200):
+        # As digits to the base 2048, the two differ beyond the 64th bit alone.
+        same = rng.sample(range(100, 2048), 7)
+        sets |= {frozenset([first, *same]) for first in rng.sample(range(100), 2)}
+    assert pairs_by_union(sets) == Counter(len(one | two) for one, two in combinations(sets, 2))
+
+
+@given(PLACEMENTS)
+def test_scatter_and_smallest_copysets_are_those_of_every_pair(placements: list[set[int]]) -> None:
+    """Brokers that share a set, and sets that contain no other, found by comparing each."""
+    found = copysets(placements, BROKERS)
+    for broker in range(1, BROKERS + 1):
+        holding = [members for members in found.sets if broker in members]
+        others = {other for members in holding for other in members} - {broker}
+        assert found.scatter_width.get(broker) == (len(others) if holding else None)
+    smallest = [one for one in found.sets if not any(other < one for other in found.sets)]
+    assert sorted(map(sorted, found._smallest)) == sorted(map(sorted, smallest))
 
 
 def test_large_copysets_get_first_order_bounds() -> None:
