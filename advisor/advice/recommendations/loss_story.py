@@ -148,7 +148,8 @@ def likeliest(result: Reliability) -> Story | None:
         return None
     steps = ", then ".join(_said(step) for step in path.steps)
     share = percent(path.share)
-    said = f"{capital(steps)}: {share} of the losses that settings decide go this way."
+    whose = "the losses" if result.decided is result else "the losses that settings decide"
+    said = f"{capital(steps)}: {share} of {whose} go this way."
     return Story(said, _replayed(path, result.config))
 
 
