@@ -11,9 +11,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from advisor.advice.tolerance import least_share
 from advisor.cluster import Topic
+
+_Entry = tuple[int, int]
+"""Number of replicas, broker."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +59,23 @@ def plan_moves(
     tuple of Move
         Partitions that change, in the order of the topics.
     """
-    load: Counter[int] = Counter(dict.fromkeys(brokers, 0))
+    load: Counter[int] = Counter()
     for topic in topics if counted is None else counted:
         for partition in topic.partitions:
             load.update(set(partition.replicas) - set(partition.adding))
+    lightest = _Lightest(brokers, load)
+    racks_known = None not in brokers.values()
+    most = {f: least_share(brokers, f) if racks_known else f for f in set(factors.values())}
     moves = []
     for topic in topics:
         if topic.name not in factors:
             continue
+        factor = factors[topic.name]
         for partition in topic.partitions:
             before = tuple(r for r in partition.replicas if r not in partition.adding)
-            after = respread(before, brokers, factors[topic.name], load)
+            after = _respread(before, factor, most[factor], lightest)
             if after != before:
-                load.subtract(before)
-                load.update(after)
+                lightest.move(before, after)
                 moves.append(Move(topic.name, partition.index, before, after))
     return tuple(moves)
 
@@ -84,23 +91,91 @@ def respread(
     Replicas that stay keep their order, so the preferred leader changes only if its rack holds too
     many.
     """
-    racks_known = all(rack is not None for rack in brokers.values())
+    racks_known = None not in brokers.values()
     most = least_share(brokers, replication_factor) if racks_known else replication_factor
+    return _respread(replicas, replication_factor, most, _Lightest(brokers, load))
+
+
+def _respread(
+    replicas: tuple[int, ...], factor: int, most: int, lightest: _Lightest
+) -> tuple[int, ...]:
     held: Counter[str | None] = Counter()
     kept: list[int] = []
     for broker in replicas:
-        rack = brokers[broker]
-        if len(kept) < replication_factor and (not racks_known or held[rack] < most):
+        rack = lightest.racks[broker]
+        if len(kept) < factor and held[rack] < most:
             kept.append(broker)
             held[rack] += 1
-    while len(kept) < replication_factor:
-        free = [broker for broker in brokers if broker not in kept]
-        chosen = min(
-            free, key=lambda b: (held[brokers[b]] if racks_known else 0, load.get(b, 0), b)
-        )
+    while len(kept) < factor:
+        chosen = lightest.free(kept, held)
         kept.append(chosen)
-        held[brokers[chosen]] += 1
+        held[lightest.racks[chosen]] += 1
     return tuple(kept)
+
+
+class _Lightest:
+    """Brokers by their number of replicas, lightest first in each rack, kept while it changes.
+
+    A heap for each rack, and one of the racks' lightest brokers; entries that are no longer true
+    are dropped when they come up. So a choice among a thousand brokers is as quick as among ten.
+    """
+
+    def __init__(self, brokers: Mapping[int, str | None], load: Mapping[int, int]) -> None:
+        # If a rack is unknown, all are one.
+        known = None not in brokers.values()
+        self.racks = dict(brokers) if known else dict.fromkeys(brokers, None)
+        self._sizes = Counter(self.racks.values())
+        self._load = Counter({broker: load.get(broker, 0) for broker in brokers})
+        self._in_rack: dict[str | None, list[_Entry]] = {}
+        for broker, rack in self.racks.items():
+            self._in_rack.setdefault(rack, []).append((self._load[broker], broker))
+        for heap in self._in_rack.values():
+            heapify(heap)
+        self._of_racks = sorted(heap[0] for heap in self._in_rack.values())
+
+    def move(self, before: Sequence[int], after: Sequence[int]) -> None:
+        """Count the replicas of a partition on other brokers."""
+        self._load.subtract(before)
+        self._load.update(after)
+        changed = {*before} ^ {*after}
+        for broker in changed:
+            heappush(self._in_rack[self.racks[broker]], (self._load[broker], broker))
+        for rack in {self.racks[broker] for broker in changed}:
+            heappush(self._of_racks, self._first(rack))
+
+    def free(self, kept: Sequence[int], held: Mapping[str | None, int]) -> int:
+        """Return the lightest broker that is not in `kept`, in a rack that holds fewest."""
+        found = self._elsewhere(held)
+        if found is None:
+            open_racks = ((n, rack) for rack, n in held.items() if n < self._sizes[rack])
+            _, found = min((n, self._first(rack, kept)) for n, rack in open_racks)
+        return found[1]
+
+    def _elsewhere(self, held: Mapping[str | None, int]) -> _Entry | None:
+        """The lightest broker of all racks that hold none; None if there is no such rack."""
+        passed: set[_Entry] = set()
+        found = None
+        while self._of_racks and found is None:
+            entry = heappop(self._of_racks)
+            rack = self.racks[entry[1]]
+            if entry == self._first(rack):
+                passed.add(entry)
+                found = None if held.get(rack) else entry
+        for entry in passed:
+            heappush(self._of_racks, entry)
+        return found
+
+    def _first(self, rack: str | None, kept: Sequence[int] = ()) -> _Entry:
+        """The lightest broker of a rack that is not in `kept`; there must be one."""
+        heap, passed = self._in_rack[rack], set()
+        while heap[0][0] != self._load[heap[0][1]] or heap[0][1] in kept:
+            entry = heappop(heap)
+            if entry[0] == self._load[entry[1]]:
+                passed.add(entry)
+        found = heap[0]
+        for entry in passed:
+            heappush(heap, entry)
+        return found
 
 
 def reassignment_json(moves: Sequence[Move], back: bool = False) -> str:

@@ -27,13 +27,12 @@ from advisor.advice.migration.targets import (
 )
 from advisor.advice.migration.tools import Tools
 from advisor.advice.migration.wanted import (
-    ELECTION_FILE,
-    MOVES_BACK_FILE,
-    MOVES_FILE,
+    MOST_MOVES,
     UNCLEAN,
     UNCLEAN_OPTION,
     Change,
     Wanted,
+    batches,
     replicas_needed,
 )
 from advisor.cluster import Cluster, Topic
@@ -45,6 +44,8 @@ from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
 DEFAULT_THROTTLE = 50_000_000
+# Linux takes 128 KiB in one argument, which 500 of the longest names fill.
+_MOST_NAMES = 200
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def make_plan(
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
         files["server.properties"] = broker_properties(for_new)
-    chosen = [t for t in cluster.topics if topics is None or t.name in topics]
+    names = None if topics is None else set(topics)
+    chosen = [t for t in cluster.topics if names is None or t.name in names]
     lowered = tuple(lowered_acks(config, today))
     if not chosen:
         crowded = crowded_broker_words((), cluster, config)
@@ -221,13 +223,22 @@ def _steps(
             "set it to what your network can spare."
         )
         yield from _duration(moves, load, bytes_per_second)
-        yield tools.reassign(MOVES_FILE, bytes_per_second)
-        yield "# Wait until every partition is complete; that also removes the throttle:"
-        yield tools.await_reassignment(MOVES_FILE, len(moves))
-        yield tools.elect_preferred(ELECTION_FILE)
+        yield from _moved_in_batches(tools, moves, bytes_per_second)
     if afterwards:
         yield "# Once the copies are in sync:"
     yield from _alterations(tools, afterwards)
+
+
+def _moved_in_batches(tools: Tools, moves: Sequence[Move], bytes_per_second: int) -> Iterator[str]:
+    parts = batches(moves)
+    if len(parts) > 1:
+        yield f"# In {len(parts)} batches of at most {MOST_MOVES:,} partitions, one after another."
+    for batch in parts:
+        yield tools.reassign(batch.there, bytes_per_second)
+        if batch is parts[0]:
+            yield "# Wait until every partition is complete; that also removes the throttle:"
+        yield tools.await_reassignment(batch.there, len(batch.moves))
+        yield tools.elect_preferred(batch.election)
 
 
 def _duration(moves: Sequence[Move], load: Workload, bytes_per_second: int) -> Iterator[str]:
@@ -296,8 +307,9 @@ def _kept(kept: Sequence[Topic], factors: Mapping[str, int]) -> Iterator[str]:
 
 def _verification(tools: Tools, targets: Sequence[Topic]) -> Iterator[str]:
     yield "# Afterwards: the settings as Kafka has them, and nothing out of sync."
-    if targets:
-        yield tools.describe(*(topic.name for topic in targets))
+    names = [topic.name for topic in targets]
+    for start in range(0, len(names), _MOST_NAMES):
+        yield tools.describe(*names[start : start + _MOST_NAMES])
     yield tools.under_replicated()
 
 
@@ -312,9 +324,12 @@ def _rollback(
             yield tools.alter_topic(change.topic.name, {change.key: change.before})
     if moves:
         yield "# Call off what is still being copied, if anything is, and move back:"
-        cancel = tools.cancel_reassignment(MOVES_FILE)
-        if cancel is not None:
-            yield cancel
-        yield tools.reassign(MOVES_BACK_FILE, bytes_per_second, instead=True)
-        yield tools.await_reassignment(MOVES_BACK_FILE, len(moves))
-        yield tools.elect_preferred(ELECTION_FILE)
+        last_first = batches(moves)[::-1]
+        for batch in last_first:
+            cancel = tools.cancel_reassignment(batch.there)
+            if cancel is not None:
+                yield cancel
+        for batch in last_first:
+            yield tools.reassign(batch.back, bytes_per_second, instead=True)
+            yield tools.await_reassignment(batch.back, len(batch.moves))
+            yield tools.elect_preferred(batch.election)

@@ -10,6 +10,9 @@ from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import parse_version
 
+# That of libyaml is ten times as fast, and writes the same but for folded lines.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_ANY_WIDTH = 1_000_000
 _RFC_1123 = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 
@@ -127,10 +130,9 @@ def strimzi_topics(
         options that a resource does not name (`BatchingTopicController`, 2026).
     """
     documents = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     for name, partitions in topics:
         resource = _resource_name(name, taken)
-        taken.add(resource)
         stated: dict[str, object] = {
             key: _scalar(text) for key, text in (settings or {}).get(name, {}).items()
         }
@@ -142,7 +144,9 @@ def strimzi_topics(
         "# apiVersion: kafka.strimzi.io/v1beta2. The operator takes settings away that are not\n"
         "# here: add those of your topics that the description did not show.\n"
     )
-    return head + yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)
+    return head + yaml.dump_all(
+        documents, Dumper=_DUMPER, sort_keys=False, explicit_start=True, width=_ANY_WIDTH
+    )
 
 
 def _scalar(text: str) -> str | int | bool:
@@ -153,16 +157,18 @@ def _scalar(text: str) -> str | int | bool:
     return text if number is None else number
 
 
-def _resource_name(topic: str, taken: set[str]) -> str:
-    """Return a valid Kubernetes name for the topic that is not in `taken`."""
+def _resource_name(topic: str, taken: dict[str, int]) -> str:
+    """Return a valid Kubernetes name for the topic that is not in `taken`, and put it there."""
     plain = "".join(c if c in _RFC_1123 else "-" for c in topic.lower())
     # Each label between dots must begin and end with a letter or digit.
     labels = (label.strip("-") for label in plain.split("."))
     plain = ".".join(label for label in labels if label) or "topic"
-    name, number = plain, 1
+    name = plain
     while name in taken:
-        number += 1
-        name = f"{plain}-{number}"
+        # The last number that was tried.
+        taken[plain] += 1
+        name = f"{plain}-{taken[plain]}"
+    taken[name] = 1
     return name
 
 

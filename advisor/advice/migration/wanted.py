@@ -20,7 +20,43 @@ from advisor.protocol.rules.versions import default
 
 UNCLEAN = "unclean.leader.election.enable"
 UNCLEAN_OPTION = "unclean_leader_election_enable"
-MOVES_FILE, MOVES_BACK_FILE, ELECTION_FILE = "reassign.json", "rollback.json", "election.json"
+MOST_MOVES = 2_000
+"""Partitions of one reassignment at most.
+
+KRaft takes 10,000 in one request (`MAX_RECORDS_PER_USER_OP` in `QuorumController`), ZooKeeper about
+1 MB; and fewer at a time can be called off sooner.
+"""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Replicas that are moved together, and the files that say so."""
+
+    moves: Sequence[Move]
+    number: str
+
+    @property
+    def there(self) -> str:
+        """Name of the reassignment JSON."""
+        return f"reassign{self.number}.json"
+
+    @property
+    def back(self) -> str:
+        """Name of the reassignment JSON that undoes it."""
+        return f"rollback{self.number}.json"
+
+    @property
+    def election(self) -> str:
+        """Name of the JSON that lists its partitions."""
+        return f"election{self.number}.json"
+
+
+def batches(moves: Sequence[Move]) -> list[Batch]:
+    """Return the moves in batches that Kafka takes at once."""
+    parts = [moves[start : start + MOST_MOVES] for start in range(0, len(moves), MOST_MOVES)]
+    if len(parts) == 1:
+        return [Batch(moves, "")]
+    return [Batch(part, f"-{number}") for number, part in enumerate(parts, 1)]
 
 
 @dataclass(frozen=True)
@@ -94,10 +130,10 @@ class Wanted:
         """Reassignment and election JSON, if replicas move, and Strimzi resources."""
         sizes = [(t.name, len(t.partitions)) for t in self.topics]
         files = {"kafka-topics.yaml": strimzi_topics(sizes, self.targets, self.settings)}
-        if self.moves:
-            files[MOVES_FILE] = reassignment_json(self.moves)
-            files[MOVES_BACK_FILE] = reassignment_json(self.moves, back=True)
-            files[ELECTION_FILE] = election_json(self.moves)
+        for batch in batches(self.moves):
+            files[batch.there] = reassignment_json(batch.moves)
+            files[batch.back] = reassignment_json(batch.moves, back=True)
+            files[batch.election] = election_json(batch.moves)
         return files
 
 

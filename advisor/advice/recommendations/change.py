@@ -47,7 +47,8 @@ class Change(ABC):
         A topic with more replicas than recommended keeps them, unless it misses a goal that it
         meets with the recommended setting.
         """
-        richer = [topic for topic in self._chosen if topic.name in self._kept]
+        names = set(self._kept)
+        richer = [topic for topic in self._chosen if topic.name in names]
         if not richer:
             return self._planned({})
         trial = {
@@ -69,9 +70,10 @@ class Change(ABC):
             self.cluster, self.best.config, self.load, throttle, topics, today, shrinking
         )
 
-    @property
+    @cached_property
     def _chosen(self) -> list[Topic]:
-        return [topic for topic in self.cluster.topics if topic.name in self.topics]
+        names = set(self.topics)
+        return [topic for topic in self.cluster.topics if topic.name in names]
 
     @cached_property
     def _kept(self) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from advisor.advice.audits.topic_audit import TopicAudit, audit_topic
+from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.choice import GOAL_WORDS, Choice
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import controller_of
@@ -14,7 +14,10 @@ from advisor.advice.phrases import first_of, listed
 from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Topic
 from advisor.protocol.rules.config import Config
+from advisor.reliability.common_cause.placement import Replicas
+from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 _PRODUCER = (
@@ -90,6 +93,8 @@ class Auditor:
     goals : Goals
     partitions : int
         Partitions that share the load.
+    evaluated : callable
+        `evaluate` for one topic after another; what is the same today and as planned once.
     """
 
     cluster: Cluster
@@ -97,6 +102,7 @@ class Auditor:
     load: Workload
     goals: Goals
     partitions: int
+    evaluated: Evaluate = field(default_factory=lambda: _evaluated_once(topic_evaluator()))
 
     def audit(self, topic: Topic, producer: Config) -> tuple[TopicAudit, ...]:
         """Return the audits of a topic, on its brokers and with its settings.
@@ -113,8 +119,27 @@ class Auditor:
         share = self.load.records_per_second * len(topic.partitions) / self.partitions
         load = replace(load_of(topic, self.load), records_per_second=share)
         config = config_of(topic, version, settings)
-        audits = audit_topic(topic, self.cluster, config, self.model, load, self.goals)
-        return tuple(audits)
+        question = (topic, self.cluster, config, self.model, load, self.goals)
+        return tuple(audit_topic(*question, self.evaluated))
+
+
+def _evaluated_once(evaluated: Evaluate) -> Evaluate:
+    """Evaluate the same settings, load and replicas once; cluster and card never change."""
+    known: dict[tuple[Config, Workload, tuple[Replicas, ...]], Reliability] = {}
+
+    def found(
+        cluster: Cluster,
+        config: Config,
+        model: FailureModel,
+        load: Workload,
+        placement: tuple[Replicas, ...],
+    ) -> Reliability:
+        key = config, load, placement
+        if key not in known:
+            known[key] = evaluated(cluster, config, model, load, placement=placement)
+        return known[key]
+
+    return found
 
 
 def gains_goals(today: Sequence[TopicAudit], planned: Sequence[TopicAudit]) -> bool:
