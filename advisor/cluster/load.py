@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -191,8 +192,10 @@ def _read(source: object) -> tuple[str, str, str]:
     else:
         name, suffix = path_or_text, Path(path_or_text).suffix.lower()
         text = _decode(_bytes(name), name)
-    if len(text) > _MOST_BYTES or not is_unicode(text):
-        raise InputError(f"{name}: this is too long, or not Unicode; {_ACCEPTED_SOURCES}")
+    if len(text) > _MOST_BYTES:
+        raise InputError(f"{name}: it has more than {_MOST_BYTES:,} bytes; {_IN_PARTS}")
+    if not is_unicode(text):
+        raise InputError(f"{name}: this is not Unicode; {_ACCEPTED_SOURCES}")
     if "\0" in text:
         raise InputError(f"{name}: this is not text; {_ACCEPTED_SOURCES}")
     if not text.strip():
@@ -204,6 +207,7 @@ _ACCEPTED_SOURCES = (
     "give the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML, or the address "
     "of a running cluster, host:9092"
 )
+_IN_PARTS = "describe fewer topics at a time (--topic takes a regular expression)"
 
 
 def _bytes(path: str) -> bytes:
@@ -215,9 +219,9 @@ def _bytes(path: str) -> bytes:
         raise InputError(f"{path}: this is a directory; {_ACCEPTED_SOURCES}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise InputError(
-            f"{shown(path)}: this cannot be read ({reason}); {_ACCEPTED_SOURCES}"
-        ) from None
+        too_large = getattr(error, "errno", None) == errno.EFBIG
+        advice = _IN_PARTS if too_large else _ACCEPTED_SOURCES
+        raise InputError(f"{shown(path)}: this cannot be read ({reason}); {advice}") from None
 
 
 def _decode(content: bytes, name: str) -> str:

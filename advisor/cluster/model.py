@@ -12,7 +12,7 @@ from typing import Any
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
 from advisor.cluster.racks import is_rack, moved, rack_mapping
-from advisor.cluster.topic import Topic, count, is_id
+from advisor.cluster.topic import Topic, check_partitions, count, is_id
 from advisor.errors import InputError, shown
 from advisor.parsing import is_unicode
 
@@ -46,7 +46,8 @@ class Cluster:
     ------
     InputError
         If there is no broker, `controllers` is empty, an id or rack is malformed, a topic is
-        repeated, or a topic has a replica on an unknown broker.
+        repeated, a topic has a replica on an unknown broker, or there are more than 100,000 brokers
+        or 2,000,000 partitions.
 
     See Also
     --------
@@ -74,6 +75,11 @@ class Cluster:
         self._check_types()
         if not self.brokers:
             raise InputError("a cluster needs at least one broker")
+        if len(self.brokers) > MOST_BROKERS:
+            raise InputError(
+                f"more than {MOST_BROKERS:,} brokers cannot be examined; leave out those without "
+                "replicas"
+            )
         object.__setattr__(self, "brokers", _checked_racks(self.brokers, "broker"))
         if self.controllers is not None:
             if not isinstance(self.controllers, Mapping) or not self.controllers:
@@ -83,6 +89,7 @@ class Cluster:
                 )
             object.__setattr__(self, "controllers", _checked_racks(self.controllers, "controller"))
         object.__setattr__(self, "topics", tuple(self.topics))
+        check_partitions(sum(len(topic.partitions) for topic in self.topics))
         object.__setattr__(self, "notes", tuple(self.notes))
         names: set[str] = set()
         known = frozenset(self.brokers)
@@ -90,7 +97,7 @@ class Cluster:
             if topic.name in names:
                 raise InputError(f"topic {topic.name} is there twice")
             names.add(topic.name)
-            for partition in topic.partitions:
+            for partition in () if topic.brokers() <= known else topic.partitions:
                 missing = sorted(partition.brokers() - known)
                 if missing:
                     raise InputError(

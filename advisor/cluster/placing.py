@@ -11,6 +11,7 @@ from advisor.protocol.rules.assignment import assign
 
 MAX_PARTITIONS = 200_000
 """More than one Kafka cluster serves; a larger count is taken for a typo."""
+MAX_REPLICAS = 10 * MAX_PARTITIONS
 
 PLACEMENT_NOTE = (
     "Replicas were placed as Kafka would on an empty cluster for {}: only counts are given."
@@ -56,6 +57,11 @@ def place(topic: CountedTopic, brokers: Mapping[int, str | None], order: int = 0
         raise InputError(
             f"topic {topic.name} has replication_factor {topic.replication_factor} "
             f"but there are only {len(brokers)} brokers"
+        )
+    if topic.partitions * topic.replication_factor > MAX_REPLICAS:
+        raise InputError(
+            f"topic {topic.name} has {topic.partitions} partitions of {topic.replication_factor} "
+            f"replicas; give at most {MAX_REPLICAS:,} replicas"
         )
     # The KRaft controller's algorithm; it accepts a mix of known and unknown racks.
     replicas = assign(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from advisor.cluster.frozen import FrozenMap
@@ -17,6 +17,8 @@ from advisor.errors import InputError, shown
 from advisor.parsing import is_unicode, whole_number
 
 MAX_ID = 2**31 - 1
+MOST_PARTITIONS = 2_000_000
+"""More than any cluster that is known of; an audit of so many takes minutes."""
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 INTERNAL_TOPICS = frozenset(
@@ -28,6 +30,10 @@ INTERNAL_TOPICS = frozenset(
 def is_id(value: object) -> bool:
     """Whether a value is a valid broker id: a non-negative integer."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID
+
+
+def _absent(ids: object) -> bool:
+    return ids is None or (type(ids) is tuple and not ids)
 
 
 def _ids(values: tuple[int, ...]) -> str:
@@ -82,6 +88,29 @@ class Partition:
     leader_epoch: int | None = None
 
     def __post_init__(self) -> None:
+        if not self._plain():
+            self._check()
+
+    def _plain(self) -> bool:
+        """Whether a quick look finds nothing unusual: most partitions of large clusters pass it."""
+        replicas, isr, leader = self.replicas, self.isr, self.leader
+        if not type(replicas) is type(isr) is type(self.adding) is type(self.removing) is tuple:
+            return False
+        if self.adding or self.removing or self.leader_epoch is not None:
+            return False
+        if not _absent(self.elr) or not _absent(self.last_known_elr):
+            return False
+        numbers = [self.index, *replicas, *isr]
+        if leader is not None:
+            numbers.append(leader)
+        if set(map(type, numbers)) != {int} or min(numbers) < 0 or max(numbers) > MAX_ID:
+            return False
+        distinct = set(replicas)
+        led = leader is None or leader in distinct
+        once = len(distinct) == len(replicas) and len(set(isr)) == len(isr)
+        return led and once and bool(replicas) and distinct.issuperset(isr)
+
+    def _check(self) -> None:
         self._freeze_ids()
         if not is_id(self.index):
             raise InputError(
@@ -257,6 +286,14 @@ class Topic:
         stated = self.configs.get("min.insync.replicas")
         return None if stated is None else int(stated)
 
+    def brokers(self) -> set[int]:
+        """Return every broker id in the partitions."""
+        found = set(chain.from_iterable(partition.replicas for partition in self.partitions))
+        for partition in self.partitions:
+            if partition.last_known_elr or partition.adding or partition.removing:
+                found |= partition.brokers()
+        return found
+
     @property
     def internal(self) -> bool:
         """Whether this is one of Kafka's internal topics."""
@@ -278,6 +315,21 @@ class Topic:
             "configs": dict(self.configs),
             "partitions": [partition.to_dict() for partition in self.partitions],
         }
+
+
+def check_partitions(number: int) -> None:
+    """Refuse a cluster of more partitions than can be examined.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_PARTITIONS`.
+    """
+    if number > MOST_PARTITIONS:
+        raise InputError(
+            f"more than {MOST_PARTITIONS:,} partitions cannot be examined; describe fewer topics "
+            "at a time (--topic takes a regular expression)"
+        )
 
 
 def count(number: int, noun: str) -> str:

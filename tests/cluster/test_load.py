@@ -314,6 +314,20 @@ def test_an_unreadable_source_is_rejected(source, said):
         load_cluster(source)
 
 
+def test_a_file_or_topic_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    """The limit is named, and what to do."""
+    monkeypatch.setattr("advisor.cluster.load._MOST_BYTES", len(LINE) - 1)
+    path = tmp_path / "large.txt"
+    path.write_text(LINE)
+    for source in (path, f"{LINE}\n"):
+        with pytest.raises(InputError, match=rf"more than {len(LINE) - 1} bytes.*; describe fewer"):
+            load_cluster(source)
+    monkeypatch.undo()
+    counts = "partitions = 200000\nreplication_factor = 11"
+    with pytest.raises(InputError, match="give at most 2,000,000 replicas"):
+        load_cluster(f'brokers = 11\n[[topic]]\nname = "t"\n{counts}')
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
 def test_text_is_read_in_the_encodings_of_shells(encoding, tmp_path):
     """UTF-16 (PowerShell), byte order marks and invalid bytes in prose are accepted."""

@@ -1,8 +1,11 @@
 import pickle
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from advisor.cluster import Cluster, Partition, Topic
+from advisor.cluster import Cluster, Partition, Topic, format_describe, load_cluster
 from advisor.errors import InputError
 
 
@@ -119,6 +122,25 @@ def test_a_cluster_refuses_malformed_brokers(brokers):
         Cluster(brokers=brokers)
 
 
+def test_a_cluster_of_too_many_brokers_or_partitions_is_refused(monkeypatch):
+    """The limit is named, however the cluster was described, and what to do."""
+    with pytest.raises(InputError, match=r"more than 100,000 brokers .*; leave out"):
+        Cluster(dict.fromkeys(range(100_001)))
+    monkeypatch.setattr("advisor.cluster.topic.MOST_PARTITIONS", 2_000)
+    every = "brokers = 3\n[defaults]\nreplication_factor = 1\npartitions = 1000\n"
+    topics = [f'[[topic]]\nname = "t{number}"\n' for number in range(3)]
+    cluster = load_cluster(every + "".join(topics[:2]))
+    one_more = replace(cluster.topics[0], name="u", partitions=cluster.topics[0].partitions[:1])
+    said = r"more than 2,000 partitions .*; describe fewer topics"
+    with pytest.raises(InputError, match=said):
+        replace(cluster, topics=(*cluster.topics, one_more))
+    with pytest.raises(InputError, match=said):
+        load_cluster(every + "".join(topics))
+    described = format_describe(cluster) + format_describe(replace(cluster, topics=(one_more,)))
+    with pytest.raises(InputError, match=said):
+        load_cluster(described)
+
+
 def test_values_can_be_hashed_compared_and_sent():
     """Equal clusters have equal hashes, and pickling preserves equality."""
     topic = Topic("t", (healthy(),), {"min.insync.replicas": "2"})
@@ -151,6 +173,37 @@ def test_an_impossible_partition_is_rejected(changes, said):
     """Leader, ISR and ELR must be replicas, and replicas distinct."""
     with pytest.raises(InputError, match=said):
         healthy(**changes)
+
+
+IDS = st.lists(st.sampled_from([1, 2, 3, 2**31, -1, True, 1.0, "1"]), max_size=3).map(tuple)
+SETS = st.sampled_from([(1, 2, 3), (2, 1), (1,), (), [1, 2]]) | IDS
+
+
+@settings(max_examples=400)
+@given(
+    st.fixed_dictionaries(
+        {
+            "index": st.sampled_from([0, 7, -1, 2**31, True, 1.5, "0"]),
+            "leader": st.sampled_from([None, 1, 2, 9, True, "1"]),
+            "replicas": SETS,
+            "isr": SETS,
+        },
+        optional=dict.fromkeys(("elr", "last_known_elr", "adding", "removing"), SETS | st.none()),
+    )
+)
+def test_the_quick_look_at_a_partition_changes_nothing(fields):
+    """What passes it passes every check, with the same values and types."""
+
+    def made():
+        try:
+            return repr(Partition(**fields))
+        except InputError as error:
+            return str(error)
+
+    quick = made()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Partition, "_plain", lambda _: False)
+        assert quick == made()
 
 
 def test_odd_but_real_partitions_are_kept():

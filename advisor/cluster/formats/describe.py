@@ -10,9 +10,10 @@ of the tool that is incomplete is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
 
 from advisor.cluster.racks import MAX_ID
 from advisor.cluster.topic import TOPIC_NAME, Partition, Topic
@@ -25,24 +26,43 @@ _PAIRS = (("Elr", "LastKnownElr"), ("Adding Replicas", "Removing Replicas"))
 _OTHERS = ("Topic", "TopicId", "MarkedForDeletion", *(label for pair in _PAIRS for label in pair))
 _SPELLING = {label.lower(): label for label in (*PARTITION_LABELS, *HEADER_LABELS, *_OTHERS)}
 _LABEL = re.compile(
-    rf"(?<!\S)({'|'.join(sorted(_SPELLING, key=len, reverse=True))}):", re.IGNORECASE
+    rf"(?<!\S)(?a:({'|'.join(sorted(_SPELLING, key=len, reverse=True))})):", re.IGNORECASE
 )
+# A line that begins with another label than these was wrapped.
+_WRAPPED = re.compile(
+    rf"(?a:{'|'.join(label for label in _SPELLING if label not in ('topic', 'partition'))}):",
+    re.IGNORECASE,
+)
+_IDS = r"\d{1,9}(?:,\d{1,9})*"
+_PLAIN = re.compile(
+    r"Topic:[ \t]+([A-Za-z0-9._-]{1,249})[ \t]+Partition:[ \t]+(\d{1,9})"
+    rf"[ \t]+Leader:[ \t]+(\d{{1,9}}|none)[ \t]+Replicas:[ \t]+({_IDS})[ \t]+Isr:[ \t]*({_IDS}|)"
+    rf"(?:[ \t]+Elr:[ \t]*(N/A|{_IDS}|)[ \t]+LastKnownElr:[ \t]*(N/A|{_IDS}|))?",
+    re.ASCII,
+)
+_NO_VALUES: Mapping[str, str] = MappingProxyType({})
 _NEXT_CONFIG = re.compile(r",\s*(?=[A-Za-z][\w.-]*=)")
 _ESCAPE_CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]|\ufeff")
 _RETRY = "save the whole output of kafka-topics.sh --describe again"
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One line of the tool: its position (`file:line`) and the text after each label."""
+class _Line(NamedTuple):
+    """One line of the tool: its position, and the text after each label or the partition it is."""
 
-    where: str
+    source: str
+    number: int
     topic: str
-    values: dict[str, str]
+    values: Mapping[str, str]
+    partition: Partition | None = None
+    has_elr: bool = False
+
+    @property
+    def where(self) -> str:
+        return f"{self.source}:{self.number}"
 
     @property
     def header(self) -> bool:
-        return "Partition" not in self.values
+        return self.partition is None and "Partition" not in self.values
 
 
 def looks_like_describe(text: str) -> bool:
@@ -92,38 +112,78 @@ def parse_describe(text: str, source: str) -> tuple[Topic, ...]:
 
 
 def _lines(text: str, source: str) -> Iterator[_Line]:
-    numbered = [
-        (number, _ESCAPE_CODES.sub("", line).strip())
-        for number, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1)
-    ]
-    numbered = [(number, line) for number, line in numbered if line]
-    if numbered and "topic:".startswith(numbered[-1][1].lower()):
-        raise InputError(f"{source}:{numbered[-1][0]}: the output is cut here; {_RETRY}")
+    lines = re.split(r"\r\n|\n|\r", text)
+    if "\x1b" in text or "\ufeff" in text:
+        lines = [_ESCAPE_CODES.sub("", line) for line in lines]
+    last = next((number for number in range(len(lines), 0, -1) if lines[number - 1].strip()), 0)
+    if last and "topic:".startswith(lines[last - 1].strip().lower()):
+        raise InputError(f"{source}:{last}: the output is cut here; {_RETRY}")
     ends_in_line = text[-1:] not in ("\n", "\r")
-    joined = _join_wrapped_lines(numbered)
-    for position, (number, line) in enumerate(joined):
-        parsed = _parse_line(line, f"{source}:{number}")
+    for number, line, end in _join_wrapped_lines(lines):
+        cut = ends_in_line and end == last
+        parsed = None if cut else _plain_line(line, source, number)
+        parsed = parsed or _parse_line(line, source, number)
         if parsed is not None:
-            if ends_in_line and position == len(joined) - 1:
+            if cut:
                 _check_isr_not_cut(parsed)
             yield parsed
 
 
-def _join_wrapped_lines(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Append a line that begins with a label to the line it was wrapped from."""
-    result: list[tuple[int, list[str]]] = []
-    for number, line in numbered:
-        first = _LABEL.match(line)
-        wrapped = first is not None and first[1].lower() not in ("topic", "partition")
-        if wrapped and result and _LABEL.search(result[-1][1][0]):
-            result[-1][1].append(line)
+def _join_wrapped_lines(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
+    """Append a line that begins with a label to the line it was wrapped from.
+
+    Yields
+    ------
+    tuple of (int, str, int)
+        Number of the first line, the text, and number of the last line; no blank lines.
+    """
+    first, parts, last = 0, [""], 0
+    for number, line in enumerate(lines, start=1):
+        stripped = line.strip()
+        if not stripped:
+            continue
+        if first and _WRAPPED.match(stripped) and _LABEL.search(parts[0]):
+            parts.append(stripped)
         else:
-            result.append((number, [line]))
-    return [(number, "\t".join(lines)) for number, lines in result]
+            if first:
+                yield first, "\t".join(parts), last
+            first, parts = number, [stripped]
+        last = number
+    if first:
+        yield first, "\t".join(parts), last
 
 
-def _parse_line(line: str, where: str) -> _Line | None:
+def _plain_line(line: str, source: str, number: int) -> _Line | None:
+    """Parse the line of a healthy partition as the tool prints it; None if it is another."""
+    found = _PLAIN.fullmatch(line)
+    if found is None:
+        return None
+    topic, index, leader, replicas, isr, elr, last_known = found.groups()
+    ids = _plain_ids(replicas)
+    try:
+        partition = Partition(
+            int(index),
+            None if leader == "none" else _plain_id(leader),
+            ids,
+            ids if isr == replicas else _plain_ids(isr),
+            None if elr in (None, "N/A") else _plain_ids(elr),
+            None if last_known in (None, "N/A") else _plain_ids(last_known),
+        )
+    except InputError:
+        # Another line may have a mistake that is named first.
+        return None
+    if partition.leader is not None and not partition.isr:
+        return None
+    return _Line(source, number, topic, _NO_VALUES, partition, elr is not None)
+
+
+def _plain_ids(text: str) -> tuple[int, ...]:
+    return tuple(map(_plain_id, text.split(","))) if text else ()
+
+
+def _parse_line(line: str, source: str, number: int) -> _Line | None:
     """Parse the labels of one line; None if it is prose, a prompt or a comment."""
+    where = f"{source}:{number}"
     matches = list(_LABEL.finditer(line))
     configs = next((match for match in matches if match[1].lower() == "configs"), None)
     if configs is not None:
@@ -148,7 +208,7 @@ def _parse_line(line: str, where: str) -> _Line | None:
     _check_labels(values, where)
     if not TOPIC_NAME.fullmatch(values["Topic"]):
         raise InputError(f"{where}: {shown(values['Topic'])} is not the name of a topic; {_RETRY}")
-    return _Line(where, values["Topic"], values)
+    return _Line(source, number, values["Topic"], values, has_elr="Elr" in values)
 
 
 def _check_labels(values: dict[str, str], where: str) -> None:
@@ -165,7 +225,7 @@ def _check_labels(values: dict[str, str], where: str) -> None:
 
 def _check_isr_not_cut(line: _Line) -> None:
     """Reject a last line truncated in its ISR: the leader is always in the ISR."""
-    if line.header or "Elr" in line.values:
+    if line.header or line.has_elr:
         return
     leader = line.values["Leader"]
     if leader.isdigit() and leader not in [part.strip() for part in line.values["Isr"].split(",")]:
@@ -184,15 +244,15 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
                 f"line{'s' * (len(lines) != 1)} can be read; {_RETRY}"
             )
     _check_elr_columns(lines)
-    partitions = tuple(_partition(line) for line in lines)
-    first_seen: dict[int, str] = {}
+    partitions = tuple(line.partition or _partition(line) for line in lines)
+    first_seen: dict[int, _Line] = {}
     for partition, line in zip(partitions, lines, strict=True):
-        if partition.index in first_seen:
+        first = first_seen.setdefault(partition.index, line)
+        if first is not line:
             raise InputError(
                 f"{line.where}: partition {partition.index} of topic {name} was already described "
-                f"at {first_seen[partition.index]}; keep one output in a file"
+                f"at {first.where}; keep one output in a file"
             )
-        first_seen[partition.index] = line.where
     if header is not None:
         _check_replication_factor(header, partitions)
     values = header.values if header is not None else {}
@@ -210,7 +270,7 @@ def _topic(name: str, header: _Line | None, lines: list[_Line]) -> Topic:
 
 def _check_elr_columns(lines: list[_Line]) -> None:
     for line in lines:
-        if ("Elr" in line.values) != ("Elr" in lines[0].values):
+        if line.has_elr != lines[0].has_elr:
             raise InputError(
                 f"{line.where}: some lines of topic {line.topic} have Elr and others do not; "
                 f"{_RETRY}"
@@ -275,6 +335,10 @@ def _id_list(line: _Line, label: str) -> tuple[int, ...]:
             f"{line.where}: {label} {shown(text)} is not a list of broker ids; {_RETRY}"
         )
     return ids
+
+
+# Ids that are equal are one object, which saves memory.
+_plain_id = lru_cache(maxsize=65_536)(int)
 
 
 @lru_cache(maxsize=4096)  # the same lists occur again and again

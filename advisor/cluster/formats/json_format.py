@@ -148,8 +148,7 @@ def _from_plan(rows: list[Any], source: str) -> Cluster:
 
 def seen_brokers(topics: tuple[Topic, ...]) -> dict[int, str | None]:
     """Return every broker in the topics, without racks."""
-    ids = {broker for t in topics for partition in t.partitions for broker in partition.brokers()}
-    return dict.fromkeys(sorted(ids), None)
+    return dict.fromkeys(sorted(set().union(*(topic.brokers() for topic in topics))), None)
 
 
 def _ids(row: Mapping[str, Any], key: str, where: str) -> tuple[int, ...] | None:

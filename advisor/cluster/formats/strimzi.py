@@ -20,7 +20,7 @@ from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, place
 from advisor.cluster.racks import broker_id, moved
-from advisor.cluster.topic import Topic
+from advisor.cluster.topic import Topic, check_partitions
 from advisor.errors import InputError
 from advisor.parsing import MOST_DEPTH, check_document
 
@@ -142,8 +142,11 @@ def _cluster(
         version_numbers(version)
     configs = {**_DEFAULTS, **_settings(_nested(spec, "config"))}
     topics: list[Topic] = []
+    partitions = 0
     for order, resource in enumerate(_of_cluster(_of_kind(resources, "KafkaTopic"), cluster_name)):
         topics.append(place(_counted(resource, configs), brokers, order))
+        partitions += len(topics[-1].partitions)
+        check_partitions(partitions)
     if topics:
         notes.append(PLACEMENT_NOTE.format(", ".join(topic.name for topic in topics)))
     return Cluster(

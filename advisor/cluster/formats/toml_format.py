@@ -48,7 +48,7 @@ from advisor.cluster.formats.describe_format import version_numbers
 from advisor.cluster.model import Cluster
 from advisor.cluster.placing import PLACEMENT_NOTE, CountedTopic, healthy_partition, place
 from advisor.cluster.racks import broker_id, moved, rack_mapping
-from advisor.cluster.topic import Partition, Topic
+from advisor.cluster.topic import Partition, Topic, check_partitions
 from advisor.errors import InputError, shown
 from advisor.parsing import read_toml
 
@@ -95,6 +95,7 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
     _check_keys(defaults, _DEFAULTS, source, "[defaults]")
     topics: list[Topic] = []
     placed: list[str] = []
+    partitions = 0
     for order, (where, table) in enumerate(_tables(text, document, "topic", source)):
         _check_keys(table, _TOPIC, where, "[[topic]]")
         name = table.get("name")
@@ -102,6 +103,8 @@ def parse_toml(text: str, source: str, racks: Mapping[int, str | None] | None = 
             raise InputError(f'{where}: a [[topic]] needs a name = "..."')
         try:
             topics.append(_topic(table, {**defaults, **table}, brokers, order))
+            partitions += len(topics[-1].partitions)
+            check_partitions(partitions)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if "replicas" not in table:
@@ -206,7 +209,7 @@ def _topic(
     ):
         if key in table and _integer(table, key, name) != actual:
             raise InputError(f"topic {name} has {key} {table[key]} but its replicas say {actual}")
-    for broker in sorted({b for partition in topic.partitions for b in partition.brokers()}):
+    for broker in sorted(topic.brokers()):
         if broker not in brokers:
             raise InputError(f"topic {name} has replicas on broker {broker}, which is not listed")
     return topic

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.cluster import Cluster, Partition, Topic, format_describe, load_cluster
+from advisor.cluster.formats import describe
 from advisor.cluster.formats.describe import parse_configs, parse_describe
 from advisor.errors import InputError
 
@@ -191,6 +192,36 @@ def test_a_broken_output_is_refused_with_its_line(old, new, said):
         parse_describe(GOOD.replace(old, new, 1), "x.txt")
     assert "\n" not in str(caught.value)
     assert "kafka-topics.sh --describe" in str(caught.value) or "keep one" in str(caught.value)
+
+
+ODD = ["\n", "\t", "\r", "none", "-1", "N/A", "Isr: ", "Topic: ", "Elr: ", "#", ",", "1", "\u0663"]
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([*SAMPLES.values(), GOOD]), st.data())
+def test_lines_in_the_usual_form_mean_the_same(text, data):
+    """They are read by one expression; the readers of every form agree, also on what is wrong."""
+    for _ in range(data.draw(st.integers(0, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        put, end = data.draw(st.sampled_from(["", *ODD])), start + data.draw(st.integers(0, 2))
+        text = text[:start] + put + text[end:]
+
+    def read():
+        try:
+            return parse_describe(text, "x.txt")
+        except InputError as error:
+            return str(error)
+
+    usual = read()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(describe, "_plain_line", lambda *_: None)
+        assert usual == read()
+
+
+def test_labels_are_of_ascii_letters():
+    """Without case, the long s equals an s: such a line used to end in a KeyError."""
+    with pytest.raises(InputError, match=r"x\.txt:2: the line is cut, it has no Isr"):
+        parse_describe(GOOD.replace("Isr", "I\u017fr", 1), "x.txt")
 
 
 def test_two_outputs_in_one_file_are_refused():
