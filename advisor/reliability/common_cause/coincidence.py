@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, combinations, islice, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.reliability.common_cause.alternatives import Alternatives, Destroyed
 from advisor.reliability.common_cause.outage_class import (
@@ -22,6 +23,14 @@ from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
 
 Pattern = tuple[int, ...]
+Hashes = NDArray[np.uint64]
+
+_NONE = np.zeros(0, dtype=np.int64)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIXED = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
 
 
 class Occurrence(NamedTuple):
@@ -180,12 +189,12 @@ class CoincidentSets:
             pattern: tuple(sorted(Counter(members.racks[0].tolist()).values(), reverse=True))
             for pattern, members in self._members.items()
         }
-        # Per scope: number of each distinct event, and their sites in that order.
-        self._events: dict[str, dict[tuple[int, ...], int]] = defaultdict(dict)
-        self._sites: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
-        # Number of each distinct outage, and per scope the outage before each event.
-        self._outages: dict[tuple[int, ...], int] = {}
-        self._outage_of: dict[str, IntArray] = defaultdict(lambda: np.zeros(0, dtype=np.int64))
+        # Per scope: numbers of distinct events, and the site and the outage before each.
+        self._events: dict[str, _Numbers] = defaultdict(_Numbers)
+        self._sites: dict[str, IntArray] = defaultdict(lambda: _NONE)
+        self._outage_of: dict[str, IntArray] = defaultdict(lambda: _NONE)
+        # Of any scope.
+        self._outages = _Numbers()
         self._of_class: dict[tuple[Pattern, str, OutageClass], IntArray] = {}
         self._cache: dict[tuple[tuple[int, ...], str, OutageClass], tuple[IntArray, Vector]] = {}
         self._alternatives: dict[
@@ -193,38 +202,25 @@ class CoincidentSets:
         ] = {}
 
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
-        brokers, racks, leader = [], [], []
-        once: dict[tuple[int, ...], int] = {}
-        for row, replicas in enumerate(lists):
-            where = [self._rack_numbers[self._rack_of[broker]] for broker in replicas]
-            order = sorted(zip(where, replicas, strict=True), key=lambda p: (-where.count(p[0]), p))
-            racks.append([rack for rack, _ in order])
-            slots = tuple(broker for _, broker in order)
-            brokers.append(slots)
-            leader.append(slots.index(replicas[0]) if self._preferred_leader else -1)
-            once.setdefault(slots, row)
-        tables = (brokers, racks, leader, list(once.values()))
-        return _Members(*[np.array(table, dtype=np.int64) for table in tables])
+        listed = np.array(lists, dtype=np.int64)
+        ids = np.array(sorted(self._rack_of), dtype=np.int64)
+        of_ids = np.array([self._rack_numbers[self._rack_of[broker]] for broker in ids.tolist()])
+        racks = of_ids[np.searchsorted(ids, listed)]
+        fullness = (racks[:, :, None] == racks[:, None, :]).sum(axis=2)
+        order = np.lexsort((listed, racks, -fullness), axis=1)
+        brokers, racks = (np.take_along_axis(table, order, axis=1) for table in (listed, racks))
+        leader = np.full(len(listed), -1)
+        if self._preferred_leader:
+            leader = (brokers == listed[:, :1]).argmax(axis=1)
+        _, once = np.unique(_hashes(brokers), return_index=True)
+        return _Members(brokers, racks, leader, np.sort(once))
 
     def sites(self, scope: str) -> IntArray:
         """Site of each event so far, by event number: a broker, a rack, or -1 for the cluster."""
-        if len(self._sites[scope]) < len(self._events[scope]):
-            sites = [event[0] for event in self._events[scope]]
-            self._sites[scope] = np.array(sites, dtype=np.int64)
         return self._sites[scope]
 
     def outages(self, scope: str) -> IntArray:
         """Number of the outage before each event so far, by event number; of any scope's."""
-        numbered = len(self._outage_of[scope])
-        if numbered < len(self._events[scope]):
-            found = []
-            for event in islice(self._events[scope], numbered, None):
-                # After the site: brokers out, brokers unaffected, racks out.
-                width = len(event) // 3
-                out = (*event[1 : 1 + width], *event[1 + 2 * width :])
-                found.append(self._outages.setdefault(out, len(self._outages)))
-            more = np.array(found, dtype=np.int64)
-            self._outage_of[scope] = np.concatenate([self._outage_of[scope], more])
         return self._outage_of[scope]
 
     @property
@@ -317,16 +313,56 @@ class CoincidentSets:
         # The preferred leader itself may lag, or be out, while another leads.
         possible |= ~possible.any(axis=0)
         keys = _event_keys(ways, brokers, racks, scope)[possible]
-        _, first, which = np.unique(
-            codes_of_rows(keys.T + 1), return_index=True, return_inverse=True
-        )
-        distinct = keys[first]
-        share = 1.0 / possible.sum(axis=0)
-        shares = np.zeros(len(distinct))
-        np.maximum.at(shares, which.ravel(), np.concatenate([share[row] for row in possible]))
-        events = self._events[scope]
-        numbers = [events.setdefault(tuple(key), len(events)) for key in distinct.tolist()]
-        return np.array(numbers, dtype=np.int64), shares
+        hashes, first, which = np.unique(_hashes(keys), return_index=True, return_inverse=True)
+        share = np.broadcast_to(1.0 / possible.sum(axis=0), possible.shape)
+        shares = np.zeros(len(first))
+        np.maximum.at(shares, which.ravel(), share[possible])
+        numbers, new = self._events[scope].of(hashes)
+        # After the site: brokers out, brokers unaffected, racks out.
+        found, width = keys[first[new]], brokers.shape[1]
+        out = _hashes(np.delete(found, np.s_[1 + width : 1 + 2 * width], axis=1)[:, 1:])
+        distinct, where = np.unique(out, return_inverse=True)
+        outages = self._outages.of(distinct)[0][where.ravel()]
+        self._sites[scope] = np.concatenate([self._sites[scope], found[:, 0]])
+        self._outage_of[scope] = np.concatenate([self._outage_of[scope], outages])
+        return numbers, shares
+
+
+class _Numbers:
+    """Numbers of distinct hashes, from 0."""
+
+    def __init__(self) -> None:
+        self._hashes, self._numbers = np.zeros(0, dtype=np.uint64), _NONE
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def of(self, hashes: Hashes) -> tuple[IntArray, IntArray]:
+        """Numbers of sorted distinct hashes, and which of them are new: these come last."""
+        at = np.searchsorted(self._hashes, hashes)
+        known = np.zeros(len(hashes), dtype=bool)
+        inside = at < len(self)
+        known[inside] = self._hashes[at[inside]] == hashes[inside]
+        numbers, new = np.empty(len(hashes), dtype=np.int64), np.flatnonzero(~known)
+        numbers[known] = self._numbers[at[known]]
+        numbers[new] = len(self) + np.arange(len(new))
+        self._hashes = np.insert(self._hashes, at[new], hashes[new])
+        self._numbers = np.insert(self._numbers, at[new], numbers[new])
+        return numbers, new
+
+
+def _hashes(rows: IntArray) -> Hashes:
+    """64 bits for each row of a table: of ten million, two agree with a probability of 3e-6.
+
+    The finalizer of splitmix64 (Steele, Lea, Flood, OOPSLA 2014), column by column.
+    """
+    found = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        found += column.astype(np.uint64) + _GOLDEN
+        for shift, factor in _MIXED:
+            found = (found ^ (found >> shift)) * factor
+        found ^= found >> np.uint64(31)
+    return found
 
 
 def _event_keys(
