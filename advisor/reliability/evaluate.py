@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 
 from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
-from advisor.reliability.common_cause.first_loss import KAFKA_TAILS, AnyLoss, SetsAlone, any_loss
-from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
-from advisor.reliability.common_cause.placement import Brokers, Exchangeable, Placement, Replicas
-from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.common_cause.first_loss import AnyLoss
+from advisor.reliability.common_cause.like_topics import LikeTopics
+from advisor.reliability.common_cause.placement import Brokers, Replicas
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.first_losses import (
+    FirstLosses,
+    computed,
+    fitted_to,
+    measured,
+    scaled_from_fewer,
+)
 from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
-from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.cost import cost_of
@@ -27,7 +31,6 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 Pattern = tuple[int, ...]
-FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
 _SUMMED = (
     "loss_events_per_year",
@@ -97,7 +100,7 @@ def evaluate(
     0.632121
     """
     check_inputs(cluster, config, model, load, placement)
-    return _answer(Case.read(cluster, config, model, load, placement), _first_losses)
+    return _answer(Case.read(cluster, config, model, load, placement), computed)
 
 
 def topic_evaluator(known: LikeTopics | None = None) -> Callable[..., Reliability]:
@@ -112,19 +115,7 @@ def topic_evaluator(known: LikeTopics | None = None) -> Callable[..., Reliabilit
         What is known of earlier topics.
     """
     known = LikeTopics() if known is None else known
-
-    def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        tails = case.chain.constants.acks != "all"
-        kind = (
-            *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
-            *(case.exchangeable, case.events_per_year),
-        )
-        given = case.placement, case.exchangeable
-        one, other = (
-            SetsAlone.of({p: found.losses[n] for p, found in sets.items()}, *given, tails)
-            for n in range(2)
-        )
-        return known.first_losses(kind, (one, other), *given, lambda: _first_losses(case, sets))
+    first_losses = fitted_to(known)
 
     def evaluated(
         cluster: Brokers,
@@ -170,12 +161,7 @@ def check_inputs(
 
 
 def _answer(case: Case, first_losses: FirstLosses) -> Reliability:
-    together = case.partitions_together
-    sets = {
-        pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
-        for pattern in case.patterns
-    }
-    return _combine(sets, case, first_losses)
+    return _combine(measured(case), case, first_losses)
 
 
 def _reevaluated(case: Case, model: FailureModel, first_losses: FirstLosses) -> Reliability:
@@ -202,6 +188,7 @@ def _combine(
     where = case.patterns
     counts = {pattern: found.partitions for pattern, found in where.items()}
     first, upper = first_losses(case, sets)
+    for_cards = scaled_from_fewer(case, (first, upper)) or first_losses
     causes = _causes(sets, counts)
     whole = {name: math.fsum(causes[name].values()) for name in (*_SUMMED, *_AVERAGED)}
     gone = "records_dropped_per_year" if case.config.acks == 0 else "acked_records_lost_per_year"
@@ -244,7 +231,7 @@ def _combine(
         load=case.load,
         cluster=cluster,
         cost=cost_of(config, case.load, case.placement, cluster),
-        reevaluate=lambda other: _reevaluated(case, other, first_losses),
+        reevaluate=lambda other: _reevaluated(case, other, for_cards),
         evaluate_card=lambda other: _answer(case.with_card(other), first_losses),
         evaluate_topic=lambda topic, load, replicas: evaluate(
             cluster, topic, case.model, load, placement=replicas
@@ -252,48 +239,6 @@ def _combine(
         empty_leader_share=lambda: empty_leader_share(case),
         likeliest_loss=lambda: likeliest_loss(case),
     )
-
-
-def _first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[AnyLoss, AnyLoss]:
-    """First loss of all sets: as counted, and the upper estimate of its mean time."""
-    return _remembered_first_losses(
-        case.placement,
-        case.exchangeable,
-        case.chain.constants.acks != "all",
-        case.events_per_year,
-        tuple((pattern, found.losses) for pattern, found in sets.items()),
-    )
-
-
-# A placement of many partitions takes tens of megabytes, so only the last few are kept.
-@lru_cache(maxsize=4)
-def _remembered_first_losses(
-    placement: Placement,
-    exchangeable: Exchangeable,
-    leader_tails: bool,
-    events_per_year: tuple[tuple[str, float], ...],
-    losses: tuple[tuple[Pattern, tuple[SetLosses, SetLosses]], ...],
-) -> tuple[AnyLoss, AnyLoss]:
-    """Combine the sets' losses, on which the producers' timeouts have no influence.
-
-    Parameters
-    ----------
-    leader_tails : bool
-        Records are acknowledged that only the leader has.
-    events_per_year : tuple of (mechanism, float)
-    losses : tuple of (pattern, (SetLosses, SetLosses))
-    """
-    events = dict(events_per_year)
-    tails = KAFKA_TAILS if leader_tails else None
-
-    def first(began_together: bool) -> AnyLoss:
-        found = {pattern: both[began_together] for pattern, both in losses}
-        return any_loss(found, lambda name: events.get(name, 0.0), placement, exchangeable, tails)
-
-    counted = first(False)
-    if all(one is other for _, (one, other) in losses):
-        return counted, counted
-    return counted, max(counted, first(True), key=lambda each: each.mean_years)
 
 
 def _causes(

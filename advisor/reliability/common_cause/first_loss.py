@@ -213,6 +213,33 @@ class SetsAlone(NamedTuple):
         return AnyLoss(probability, 1.0 / per_year, (least, most), shares, error)
 
 
+def scaled(alone: SetsAlone, nominal: AnyLoss, before: AnyLoss, after: AnyLoss) -> AnyLoss:
+    """First loss on another card, by how that changes the first loss of fewer sets.
+
+    Mechanism by mechanism: what many sets share weighs less among few.
+
+    Parameters
+    ----------
+    alone : SetsAlone
+        All sets on the other card.
+    nominal : AnyLoss
+        Of all sets.
+    before, after : AnyLoss
+        Of the fewer sets, on the card and on the other one.
+    """
+    if not alone.per_year:
+        return AnyLoss(0.0, math.inf, (0.0, 0.0))
+    often = dict(after.shares)
+    whole = before.mean_years / after.mean_years if math.isfinite(before.mean_years) else 1.0
+    factors = {
+        name: whole * often.get(name, 0.0) / share for name, share in before.shares if share > 0
+    }
+    rates = {name: share * factors.get(name, whole) for name, share in nominal.shares}
+    factor = math.fsum(rates.values())
+    rate = alone.possible(factor / nominal.mean_years)
+    return alone.together(rate, _shares(rates), nominal.error + after.error)
+
+
 def _combine_spread(
     losses: Mapping[Pattern, SetLosses], placement: Placement, survival: JointSurvival
 ) -> dict[Pattern, SetLosses]:

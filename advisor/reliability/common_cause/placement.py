@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from advisor.reliability.failures.setting import RackPattern
 
 Replicas = tuple[int, ...]
 
-_LARGE_RACK = 20
+_LARGE_RACK, _SEED = 20, 20130626
 
 
 class Brokers(Protocol):
@@ -61,8 +62,7 @@ class ReplicaSetClass:
     lists : int
         Distinct sets by leader as well, and by order where that decides elections.
     on_set : mapping of replicas to int
-        Distinct sets, and how many partitions are on each. A set whose partitions have several
-        patterns is here where it has most.
+        Partitions on each distinct set. One with several patterns is here where it has most.
     rack_of : mapping
         Rack of each broker.
     leaders : int or None
@@ -155,8 +155,8 @@ class Placement:
     def brokers_per_rack(self) -> float:
         """Mean number of brokers in the rack of a partition's preferred leader.
 
-        If the rack fails, the leaders on all of them move at once. In large racks a whole number,
-        so that the topics of a cluster share a solution.
+        If the rack fails, the leaders on all of them move at once. Whole numbers in large racks,
+        so that topics share a solution.
         """
         brokers_in = Counter(self.rack_of.values())
         total = sum(brokers_in[self.rack_of[first]] * count for (first, *_), count in self.sets)
@@ -171,6 +171,12 @@ class Placement:
             home = self.rack_of[leader]
             found[sum(self.rack_of[follower] != home for follower in followers)] += count
         return found
+
+    def some_of(self, lists: int) -> Placement:
+        """So many of the replica lists, evenly drawn, always the same."""
+        draw = random.Random(_SEED)
+        chosen = draw.sample(self.sets, min(lists, len(self.sets)))
+        return Placement(tuple(chosen), self.brokers, self.rack_of, self.voters)
 
     def replica_set_classes(
         self, exchangeable: Exchangeable = Exchangeable.FOLLOWERS, leaders: int | None = None

@@ -7,6 +7,7 @@ import pytest
 
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
+from advisor.reliability import first_losses
 from advisor.reliability.common_cause import like_topics
 from advisor.reliability.common_cause.like_topics import LikeTopics, _Fit
 from advisor.reliability.evaluate import evaluate, topic_evaluator
@@ -111,3 +112,24 @@ def test_too_few_topics_are_not_fitted() -> None:
     where, rates = np.array([[0.0], [1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
     assert _Fit(where, rates).error_at(np.array([0.5])) == np.inf
     assert like_topics._MORE >= 3
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_other_cards_are_scaled_from_fewer_sets(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first loss of 600 sets on another card, from 100 of them, is that of all within 6 %."""
+    cluster = Cluster.uniform(60, racks=3)
+    config = Config(replication_factor=2, min_insync_replicas=1)
+    load = Workload(partitions=600, records_per_second=6000.0)
+    nominal = evaluate(cluster, config, CARD, load)
+    for path in ("broker.gray.per_year", "broker.destroyed.per_year", "cluster.wiped.per_year"):
+        card = CARD.with_values({path: factor * CARD.get(path, 0.0)})
+        exact = nominal.reevaluate(card)
+        monkeypatch.setattr(first_losses, "_MANY_SETS", 200)
+        monkeypatch.setattr(first_losses, "_FEWER_SETS", 100)
+        scaled = evaluate(cluster, config, CARD, load).reevaluate(card)
+        monkeypatch.undo()
+        assert scaled.mean_years_to_loss != exact.mean_years_to_loss
+        assert scaled.mean_years_to_loss == pytest.approx(exact.mean_years_to_loss, rel=0.06)
+        assert scaled.write_unavailability == exact.write_unavailability

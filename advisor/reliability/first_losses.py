@@ -1,0 +1,131 @@
+"""First loss of any set of a case: computed, fitted to like topics, or scaled from fewer sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from advisor.reliability.case import Case
+from advisor.reliability.common_cause.first_loss import (
+    KAFKA_TAILS,
+    AnyLoss,
+    SetsAlone,
+    any_loss,
+    scaled,
+)
+from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
+from advisor.reliability.common_cause.placement import Exchangeable, Placement
+from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.measures.replica_set import measure
+from advisor.reliability.measures.solved_chain import SetMeasures
+
+Pattern = tuple[int, ...]
+FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
+
+# With more sets another card is combined on so many of them.
+_MANY_SETS, _FEWER_SETS = 2000, 400
+
+
+def measured(case: Case) -> dict[Pattern, SetMeasures]:
+    """The sets of each rack pattern."""
+    together = case.partitions_together
+    return {
+        pattern: measure(pattern, case.chain, case.timeouts, case.stalls, together)
+        for pattern in case.patterns
+    }
+
+
+def computed(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[AnyLoss, AnyLoss]:
+    """First loss of all sets: as counted, and the one with the upper estimate of its mean time."""
+    return _remembered(
+        case.placement,
+        case.exchangeable,
+        case.chain.constants.acks != "all",
+        case.events_per_year,
+        tuple((pattern, sets[pattern].losses) for pattern in case.patterns),
+    )
+
+
+def fitted_to(known: LikeTopics) -> FirstLosses:
+    """First losses of one topic after another: those of topics like earlier ones are fitted."""
+
+    def first_losses(case: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        kind = (
+            *(case.chain.constants, case.chain.mechanisms, case.config.replication_factor),
+            *(case.exchangeable, case.events_per_year),
+        )
+        given = _alone(case, sets), case.placement, case.exchangeable
+        return known.first_losses(kind, *given, lambda: computed(case, sets))
+
+    return first_losses
+
+
+def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
+    """First losses of a case on other cards, scaled from fewer sets; None if it has few itself.
+
+    Parameters
+    ----------
+    nominal : (AnyLoss, AnyLoss)
+        First losses of all sets on the case's own card.
+    """
+    if len(case.placement.sets) <= _MANY_SETS:
+        return None
+    fewer = case.placement.some_of(_FEWER_SETS)
+
+    @lru_cache(maxsize=1)
+    def before() -> Pair:
+        rough = replace(case.roughly(case.model), placement=fewer)
+        return computed(rough, measured(rough))
+
+    def first_losses(other: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        after = computed(replace(other, placement=fewer), sets)
+        losses = zip(_alone(other, sets), nominal, before(), after, strict=True)
+        one, upper = (scaled(*each) for each in losses)
+        return one, max(one, upper, key=lambda each: each.mean_years)
+
+    return first_losses
+
+
+def _alone(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[SetsAlone, SetsAlone]:
+    """The sets by themselves, for the first loss as counted and for its upper estimate."""
+    tails = case.chain.constants.acks != "all"
+    one, other = (
+        SetsAlone.of(
+            {pattern: found.losses[n] for pattern, found in sets.items()},
+            *(case.placement, case.exchangeable, tails),
+        )
+        for n in range(2)
+    )
+    return one, other
+
+
+# A placement of many partitions takes tens of megabytes, so only the last few are kept.
+@lru_cache(maxsize=4)
+def _remembered(
+    placement: Placement,
+    exchangeable: Exchangeable,
+    leader_tails: bool,
+    events_per_year: tuple[tuple[str, float], ...],
+    losses: tuple[tuple[Pattern, tuple[SetLosses, SetLosses]], ...],
+) -> tuple[AnyLoss, AnyLoss]:
+    """Combine the sets' losses, on which the producers' timeouts have no influence.
+
+    Parameters
+    ----------
+    leader_tails : bool
+        Records are acknowledged that only the leader has.
+    events_per_year : tuple of (mechanism, float)
+    losses : tuple of (pattern, (SetLosses, SetLosses))
+    """
+    events = dict(events_per_year)
+    tails = KAFKA_TAILS if leader_tails else None
+
+    def first(began_together: bool) -> AnyLoss:
+        found = {pattern: both[began_together] for pattern, both in losses}
+        return any_loss(found, lambda name: events.get(name, 0.0), placement, exchangeable, tails)
+
+    counted = first(False)
+    if all(one is other for _, (one, other) in losses):
+        return counted, counted
+    return counted, max(counted, first(True), key=lambda each: each.mean_years)
