@@ -152,6 +152,8 @@ class PickedBrokers:
         ids = np.unique(np.concatenate([members.ravel() for members in held.values()]))
         self._sets = {pattern: np.searchsorted(ids, members) for pattern, members in held.items()}
         self._brokers = len(ids)
+        # The two estimates of a first loss ask for the same.
+        self._known: dict[tuple[tuple[tuple[tuple[int, ...], bytes], ...], float], AnyPicked] = {}
 
     @property
     def brokers(self) -> int:
@@ -168,8 +170,14 @@ class PickedBrokers:
         share : float
             Probability of each broker to be picked.
         """
-        total = 0.0
         chances = {pattern: some for pattern, some in chances.items() if pattern in self._sets}
+        key = tuple((pattern, some.tobytes()) for pattern, some in chances.items()), share
+        if key not in self._known:
+            self._known[key] = self._any_loss(chances, share)
+        return self._known[key]
+
+    def _any_loss(self, chances: Mapping[tuple[int, ...], Vector], share: float) -> AnyPicked:
+        total = 0.0
         for pattern, some in chances.items():
             picked = np.arange(len(some))
             odds = stats.binom.pmf(picked, picked[-1], share)
