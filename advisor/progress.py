@@ -19,8 +19,17 @@ def warn(sentence: str) -> None:
 
 
 @contextmanager
-def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
-    """Show progress on a terminal or in a notebook.
+def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[int], object]]:
+    """Show progress on a terminal or in a notebook, with an estimate of the time left.
+
+    Parameters
+    ----------
+    total : int
+        Amount of work.
+    unit : str
+        What is counted.
+    what : str
+        What is done, before the bar.
 
     Yields
     ------
@@ -31,7 +40,8 @@ def progress_bar(total: int, unit: str) -> Iterator[Callable[[int], object]]:
     if bar is None:
         yield ignore
         return
-    with bar(total=total, unit=unit, unit_scale=True, leave=False, delay=_SHOWN_AFTER_S) as shown:
+    shown_as = {"unit": unit, "unit_scale": True, "leave": False, "desc": what or None}
+    with bar(total=total, delay=_SHOWN_AFTER_S, **shown_as) as shown:
         yield shown.update
 
 
@@ -40,7 +50,13 @@ def ignore(_what: object) -> None:
 
 
 def _is_interactive() -> bool:
-    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())
+    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _in_notebook() -> bool:
+    # Widgets load Jupyter's kernel where none runs, too.
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _bar_class() -> type | None:

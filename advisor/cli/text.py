@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _ASSUMPTION_PREFIX = "Assumed: "
 # Those that miss a goal today come first.
 _MOST_TOPICS = 30
+# Scripts longer than this are shown in part.
+_MOST_LINES, _FIRST_LINES = 200, 20
 
 
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
@@ -69,6 +71,7 @@ def _likeliest(result: Recommendation) -> list[str]:
 def _topics(result: Recommendation) -> list[str]:
     """Format today's setting of each topic beside the planned one, what misses goals first."""
     from advisor.advice.choice import BRIEF_GOALS
+    from advisor.advice.recommendations.topic_changes import unmet
 
     if not result.topic_changes:
         return []
@@ -82,8 +85,16 @@ def _topics(result: Recommendation) -> list[str]:
         now, then = misses
         planned = row["planned"] if row["changes"] else "no change"
         rows.append((row["topic"], str(row["partitions"]), row["today"], now, planned, then))
-    more = len(result.topic_changes) - _MOST_TOPICS
-    return [*table(rows), *([f"{more:,} more topics are in --json."] if more > 0 else [])]
+    rest = result.topic_changes[_MOST_TOPICS:]
+    return [*table(rows), *_more_topics(len(rest), sum(bool(unmet(c.today)) for c in rest))]
+
+
+def _more_topics(number: int, missing: int) -> list[str]:
+    """Format how many topics are not shown; nothing for none."""
+    if not number:
+        return []
+    miss = f"{missing:,} of them miss a goal" if missing else "all of them meet the goals"
+    return [f"{number:,} more topics are not shown; {miss}. --json lists every topic."]
 
 
 def _instructions(result: Recommendation) -> list[list[str]]:
@@ -95,13 +106,24 @@ def _instructions(result: Recommendation) -> list[list[str]]:
     return [
         [
             "Commands (advisor recommend --files DIR writes the files they name):",
-            *(f"  {line}" for line in result.commands()),
+            *_first_lines(result.commands(), "commands.sh"),
         ],
-        ["Rollback:", *(f"  {line}" for line in result.plan.rollback)],
+        ["Rollback:", *_first_lines(result.plan.rollback, "rollback.sh")],
         [
             "producer.properties:",
             *(f"  {line}" for line in result.files()["producer.properties"].splitlines()),
         ],
+    ]
+
+
+def _first_lines(lines: Sequence[str], file: str) -> list[str]:
+    """Format a script; of a long one its first lines, and how to get the file with all."""
+    if len(lines) <= _MOST_LINES:
+        return [f"  {line}" for line in lines]
+    more = len(lines) - _FIRST_LINES
+    return [
+        *(f"  {line}" for line in lines[:_FIRST_LINES]),
+        f"  ... and {more:,} more lines: advisor recommend --files DIR writes {file} with all.",
     ]
 
 
@@ -116,7 +138,7 @@ def audit(result: Audit) -> str:
     header = ("topic", "partitions", "RF", "min ISR", "a record is lost", "writes refused")
     by_settings = ("lost by settings", "refused by settings") if split else ()
     rows = [(*header, *by_settings, "goals")]
-    for topic in result.topics:
+    for topic in result.topics[:_MOST_TOPICS]:
         config, r = topic.choice.config, topic.choice.reliability
         decided = (
             lost_words(r, "by_settings"),
@@ -134,12 +156,13 @@ def audit(result: Audit) -> str:
                 "met" if topic.ok else f"missed: {topic.missed}",
             )
         )
+    rest = result.topics[_MOST_TOPICS:]
     notes = ["Assumed:", *(f"  {note}" for note in result.notes)] if result.notes else []
     goals = [WITHOUT_INTERVALS, result.goals_sentence]
     blocks = [
         list(state_lines(result.now)),
         [result.verdict],
-        table(rows),
+        [*table(rows), *_more_topics(len(rest), sum(not topic.ok for topic in rest))],
         goals,
         [result.spread],
         findings(result.findings),
@@ -150,13 +173,14 @@ def audit(result: Audit) -> str:
 
 def findings(items: Sequence[Finding]) -> list[str]:
     """Format findings grouped by rule, each group followed by its remedy."""
-    from advisor.advice.findings.catalogue import grouped
+    from advisor.advice.findings.summary import shortened
 
     lines = ["Findings:"] if items else []
     for rule in dict.fromkeys(finding.rule for finding in items):
         same = [finding for finding in items if finding.rule is rule]
-        for first, topics in grouped(same):
+        for first, topics, more in shortened(same):
             lines.append(f"  {rule.code} {topics + ': ' if topics else ''}{first.detail}")
+            lines += [f"         {more}"] if more else []
         lines.append(f"         {rule.remedy}")
     return lines
 

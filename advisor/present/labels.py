@@ -88,10 +88,18 @@ def interval(low: float, high: float, say: Callable[[float], str]) -> str:
 
     A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
     """
-    first, second = say(low), say(high)
+    return f"95 %: {_from_to(say(low), say(high))}"
+
+
+def between(least: str, most: str) -> str:
+    """Return "a to b" as `interval` does, or "a" if both are the same."""
+    return least if least == most else _from_to(least, most)
+
+
+def _from_to(first: str, second: str) -> str:
     if first.startswith(_ONCE):
-        return f"95 %: {first} to {second.removeprefix(_ONCE)}"
-    return f"95 %: {span(first, second)}"
+        return f"{first} to {second.removeprefix(_ONCE)}"
+    return span(first, second)
 
 
 def short(value: float, digits: int = 2) -> str:

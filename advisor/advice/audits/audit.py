@@ -291,7 +291,7 @@ def audit(
         )
     evaluated = evaluated or topic_evaluator()
     audits: list[TopicAudit] = []
-    with progress_bar(len(cluster.topics), "topics") as done:
+    with progress_bar(len(cluster.topics), " topics", "Auditing") as done:
         for topic in cluster.topics:
             config, own = config_of(topic, version, settings), load_of(topic, load)
             audits += audit_topic(topic, cluster, config, model, own, goals, evaluated)

@@ -7,12 +7,11 @@ KRA5xx: the Kafka version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
-from advisor.advice.phrases import first_of
 
 
 @dataclass(frozen=True)
@@ -373,20 +372,3 @@ def finding(code: str, detail: str, topic: str = "", partitions: tuple[int, ...]
 def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the distinct findings: broken, then risks, then notes."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda f: _WEIGHTS.index(f.rule.weight)))
-
-
-def grouped(findings: Sequence[Finding]) -> list[tuple[Finding, str]]:
-    """Merge findings that differ only in their topic.
-
-    Returns
-    -------
-    list of (Finding, str)
-        First finding of each group, in order, and the topics of the group: five by name, then the
-        number of the others; "" for a finding about no topic.
-    """
-    topics: dict[tuple[str, str], list[str]] = {}
-    firsts: dict[tuple[str, str], Finding] = {}
-    for each in findings:
-        firsts.setdefault((each.code, each.detail), each)
-        topics.setdefault((each.code, each.detail), []).append(each.topic)
-    return [(first, first_of(topics[key])) for key, first in firsts.items()]

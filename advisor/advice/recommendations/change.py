@@ -19,6 +19,7 @@ from advisor.advice.recommendations.topic_changes import (
     unmet,
 )
 from advisor.cluster import Cluster, Topic
+from advisor.progress import progress_bar
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
@@ -55,11 +56,13 @@ class Change(ABC):
             topic.name: topic for topic in self._planned(dict.fromkeys(self._kept, False)).after
         }
         shrinking = {}
-        for topic in richer:
-            today = self._today(topic)
-            planned = self._auditor.audit(trial[topic.name], self.best.config)
-            if gains_goals(today, planned):
-                shrinking[topic.name] = loses_more(today, planned)
+        with progress_bar(len(richer), " topics", "Topics with more replicas") as done:
+            for topic in richer:
+                today = self._today(topic)
+                planned = self._auditor.audit(trial[topic.name], self.best.config)
+                if gains_goals(today, planned):
+                    shrinking[topic.name] = loses_more(today, planned)
+                done(1)
         return self._planned(shrinking)
 
     def _planned(self, shrinking: dict[str, bool]) -> Plan:
@@ -99,12 +102,12 @@ class Change(ABC):
     def topic_changes(self) -> tuple[TopicChange, ...]:
         """Each selected topic as it is and as the plan leaves it, those that miss goals first."""
         after = {topic.name: topic for topic in self.plan.after}
-        changes = [
-            TopicChange(
-                self._today(topic), self._auditor.audit(after[topic.name], self.best.config)
-            )
-            for topic in self._chosen
-        ]
+        changes = []
+        with progress_bar(len(self._chosen), " topics", "Topics today and as planned") as done:
+            for topic in self._chosen:
+                planned = self._auditor.audit(after[topic.name], self.best.config)
+                changes.append(TopicChange(self._today(topic), planned))
+                done(1)
         return tuple(sorted(changes, key=lambda change: (not unmet(change.today), change.name)))
 
     @property

@@ -30,9 +30,11 @@ from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
 from advisor.cluster import Cluster
+from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.uncertainty import is_large
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
@@ -142,7 +144,7 @@ class Recommendation(Change, RowTable):
             return ()
         remedy = None
         # Larger chains take minutes each.
-        if self.best.reliability.swings_are_quick:
+        if not is_large(self.best.reliability.states):
             question = (self.cluster, self.model, self.load, self.goals)
             remedy = cheapest(self.best, evaluate, *question)
         softer = softer_goals(self.best, self.goals)
@@ -176,8 +178,13 @@ class Recommendation(Change, RowTable):
     @cached_property
     def stories(self) -> tuple[tuple[Config, Story], ...]:
         """The fewest faults that lose a record, for best and present settings; seconds each."""
-        configs = [self.best.config, *([self.current.config] if self.current else [])]
-        return tuple((config, tell(config)) for config in dict.fromkeys(configs))
+        configs = dict.fromkeys(c.config for c in (self.best, self.current) if c is not None)
+        told = []
+        with progress_bar(len(configs), " stories", "Fewest faults") as done:
+            for config in configs:
+                told.append((config, tell(config)))
+                done(1)
+        return tuple(told)
 
     @cached_property
     def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:

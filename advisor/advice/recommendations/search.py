@@ -17,6 +17,7 @@ from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError, expect
+from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default, parse_version
 from advisor.reliability.evaluate import evaluate
@@ -168,14 +169,26 @@ def _all_choices(
 ) -> tuple[list[Choice], list[str]]:
     choices: list[Choice] = []
     notes: list[str] = []
-    for factor in range(1, min(brokers, MOST_REPLICAS) + 1):
-        if factor > USUAL_REPLICAS and any(choice.meets_all for choice in choices):
-            break
-        try:
-            choices += [evaluated(config) for config in candidates(version, factor)]
-        except NotComputedError as error:
-            # Beyond the limits of the exact model: say so, and go on with the others.
-            notes.append(f"RF {factor} was left out: {error}.")
+
+    def compare(*factors: int) -> None:
+        settings = {factor: [*candidates(version, factor)] for factor in factors}
+        number = sum(map(len, settings.values()))
+        with progress_bar(number, " settings", "Comparing settings") as done:
+            for factor, configs in settings.items():
+                try:
+                    found = []
+                    for config in configs:
+                        found.append(evaluated(config))
+                        done(1)
+                    choices.extend(found)
+                except NotComputedError as error:
+                    # Beyond the limits of the exact model: say so, and go on with the others.
+                    notes.append(f"RF {factor} was left out: {error}.")
+
+    compare(*range(1, min(brokers, USUAL_REPLICAS) + 1))
+    for factor in range(USUAL_REPLICAS + 1, min(brokers, MOST_REPLICAS) + 1):
+        if not any(choice.meets_all for choice in choices):
+            compare(factor)
     if not choices:
         raise NotComputedError(notes[0])
     best = ranked(choices, goals)[0]

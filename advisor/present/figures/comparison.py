@@ -14,6 +14,7 @@ from advisor.present.figures.pareto import draw_pareto, shape_keys
 from advisor.present.figures.reliability import shown_figure
 from advisor.present.outcome import point_of
 from advisor.present.points import Point
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.sensitivity import compute_intervals
 
 MOST_REPLICAS_WITH_INTERVALS = 3
@@ -23,11 +24,13 @@ def has_interval(recommendation: Recommendation, choice: Choice) -> bool:
     """Return whether a candidate is shown with intervals.
 
     Intervals take dozens of evaluations. Only the recommended and the present setting have them,
-    and those with the recommended acks whose Markov chains are small.
+    and those with the recommended acks whose Markov chains are small and few.
     """
     config, best = choice.config, recommendation.best
     if choice in (best, recommendation.current):
         return True
+    if recommendation.load.partitions > MANY_PARTITIONS:
+        return False
     factor = config.replication_factor or 1
     return config.acks == best.config.acks and factor <= MOST_REPLICAS_WITH_INTERVALS
 

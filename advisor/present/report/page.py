@@ -11,14 +11,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from advisor.advice import Audit, Finding, Recommendation, TopicAudit
-from advisor.advice.audits.audit import WITHOUT_INTERVALS
+from advisor.advice import Audit, Finding, Recommendation
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
-from advisor.advice.findings.catalogue import by_weight, grouped
+from advisor.advice.findings.catalogue import by_weight
+from advisor.advice.findings.summary import shortened
 from advisor.advice.migration.targets import refusal
-from advisor.advice.recommendations.topic_changes import setting_words
+from advisor.advice.phrases import first_of
 from advisor.files import replace_file
 from advisor.formatting import percent, significant
 from advisor.present.card_text import card_in_words
@@ -32,7 +32,9 @@ from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import chart_places, grid
 from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.schemes import schemes_compared
+from advisor.present.report.topics import audited
 from advisor.present.setting_text import rack_words, tolerance_words
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
 
@@ -55,9 +57,24 @@ _PARETO_SPLIT = (
     " Dots stand where settings alone would put them. Grey area: in all, no setting gets there."
 )
 _TOO_LARGE = (
-    "Which assumption moves these numbers most was not computed: with so many replicas it takes "
-    "minutes. In Python, the result's tornado() tells."
+    "Which assumption moves these numbers most was not computed: with so many replicas or "
+    "partitions it takes minutes. In Python, the result's tornado() tells."
 )
+_WITHOUT_INTERVALS = {
+    False: "Settings with other acks than the recommended one, or with more than three replicas, "
+    "have none: it would take minutes.",
+    True: "Only the recommended and the present setting have one: with so many partitions others "
+    "would take minutes.",
+}
+_SCHEME_INTERVALS = {
+    False: "Below each value its 95 % interval, from the same draws of the failure model in every "
+    "row.",
+    True: "Only the first row has 95 % intervals: with so many partitions others would take "
+    "minutes.",
+}
+# Scripts and files longer than this are shown in part, and no more than so many.
+_MOST_LINES, _MOST_CHARACTERS, _FIRST_LINES, _MOST_BLOCKS = 400, 40_000, 20, 16
+_ELSEWHERE = "advisor recommend --files DIR writes all of it."
 
 
 def write_report(
@@ -137,6 +154,7 @@ def _context(
     best = recommendation.best
     figures, places = _figures(recommendation)
     ordered = sorted(recommendation.choices, key=_as_listed)
+    many = recommendation.load.partitions > MANY_PARTITIONS
     return {
         "title": f"Replication advice for {_subject(recommendation)}",
         "now": state_lines(recommendation.now),
@@ -149,6 +167,8 @@ def _context(
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
         "grid": grid(recommendation, places),
+        "without_intervals": _WITHOUT_INTERVALS[many],
+        "scheme_intervals": _SCHEME_INTERVALS[many],
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
         "schemes": schemes_compared(best.reliability),
         "why": recommendation.why,
@@ -175,7 +195,7 @@ def _context(
         "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
         "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
         "whose seeds are fixed.",
-        "audit": None if audit is None else _audited(audit, recommendation),
+        "audit": None if audit is None else audited(audit, recommendation),
         "findings": _found(
             recommendation.findings
             if audit is None
@@ -279,14 +299,27 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
         ("Check that it took", "", plan.verify),
         ("Rollback", "Undoes the change.", plan.rollback),
     ]
-    shown = [
-        {"title": title, "note": note, "text": "\n".join(lines)}
-        for title, note, lines in blocks
-        if lines
-    ]
-    for name, content in plan.files.items():
-        shown.append({"title": name, "note": "Save it under this name.", "text": content})
+    texts = [(title, note, "\n".join(lines)) for title, note, lines in blocks if lines]
+    texts += [(name, "Save it under this name.", text) for name, text in plan.files.items()]
+    shown = [_block(*text) for text in texts[:_MOST_BLOCKS]]
+    if len(texts) > _MOST_BLOCKS:
+        others = [name for name, _, _ in texts[_MOST_BLOCKS:]]
+        shown.append(
+            {"title": f"{len(others)} more files", "note": _ELSEWHERE, "text": first_of(others)}
+        )
     return shown
+
+
+def _block(title: str, note: str, text: str) -> dict[str, str]:
+    """A script or file; of a long one the first lines, with how many there are."""
+    lines = text.splitlines()
+    if len(lines) <= _MOST_LINES and len(text) <= _MOST_CHARACTERS:
+        return {"title": title, "note": note, "text": text}
+    first = "\n".join(lines[:_FIRST_LINES])[:_MOST_CHARACTERS]
+    note = (
+        f"Only the first {_FIRST_LINES} of {len(lines):,} lines are shown: do not use them alone. "
+    )
+    return {"title": title, "note": note + _ELSEWHERE, "text": first}
 
 
 def _sure(recommendation: Recommendation) -> str:
@@ -300,30 +333,15 @@ def _sure(recommendation: Recommendation) -> str:
     )
 
 
-def _audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
-    planned = {
-        change.name: setting_words(change.planned) if change.changes else "no change"
-        for change in recommendation.topic_changes
-    }
-    return {
-        "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
-        f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
-        "rows": [
-            {**_topic_row(topic), "planned": planned.get(topic.topic.name, "no change")}
-            for topic in audit.topics
-        ],
-    }
-
-
 def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
     return [
         {
             "code": finding.code,
             "topic": topics or _subject_of(finding),
-            "what": finding.detail,
+            "what": " ".join(filter(None, [finding.detail, more])),
             "why": f"{finding.rule.why} {finding.rule.remedy}",
         }
-        for finding, topics in grouped(findings)
+        for finding, topics, more in shortened(findings)
     ]
 
 
@@ -343,18 +361,6 @@ def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
         {"factor": factor, "share": cells[0]["share"], "cells": cells}
         for factor, cells in rows.items()
     ]
-
-
-def _topic_row(topic: TopicAudit) -> dict[str, Any]:
-    # A cluster has hundreds of topics, whose intervals would take hours.
-    measures = compared_outcomes(topic.choice.reliability, intervals=False)
-    return {
-        "topic": topic.topic.name,
-        "name": topic.choice.name,
-        "measures": [(outcome.brief, outcome.parts[0]) for outcome in measures],
-        "unmet": "; ".join([*topic.broken, *filter(None, [_unmet(topic.choice)])]),
-        "codes": " ".join(dict.fromkeys(finding.code for finding in topic.findings)),
-    }
 
 
 def _version() -> str:

@@ -12,7 +12,9 @@ from advisor.present.outcome import (
     brief_in_words,
     given_up_in_words,
 )
+from advisor.progress import progress_bar
 from advisor.protocol.schemes.rules import ASYNCHRONOUS, MAJORITY, SYNCHRONOUS
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.schemes.comparison import (
     FLUSHED_MAJORITY,
@@ -43,17 +45,27 @@ def schemes_compared(result: Reliability) -> list[dict[str, Any]]:
     -------
     list of dict
         "name", "rule", "note" and "measures" (value and interval of each of
-        `SCHEMES_COMPARED_BY`); empty if the schemes cannot be computed for so many replicas.
+        `SCHEMES_COMPARED_BY`, of others than Kafka no interval where there are very many
+        partitions); empty if the schemes cannot be computed for so many replicas.
     """
     try:
         rows = rows_beside(result)
     except NotComputedError:
         return []
-    return [_scheme_in_words(row, result) for row in rows]
+    shown = []
+    with progress_bar(len(rows), " schemes", "Other schemes") as done:
+        for row in rows:
+            shown.append(_scheme_in_words(row, result))
+            done(1)
+    return shown
 
 
 def _scheme_in_words(row: SchemeRow, result: Reliability) -> dict[str, Any]:
-    ranges = scheme_intervals(row, result)
+    if row.name != KAFKA and result.load.partitions > MANY_PARTITIONS:
+        measures = (BETWEEN, *SCHEMES_COMPARED_BY)
+        ranges = {measure: (getattr(row, measure),) * 2 for measure in measures}
+    else:
+        ranges = scheme_intervals(row, result)
     return {
         "name": _SCHEME_WORDS[row.name],
         "rule": row.rule,

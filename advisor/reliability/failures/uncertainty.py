@@ -10,24 +10,28 @@ from advisor.reliability.failures.failure_model import FailureModel
 
 Interval = tuple[float, float]
 
-_DRAWS, _DRAWS_OF_A_LARGE_CHAIN, _LARGE = 32, 8, 4_000
+_DRAWS, _FEW_DRAWS, _MANY_STATES = 32, 8, 4_000
+MANY_PARTITIONS = 2_000
+"""With more, how often any of their sets loses takes noticeable time."""
 _Z_975 = 1.959963984540054
 
 
-def is_large(states: int) -> bool:
-    """Whether a chain has so many states that each solution takes noticeable time.
+def is_large(states: int, partitions: int = 1) -> bool:
+    """Whether chains have so many states, or are so many, that evaluations take noticeable time.
 
     Then intervals come from fewer draws, and swings are computed on request only.
     """
-    return states > _LARGE
+    return states > _MANY_STATES or partitions > MANY_PARTITIONS
 
 
-def parameter_draws(model: FailureModel, states: int) -> Iterator[FailureModel]:
-    """Cards drawn from a card's ranges, fewer for chains of many states; always the same ones.
+def parameter_draws(
+    model: FailureModel, states: int, partitions: int = 1
+) -> Iterator[FailureModel]:
+    """Cards drawn from a card's ranges, fewer where evaluations are slow; always the same ones.
 
     Measures computed with these cards can be compared draw by draw.
     """
-    return model.draws(_DRAWS_OF_A_LARGE_CHAIN if is_large(states) else _DRAWS, seed=0)
+    return model.draws(_FEW_DRAWS if is_large(states, partitions) else _DRAWS, seed=0)
 
 
 def lognormal_interval(sample: Sequence[float]) -> Interval:

@@ -337,7 +337,7 @@ class ExactMeasures:
     @property
     def swings_are_quick(self) -> bool:
         """Whether `tornado` answers at once or in seconds: known already, or of a small chain."""
-        return bool(self.swings) or not uncertainty.is_large(self.states)
+        return bool(self.swings) or not uncertainty.is_large(self.states, self.load.partitions)
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
         """Return how far each number of the card moves a measure, one at a time from low to high.

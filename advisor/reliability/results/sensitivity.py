@@ -8,11 +8,12 @@ from __future__ import annotations
 import html
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from advisor import formatting, plotting
+from advisor.progress import progress_bar
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
@@ -158,21 +159,30 @@ def compute_intervals(results: Iterable[Any]) -> None:
     together: dict[tuple[int, bool], dict[int, Any]] = defaultdict(dict)
     for each in results:
         if not each.intervals:
-            card = id(each.model), uncertainty.is_large(each.states)
+            card = id(each.model), uncertainty.is_large(each.states, each.load.partitions)
             together[card][id(each)] = each
     for group in (list(some.values()) for some in together.values()):
-        model, states = group[0].model, group[0].states
-        draws = uncertainty.parameter_draws(model, states) if model.uncertain else ()
-        # Draw by draw: settings that differ only in their producers share each solution.
-        drawn = [[each.reevaluate(draw) for each in group] for draw in draws]
-        decided = [
-            [each.decided.reevaluate(cut) for each in group]
-            for cut in (settings_split.without_beyond(row[0].model) for row in drawn)
-        ]
+        drawn, decided = _of_draws(group)
         for place, each in enumerate(group):
             one, other = ([row[place] for row in rows] for rows in (drawn, decided))
             each.intervals.update(each.intervals_of_draws(one, other))
             each.samples.update({name: tuple(getattr(r, name) for r in one) for name in MEASURES})
+
+
+def _of_draws(group: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Results for each draw of their card, and without what settings do not decide."""
+    first = group[0]
+    size = first.states, first.load.partitions
+    draws = [*uncertainty.parameter_draws(first.model, *size)] if first.model.uncertain else []
+    drawn, decided = [], []
+    with progress_bar(len(draws), " draws", "95 % intervals") as done:
+        # Draw by draw: settings that differ only in their producers share each solution.
+        for draw in draws:
+            drawn.append([each.reevaluate(draw) for each in group])
+            cut = settings_split.without_beyond(drawn[-1][0].model)
+            decided.append([each.decided.reevaluate(cut) for each in group])
+            done(1)
+    return drawn, decided
 
 
 def paired_ratio(one: Any, other: Any, measure: str) -> tuple[float, float]:
@@ -224,7 +234,11 @@ def tornadoes(
     """
     # Solved as the ends are, so that a number without effect has factor 1.
     middle = reevaluate(model)
-    ends = {path: _at_ends(reevaluate, model, path) for path in model.uncertain}
+    ends = {}
+    with progress_bar(len(model.uncertain), " numbers", "Sensitivity") as done:
+        for path in model.uncertain:
+            ends[path] = _at_ends(reevaluate, model, path)
+            done(1)
     return {
         measure: Tornado(
             measure,

@@ -205,7 +205,7 @@ def scheme_intervals(row: SchemeRow, result: Reliability) -> dict[str, uncertain
     if not result.model.uncertain:
         return {measure: (getattr(row, measure),) * 2 for measure in MEASURES}
     case = _case_of(result)
-    drawn = uncertainty.parameter_draws(result.model, result.states)
+    drawn = uncertainty.parameter_draws(result.model, result.states, result.load.partitions)
     cases = [case.roughly(model) for model in drawn]
     # A range may end at zero: a draw in which nothing of the kind happens has other states.
     chains: dict[frozenset[str], dict[tuple[int, ...], SchemeChain]] = {}

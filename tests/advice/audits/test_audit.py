@@ -7,7 +7,7 @@ import pytest
 
 from advisor.advice import Goals, audit
 from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
-from advisor.advice.findings.catalogue import grouped
+from advisor.advice.findings.summary import grouped
 from advisor.advice.phrases import (
     count,
     dominant,

@@ -1,0 +1,118 @@
+"""The topics of an audit in a table: the worst in a row each, the others summed up by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from advisor.advice import Audit, Recommendation, TopicAudit
+from advisor.advice.audits.audit import WITHOUT_INTERVALS
+from advisor.advice.choice import GOAL_WORDS
+from advisor.advice.findings.rule import BROKEN
+from advisor.advice.phrases import first_of
+from advisor.advice.recommendations.topic_changes import setting_words
+from advisor.present.labels import between
+from advisor.present.outcome import BETWEEN, COMPARED, LOST, compared_outcomes
+
+MOST_TOPICS, MOST_KINDS = 50, 50
+"""Topics with a row each, and rows for all others."""
+
+NO_CHANGE = "no change"
+_EXAMPLES = 3
+
+
+def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
+    """Return the topics in words, worst first.
+
+    Returns
+    -------
+    dict
+        "caption", "rows" and "hidden": how many topics have no row of their own; "" for none.
+    """
+    planned = {
+        change.name: setting_words(change.planned) if change.changes else NO_CHANGE
+        for change in recommendation.topic_changes
+    }
+    worst, rest = audit.topics[:MOST_TOPICS], audit.topics[MOST_TOPICS:]
+    kinds: dict[tuple[object, ...], list[TopicAudit]] = {}
+    for topic in rest:
+        kinds.setdefault(_kind(topic, planned), []).append(topic)
+    alike = list(kinds.values())
+    if len(alike) > MOST_KINDS:
+        others = [topic for kind in alike[MOST_KINDS - 1 :] for topic in kind]
+        alike[MOST_KINDS - 1 :] = [others]
+    rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in alike]
+    return {
+        "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
+        f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
+        "rows": rows,
+        "hidden": _hidden(audit, rest),
+    }
+
+
+def _hidden(audit: Audit, rest: Sequence[TopicAudit]) -> str:
+    if not rest:
+        return ""
+    return (
+        f"Each of the {MOST_TOPICS} worst has a row of its own. The other {len(rest):,} of "
+        f"{len(audit.topics):,} are not shown one by one: the rows below them sum up those with "
+        "the same settings, plan, goals and findings, each value from its smallest to its largest. "
+        "advisor audit --json lists every topic."
+    )
+
+
+def _kind(topic: TopicAudit, planned: Mapping[str, str]) -> tuple[object, ...]:
+    setting = topic.choice.name, planned.get(topic.topic.name, NO_CHANGE)
+    return (*setting, topic.choice.unmet, _codes([topic]))
+
+
+def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, Any]:
+    names = list(dict.fromkeys(topic.topic.name for topic in topics))
+    return {
+        "topic": names[0] if len(names) == 1 else _many(names),
+        "name": first_of(_distinct(topic.choice.name for topic in topics), _EXAMPLES),
+        "planned": first_of(
+            _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
+        ),
+        "measures": [_range(topics, measure) for measure in COMPARED],
+        "unmet": _missed(topics),
+        "codes": _codes(topics),
+    }
+
+
+def _many(names: Sequence[str]) -> str:
+    return f"{len(names):,} topics: {first_of(names, _EXAMPLES)}"
+
+
+def _distinct(items: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(items))
+
+
+def _missed(topics: Sequence[TopicAudit]) -> str:
+    """What is broken and which goals are missed; of several topics, by how many if not by all."""
+    if len(topics) == 1:
+        broken = topics[0].broken
+    else:
+        found = (f for topic in topics for f in topic.findings if f.rule.weight == BROKEN)
+        broken = tuple(_distinct(f.rule.title for f in found))
+    goals = _distinct(GOAL_WORDS[goal] for topic in topics for goal in topic.choice.unmet)
+    missed = "; ".join([*broken, *goals])
+    missing = sum(not topic.ok for topic in topics)
+    return missed if missing == len(topics) or not missed else f"{missing:,} of them: {missed}"
+
+
+def _codes(topics: Sequence[TopicAudit]) -> str:
+    return " ".join(_distinct(f.code for topic in topics for f in topic.findings))
+
+
+def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str]:
+    """A measure in few words and what settings decide of it, from the smallest to the largest."""
+    name = BETWEEN if measure == LOST else measure
+    by_value = sorted(topics, key=lambda topic: float(getattr(topic.choice.reliability, name)))
+    # A cluster has hundreds of topics, whose intervals would take hours.
+    ends = [
+        compared_outcomes(topic.choice.reliability, intervals=False, measures=(measure,))[0]
+        for topic in (by_value[0], by_value[-1])
+    ]
+    (low, low_part), (high, high_part) = ((end.brief, end.parts[0]) for end in ends)
+    return between(low, high), between(low_part, high_part)
