@@ -37,11 +37,11 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
     kinds: dict[tuple[object, ...], list[TopicAudit]] = {}
     for topic in rest:
         kinds.setdefault(_kind(topic, planned), []).append(topic)
-    alike = list(kinds.values())
-    if len(alike) > MOST_KINDS:
-        others = [topic for kind in alike[MOST_KINDS - 1 :] for topic in kind]
-        alike[MOST_KINDS - 1 :] = [others]
-    rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in alike]
+    groups = list(kinds.values())
+    if len(groups) > MOST_KINDS:
+        others = [topic for kind in groups[MOST_KINDS - 1 :] for topic in kind]
+        groups[MOST_KINDS - 1 :] = [others]
+    rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in groups]
     return {
         "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
         f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
