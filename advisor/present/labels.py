@@ -88,18 +88,19 @@ def interval(low: float, high: float, say: Callable[[float], str]) -> str:
 
     A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
     """
-    return f"95 %: {_from_to(say(low), say(high))}"
+    first, second = say(low), say(high)
+    if first.startswith(_ONCE):
+        return f"95 %: {first} to {second.removeprefix(_ONCE)}"
+    return f"95 %: {span(first, second)}"
 
 
 def between(least: str, most: str) -> str:
-    """Return "a to b" as `interval` does, or "a" if both are the same."""
-    return least if least == most else _from_to(least, most)
-
-
-def _from_to(first: str, second: str) -> str:
-    if first.startswith(_ONCE):
-        return f"{first} to {second.removeprefix(_ONCE)}"
-    return span(first, second)
+    """Return "once in 3 to 12 years", "5 to 39 s/year"; one of them if both are the same."""
+    if least == most:
+        return least
+    if least.startswith(_ONCE) and most.startswith(_ONCE):
+        return f"{_ONCE}{span(least.removeprefix(_ONCE), most.removeprefix(_ONCE))}"
+    return span(least, most)
 
 
 def short(value: float, digits: int = 2) -> str:

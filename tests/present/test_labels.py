@@ -11,6 +11,7 @@ from advisor.present.figures.axis import loss_label, nines_axis, refused_label
 from advisor.present.labels import (
     as_given,
     availability,
+    between,
     interval,
     once_in,
     per_year,
@@ -154,3 +155,16 @@ def test_a_setting_that_never_writes_has_no_negative_number() -> None:
     result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)
     assert dict(tolerance_words(result))["while writes go on"] == "not even 0"
     assert "never accepts a write" in verdict(result)
+
+
+def test_ends_of_many_values_share_their_words() -> None:
+    """What both ends begin or end with is written once; one end alone where they are equal."""
+    assert between("once in 3 years", "once in 12 years") == "once in 3 to 12 years"
+    assert between("once in 3 months", "once in 12 years") == "once in 3 months to 12 years"
+    assert between("5 s/year", "39 s/year") == "5 to 39 s/year"
+    assert between("17 min/year", "17 min/year") == "17 min/year"
+    assert between("", "") == ""
+    never = "never, as modelled"
+    assert between("once in 3 years", never) == f"once in 3 years to {never}"
+        between("once in 3 years", "never, as modelled") == "once in 3 years to never, as modelled"
+    )

@@ -73,7 +73,8 @@ _SCHEME_INTERVALS = {
     "minutes.",
 }
 # Scripts and files longer than this are shown in part, and no more than so many.
-_MOST_LINES, _MOST_CHARACTERS, _FIRST_LINES, _MOST_BLOCKS = 400, 40_000, 20, 16
+_MOST_LINES, _MOST_CHARACTERS, _MOST_BLOCKS = 400, 40_000, 16
+_FIRST_LINES, _FIRST_CHARACTERS = 20, 4_000
 _ELSEWHERE = "advisor recommend --files DIR writes all of it."
 
 
@@ -315,11 +316,14 @@ def _block(title: str, note: str, text: str) -> dict[str, str]:
     lines = text.splitlines()
     if len(lines) <= _MOST_LINES and len(text) <= _MOST_CHARACTERS:
         return {"title": title, "note": note, "text": text}
-    first = "\n".join(lines[:_FIRST_LINES])[:_MOST_CHARACTERS]
-    note = (
-        f"Only the first {_FIRST_LINES} of {len(lines):,} lines are shown: do not use them alone. "
-    )
-    return {"title": title, "note": note + _ELSEWHERE, "text": first}
+    first = lines[:1]
+    for line in lines[1:_FIRST_LINES]:
+        if sum(map(len, first)) + len(line) > _FIRST_CHARACTERS:
+            break
+        first.append(line)
+    number = f"{len(first)} lines" if len(first) > 1 else "line"
+    note = f"Only the first {number} of {len(lines):,} are shown: do not use them alone. "
+    return {"title": title, "note": note + _ELSEWHERE, "text": "\n".join(first)}
 
 
 def _sure(recommendation: Recommendation) -> str:

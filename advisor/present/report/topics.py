@@ -69,7 +69,8 @@ def _kind(topic: TopicAudit, planned: Mapping[str, str]) -> tuple[object, ...]:
 def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, Any]:
     names = list(dict.fromkeys(topic.topic.name for topic in topics))
     return {
-        "topic": names[0] if len(names) == 1 else _many(names),
+        "topic": names[0] if len(names) == 1 else f"{len(names):,} topics",
+        "worst": "" if len(names) == 1 else names[0],
         "name": first_of(_distinct(topic.choice.name for topic in topics), _EXAMPLES),
         "planned": first_of(
             _distinct(planned.get(topic.topic.name, NO_CHANGE) for topic in topics), _EXAMPLES
@@ -78,10 +79,6 @@ def _row(topics: Sequence[TopicAudit], planned: Mapping[str, str]) -> dict[str, 
         "unmet": _missed(topics),
         "codes": _codes(topics),
     }
-
-
-def _many(names: Sequence[str]) -> str:
-    return f"{len(names):,} topics: {first_of(names, _EXAMPLES)}"
 
 
 def _distinct(items: Iterator[str]) -> list[str]:

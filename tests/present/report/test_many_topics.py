@@ -10,7 +10,7 @@ from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.advice.findings.summary import MOST_OF_A_RULE, shortened
 from advisor.advice.migration.plan import Plan
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.present.labels import once_in_years
+from advisor.present.labels import between, once_in_years
 from advisor.present.report import page
 from advisor.present.report.page import render_report
 from advisor.present.report.topics import MOST_KINDS, MOST_TOPICS, audited
@@ -46,7 +46,7 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
     rows = table["rows"]
     names = [topic.topic.name for topic in judged.topics]
     assert [row["topic"] for row in rows[:MOST_TOPICS]] == names[:MOST_TOPICS]
-    numbers = [re.match(r"([\d,]+) topics: ", row["topic"]) for row in rows[MOST_TOPICS:]]
+    numbers = [re.match(r"([\d,]+) topics$", row["topic"]) for row in rows[MOST_TOPICS:]]
     assert sum(int(found[1]) for found in numbers if found) == TOPICS - MOST_TOPICS
     kinds = {(t.choice.name, t.missed) for t in judged.topics[MOST_TOPICS:]}
     assert len(rows) - MOST_TOPICS == len(kinds) > 1
@@ -54,7 +54,7 @@ def test_the_worst_come_first_and_the_others_by_kind(advice: Recommendation, jud
         f"The other {TOPICS - MOST_TOPICS} of {TOPICS} are not shown one by one" in table["hidden"]
     )
     for row in rows[MOST_TOPICS:]:
-        one = next(t for t in judged.topics if t.topic.name in row["topic"])
+        one = next(t for t in judged.topics if t.topic.name == row["worst"])
         assert row["name"] == one.choice.name
         assert bool(row["unmet"]) != one.ok
 
@@ -70,7 +70,7 @@ def test_a_sum_tells_the_smallest_and_the_largest(advice: Recommendation, judged
     rows = audited(replace(judged, topics=topics), advice)["rows"]
     row = next(row for row in rows[MOST_TOPICS:] if row["name"] == own)
     latest = max(t.choice.reliability.mean_years_to_loss for t in several)
-    ends = f"{once_in_years(soonest / 7.0)} to {once_in_years(latest).removeprefix('once in ')}"
+    ends = between(once_in_years(soonest / 7.0), once_in_years(latest))
     assert row["measures"][0][0] == ends
 
 
@@ -82,7 +82,7 @@ def test_kinds_beyond_the_limit_are_one_row(advice: Recommendation, judged: Audi
     ]
     rows = audited(replace(judged, topics=tuple(topics)), advice)["rows"]
     assert len(rows) == MOST_TOPICS + MOST_KINDS
-    assert rows[-1]["topic"].startswith(f"{TOPICS - len(rows) + 1} topics: ")
+    assert rows[-1]["topic"] == f"{TOPICS - len(rows) + 1} topics"
     assert "of them: " in rows[-1]["unmet"]
 
 
@@ -104,7 +104,7 @@ def test_long_files_are_shown_in_part() -> None:
         moves = next(block for block in blocks if block["title"] == "reassign.json")
         lines = many.files()["reassign.json"].splitlines()
         assert moves["text"] == "\n".join(lines[:20])
-        assert f"first 20 of {len(lines):,} lines" in moves["note"]
+        assert f"first 20 lines of {len(lines):,} are shown" in moves["note"]
         assert "--files DIR" in moves["note"]
     assert sizes[1] < 1.1 * sizes[0]
 
