@@ -10,7 +10,7 @@ from advisor.reliability.failures.failure_model import FailureModel
 
 Interval = tuple[float, float]
 
-_DRAWS, _FEW_DRAWS, _MANY_STATES = 32, 8, 4_000
+_DRAWS, _DRAWS_OF_MANY_PARTITIONS, _DRAWS_OF_A_LARGE_CHAIN, _MANY_STATES = 32, 16, 8, 4_000
 MANY_PARTITIONS = 2_000
 """With more, how often any of their sets loses takes noticeable time."""
 _Z_975 = 1.959963984540054
@@ -24,6 +24,13 @@ def is_large(states: int, partitions: int = 1) -> bool:
     return states > _MANY_STATES or partitions > MANY_PARTITIONS
 
 
+def draws(states: int, partitions: int = 1) -> int:
+    """How many draws intervals come from."""
+    if states > _MANY_STATES:
+        return _DRAWS_OF_A_LARGE_CHAIN
+    return _DRAWS_OF_MANY_PARTITIONS if is_large(states, partitions) else _DRAWS
+
+
 def parameter_draws(
     model: FailureModel, states: int, partitions: int = 1
 ) -> Iterator[FailureModel]:
@@ -31,7 +38,7 @@ def parameter_draws(
 
     Measures computed with these cards can be compared draw by draw.
     """
-    return model.draws(_FEW_DRAWS if is_large(states, partitions) else _DRAWS, seed=0)
+    return model.draws(draws(states, partitions), seed=0)
 
 
 def lognormal_interval(sample: Sequence[float]) -> Interval:

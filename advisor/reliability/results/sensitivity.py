@@ -156,10 +156,10 @@ _COLUMNS = tuple(Swing.__dataclass_fields__)
 
 def compute_intervals(results: Iterable[Any]) -> None:
     """Have the intervals of several `ExactMeasures` ready; those of one card share draws."""
-    together: dict[tuple[int, bool], dict[int, Any]] = defaultdict(dict)
+    together: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
     for each in results:
         if not each.intervals:
-            card = id(each.model), uncertainty.is_large(each.states, each.load.partitions)
+            card = id(each.model), uncertainty.draws(each.states, each.load.partitions)
             together[card][id(each)] = each
     for group in (list(some.values()) for some in together.values()):
         drawn, decided = _of_draws(group)
