@@ -76,7 +76,7 @@ def largest_share(
     InputError
         If there are more replicas than brokers; the text is Kafka's.
     """
-    if any(rack is None for rack in brokers.values()):
+    if None in brokers.values():
         return None
     return _largest_share(tuple(brokers.items()), replication_factor, mode)
 
@@ -119,8 +119,11 @@ def share_of(replicas: Sequence[int], brokers: Mapping[int, str | None]) -> int:
 
     A broker without a known rack counts as a rack of its own.
     """
-    racks = [broker if brokers[broker] is None else brokers[broker] for broker in replicas]
-    return max(map(racks.count, racks))
+    racks: list[object] = [brokers[broker] for broker in replicas]
+    if None in racks:
+        known = zip(racks, replicas, strict=True)
+        racks = [broker if rack is None else rack for rack, broker in known]
+    return 1 if len(set(racks)) == len(racks) else max(map(racks.count, racks))
 
 
 def survival(share: int, config: Config) -> Survival:

@@ -171,7 +171,7 @@ class Partition:
     @property
     def replication_factor(self) -> int:
         """Number of replicas without those being added, as `kafka-topics.sh` counts."""
-        return len(self.held)
+        return len(self.held) if self.adding else len(self.replicas)
 
     @property
     def held(self) -> tuple[int, ...]:

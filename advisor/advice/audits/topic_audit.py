@@ -124,7 +124,9 @@ def audit_topic(
         parts.setdefault(partition.replication_factor, []).append(partition)
     audits = []
     for factor, members in parts.items():
-        own = config.changed(replication_factor=factor)
+        own = config
+        if factor != config.replication_factor:
+            own = config.changed(replication_factor=factor)
         choice = _evaluated(cluster, members, own, model, load, goals, evaluated)
         audits.append(TopicAudit(topic, tuple(p.index for p in members), choice, findings))
     return audits
@@ -145,7 +147,7 @@ def _evaluated(
         load, partitions=len(members), records_per_second=load.records_per_second * fraction
     )
     reliability = evaluated(cluster, config, model, part, placement=held)
-    racks = dict(cluster.brokers)
+    racks = dict(cluster.brokers.items())
     racks_known = None not in racks.values()
     rack_share = max(share_of(replicas, racks) for replicas in set(held)) if racks_known else None
     return choose(config, reliability, goals, rack_share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.advice.findings.catalogue import Finding, finding
@@ -54,8 +54,11 @@ def check_topic(topic: Topic, cluster: Cluster, config: Config) -> Iterator[Find
     )
     if not stated and config.rules.min_isr_supported:
         yield finding("KRA107", "min.insync.replicas is not stated; 1 was assumed.", topic.name)
-    yield from _copies_of(topic, config)
-    yield from _health(topic, config)
+    partitions_of: dict[int, list[Partition]] = {}
+    for partition in topic.partitions:
+        partitions_of.setdefault(partition.replication_factor, []).append(partition)
+    yield from _copies_of(topic, config, partitions_of)
+    yield from _health(topic, config, partitions_of)
     yield from _placement(topic, cluster)
     if config.unclean_leader_election_enable:
         stated = "unclean.leader.election.enable" in topic.configs
@@ -225,19 +228,22 @@ def check_replacement(result: Reliability, goals: Goals, topic: str = "") -> Ite
             return
 
 
-def _copies_of(topic: Topic, config: Config) -> Iterator[Finding]:
+def _copies_of(
+    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]]
+) -> Iterator[Finding]:
     """Yield findings about replication factor and min ISR, for each factor of the partitions."""
-    members: dict[int, list[int]] = {}
-    for partition in topic.partitions:
-        members.setdefault(partition.replication_factor, []).append(partition.index)
-    for factor, indexes in members.items():
-        found = _copies(topic.name, config.changed(replication_factor=factor), topic.internal)
-        if len(members) == 1:
+    for factor, partitions in partitions_of.items():
+        own = config
+        if factor != config.replication_factor:
+            own = config.changed(replication_factor=factor)
+        found = _copies(topic.name, own, topic.internal)
+        if len(partitions_of) == 1:
             yield from found
             continue
-        of = f"in {len(indexes)} of {len(topic.partitions)} partitions"
+        of = f"in {len(partitions)} of {len(topic.partitions)} partitions"
+        indexes = tuple(p.index for p in partitions)
         for each in found:
-            yield replace(each, detail=f"{of} {each.detail}", partitions=tuple(indexes))
+            yield replace(each, detail=f"{of} {each.detail}", partitions=indexes)
 
 
 def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Finding]:
@@ -268,49 +274,51 @@ def _copies(name: str, config: Config, internal: bool = False) -> Iterator[Findi
         yield finding("KRA102", f"min ISR and RF are both {factor}{counts}.", name)
 
 
-def _health(topic: Topic, config: Config) -> Iterator[Finding]:
+def _health(
+    topic: Topic, config: Config, partitions_of: Mapping[int, Sequence[Partition]]
+) -> Iterator[Finding]:
     """Yield findings about leaders, ISR and reassignments when the cluster was described."""
-    leaderless = [p.index for p in topic.partitions if p.leader is None]
-    behind = [p.index for p in topic.partitions if len(p.isr) < p.replication_factor]
-    needed = {p.index: _needed(p, config) for p in topic.partitions}
-    led = [p for p in topic.partitions if p.leader is not None]
-    refusing = [p.index for p in led if len(p.isr) < needed[p.index]]
+    least = config.min_insync_replicas or 1
+    needed = {factor: effective_min_isr(least, factor, config.rules) for factor in partitions_of}
+    unusual = []
+    for factor, partitions in partitions_of.items():
+        in_sync = max(factor, needed[factor])
+        unusual += [
+            p
+            for p in partitions
+            if p.leader is None or len(p.isr) < in_sync or p.adding or p.removing
+        ]
+    unusual.sort(key=lambda p: p.index)
+    leaderless = [p.index for p in unusual if p.leader is None]
+    behind = [p.index for p in unusual if len(p.isr) < p.replication_factor]
+    led = [p for p in unusual if p.leader is not None]
+    refusing = [p for p in led if len(p.isr) < needed[p.replication_factor]]
     if leaderless:
         yield _of_partitions("KRA104", topic, leaderless, "without a leader")
     if refusing:
-        values = listed([str(n) for n in sorted({needed[index] for index in refusing})])
-        yield _of_partitions("KRA106", topic, refusing, f"below the min ISR of {values}")
-    left = [p.index for p in topic.partitions if p.leader is not None and _one_left(p)]
+        sizes = sorted({needed[p.replication_factor] for p in refusing})
+        below = f"below the min ISR of {listed([str(size) for size in sizes])}"
+        yield _of_partitions("KRA106", topic, [p.index for p in refusing], below)
+    left = [p.index for p in led if len(p.isr) == 1 < p.replication_factor]
     if left:
         yield _of_partitions("KRA110", topic, left, "with one in-sync replica left")
     if behind:
         yield _of_partitions("KRA105", topic, behind, "with replicas out of sync")
-    if any(p.reassigning for p in topic.partitions):
-        moving = [p.index for p in topic.partitions if p.reassigning]
+    moving = [p.index for p in unusual if p.reassigning]
+    if moving:
         yield _of_partitions("KRA109", topic, moving, "being reassigned")
-    factors = sorted({p.replication_factor for p in topic.partitions})
-    if len(factors) > 1:
-        words = listed([str(factor) for factor in factors])
+    if len(partitions_of) > 1:
+        words = listed([str(factor) for factor in sorted(partitions_of)])
         yield finding("KRA108", f"some partitions have {words} replicas.", topic.name)
-
-
-def _needed(partition: Partition, config: Config) -> int:
-    """In-sync replicas that acks=all needs of this partition."""
-    least, factor = config.min_insync_replicas or 1, partition.replication_factor
-    return effective_min_isr(least, factor, config.rules)
-
-
-def _one_left(partition: Partition) -> bool:
-    return len(partition.isr) == 1 < partition.replication_factor
 
 
 def _placement(topic: Topic, cluster: Cluster) -> Iterator[Finding]:
     """Yield findings about brokers and racks of the replicas."""
-    racks: Mapping[int, str | None] = dict(cluster.brokers)
+    racks: Mapping[int, str | None] = dict(cluster.brokers.items())
     factor = topic.replication_factor
     if factor == len(racks) and factor > 1:
         yield finding("KRA304", f"RF {factor} on {len(racks)} brokers.", topic.name)
-    if factor < 2 or any(rack is None for rack in racks.values()) or len(cluster.racks) < 2:
+    if factor < 2 or None in racks.values() or len(cluster.racks) < 2:
         return
     if factor > len(cluster.racks):
         detail = f"RF {factor} over {len(cluster.racks)} racks."

@@ -72,10 +72,10 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
 
 def _racks_of_their_own(cluster: Brokers, model: FailureModel) -> tuple[str, ...]:
     """Brokers with an unknown rack."""
-    unknown = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
     uses_racks = any(table()[name].scope is Scope.RACK for name in model.mechanisms)
-    if not unknown or not uses_racks:
+    if None not in cluster.brokers.values() or not uses_racks:
         return ()
+    unknown = sorted(broker for broker, rack in cluster.brokers.items() if rack is None)
     if len(unknown) == len(cluster.brokers):
         who = "the rack of no broker is known; each is"
     else:
@@ -128,8 +128,8 @@ def _elections_by_operators(config: Config, model: FailureModel) -> tuple[str, .
 
 def _count_of_racks(cluster: Brokers) -> int:
     """A broker whose rack is unknown has one of its own."""
-    known = [rack for rack in cluster.brokers.values() if rack is not None]
-    return len(set(known)) + len(cluster.brokers) - len(known)
+    racks = list(cluster.brokers.values())
+    return len(set(racks) - {None}) + racks.count(None)
 
 
 def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def cost_of(config: Config, load: Workload, where: Placement, cluster: Brokers) 
     sent = load.records_per_second * load.record_bytes
     followers, abroad = config.replication_factor - 1, where.cross_rack_followers
     partitions = sum(abroad.values())
-    known = all(rack is not None for rack in cluster.brokers.values())
+    known = None not in cluster.brokers.values()
     away = sum(number * count for number, count in abroad.items()) / partitions
     waits = (
         count * _wait_ms(followers - number, number, config, load)
