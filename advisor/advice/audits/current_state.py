@@ -123,9 +123,13 @@ class CurrentState:
 class _Described(NamedTuple):
     """A partition with what decides its elections."""
 
-    name: str
+    topic: str
     partition: Partition
     policy: Policy
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition.index}"
 
     @property
     def out_of_sync(self) -> tuple[int, ...]:
@@ -144,14 +148,14 @@ def current_state(cluster: Cluster, kafka_version: str) -> CurrentState:
     """
     settings = {"acks": "all", **controller_of(cluster, kafka_version)}
     mode = str(Config(kafka_version=kafka_version, **settings).mode)
+    reported = () if cluster.observed is None else cluster.observed.down
+    state = CurrentState(kafka_version, mode, sum(len(t.partitions) for t in cluster.topics))
+    if not reported and all(_healthy(p) for t in cluster.topics for p in t.partitions):
+        return state
     every = [
         each for topic in cluster.topics for each in _described(topic, kafka_version, settings)
     ]
-    broken = [d for d in every if d.partition.leader is None or d.out_of_sync]
-    reported = () if cluster.observed is None else cluster.observed.down
-    state = CurrentState(kafka_version, mode, len(every))
-    if not broken and not reported:
-        return state
+    broken = [d for d in every if not _healthy(d.partition)]
     up = {b for d in every if d.partition.leader is not None for b in d.partition.isr}
     up -= set(reported)
     placed = {b for d in every for b in d.partition.held}
@@ -183,7 +187,15 @@ def _described(topic: Topic, version: str, settings: dict[str, Any]) -> Iterator
             least = effective_min_isr(config.min_insync_replicas or 1, factor, config.rules)
             unclean = bool(config.unclean_leader_election_enable)
             policies[factor] = Policy(least, unclean, config.rules)
-        yield _Described(f"{topic.name}-{partition.index}", partition, policies[factor])
+        yield _Described(topic.name, partition, policies[factor])
+
+
+def _healthy(partition: Partition) -> bool:
+    """Whether it has a leader, and all of its replicas are in sync."""
+    all_in_sync = len(partition.isr) == len(partition.replicas)
+    return partition.leader is not None and (
+        all_in_sync or set(partition.isr).issuperset(partition.held)
+    )
 
 
 def _names(found: list[_Described]) -> tuple[str, ...]:

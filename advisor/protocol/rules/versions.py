@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from advisor.errors import ConfigError, shown
 
@@ -65,7 +65,11 @@ def parse_version(text: str) -> Version:
     ConfigError
         If the text is not a version, or is older than 0.8.0, which introduced replication.
     """
-    text = text if isinstance(text, str) else shown(text)
+    return _parsed(text if isinstance(text, str) else shown(text))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Version:
     match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
