@@ -3,18 +3,22 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import advisor
 from advisor.__main__ import main
 from advisor.advice import Goals, recommend
+from advisor.advice.audits.topic_audit import Evaluate
 from advisor.advice.migration.after import crowded_broker_words
 from advisor.advice.recommendations.topic_changes import unmet
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
 CARD = FailureModel.from_dict(
@@ -157,3 +161,29 @@ def test_today_stands_beside_the_plan(tmp_path: Path, capsys: pytest.CaptureFixt
     assert rows["b"][2] == "RF 1, min ISR 1"
     assert rows["b"][3].startswith("missed: losses")
     assert rows["b"][4:] == ["RF 3, min ISR 2", "met"]
+
+
+def test_what_the_plan_does_not_change_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Today and as planned are one question for METRICS and two for ORDERS, of one evaluator."""
+    asked: list[tuple[int, int]] = []
+    made = []
+
+    def counting() -> Evaluate:
+        evaluated = topic_evaluator()
+        made.append(evaluated)
+
+        def found(cluster: Cluster, config: Config, *rest: Any, **named: Any) -> Reliability:
+            asked.append((config.replication_factor or 0, len(named["placement"])))
+            return evaluated(cluster, config, *rest, **named)
+
+        return found
+
+    monkeypatch.setattr("advisor.advice.recommendations.topic_changes.topic_evaluator", counting)
+    load = Workload(partitions=4)
+    advice = recommend(described(ORDERS, METRICS), CARD, load, GOALS, allow_lower_durability=True)
+    changes = {change.name: change for change in advice.topic_changes}
+    assert (changes["orders"].changes, changes["metrics"].changes) == (True, False)
+    assert sorted(asked) == [(3, 2), (3, 2), (4, 2)]
+    assert len(made) == 1
+    metrics = changes["metrics"]
+    assert metrics.today[0].choice.reliability is metrics.planned[0].choice.reliability
