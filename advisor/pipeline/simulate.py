@@ -14,9 +14,9 @@ from advisor.formatting import significant
 from advisor.pipeline import sampling
 from advisor.progress import Say, progress_bar, warn
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.estimators import merge

@@ -14,17 +14,11 @@ from typing import Any, NamedTuple
 from advisor.protocol.clients.retry_budget import retry_budget_ms, waiting_budget_ms
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.controller import Policy
-from advisor.reliability.common_cause.placement import (
-    Brokers,
-    Exchangeable,
-    Placement,
-    Replicas,
-    ReplicaSetClass,
-    place,
-)
+from advisor.reliability.common_cause.placement import Brokers, Placement, ReplicaSetClass, place
 from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
+from advisor.reliability.failures.setting import Exchangeable, Replicas
 from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver.generator import EXACT, ROUGH

@@ -12,16 +12,17 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.common_cause.like_topics import LikeTopics
-from advisor.reliability.common_cause.placement import Brokers, Replicas
+from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.first_losses import (
+from advisor.reliability.failures.setting import Replicas
+from advisor.reliability.measures.empty_leader import empty_leader_share
+from advisor.reliability.measures.first_losses import (
     FirstLosses,
     computed,
     fitted_to,
     measured,
     scaled_from_fewer,
 )
-from advisor.reliability.measures.empty_leader import empty_leader_share
 from advisor.reliability.measures.likeliest_loss import likeliest_loss
 from advisor.reliability.measures.solved_chain import SetMeasures
 from advisor.reliability.results.assumptions import assumptions

@@ -27,6 +27,7 @@ from advisor.reliability.workload import Workload
 
 USUAL_REPLICAS, MOST_REPLICAS = 3, 5
 """Replication factors always compared, and compared only while no setting meets every goal."""
+_MANY_PARTITIONS = 20_000
 LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
 """Delivery timeouts compared with the default: ten minutes and half an hour."""
 
@@ -142,7 +143,14 @@ def search(
         share = largest_share(cluster.brokers, config.replication_factor or 1, str(config.mode))
         return choose(config, evaluated(cluster, config, model, load), goals, share)
 
-    choices, omitted = _all_choices(version, len(cluster.brokers), goals, choice_of)
+    most = min(len(cluster.brokers), MOST_REPLICAS)
+    if most > USUAL_REPLICAS and load.partitions > _MANY_PARTITIONS:
+        most = USUAL_REPLICAS
+        notes.append(
+            f"RF {most + 1} and more were not compared: with more than {_MANY_PARTITIONS:,} "
+            "partitions they take minutes. evaluate computes one of them."
+        )
+    choices, omitted = _all_choices(version, most, goals, choice_of)
     notes += omitted
     best_first = tuple(ranked(choices, goals))
     today = choice_of(current) if current is not None else None
@@ -165,7 +173,7 @@ def search(
 
 
 def _all_choices(
-    version: str, brokers: int, goals: Goals, evaluated: Callable[[Config], Choice]
+    version: str, most: int, goals: Goals, evaluated: Callable[[Config], Choice]
 ) -> tuple[list[Choice], list[str]]:
     choices: list[Choice] = []
     notes: list[str] = []
@@ -185,8 +193,8 @@ def _all_choices(
                     # Beyond the limits of the exact model: say so, and go on with the others.
                     notes.append(f"RF {factor} was left out: {error}.")
 
-    compare(*range(1, min(brokers, USUAL_REPLICAS) + 1))
-    for factor in range(USUAL_REPLICAS + 1, min(brokers, MOST_REPLICAS) + 1):
+    compare(*range(1, min(most, USUAL_REPLICAS) + 1))
+    for factor in range(USUAL_REPLICAS + 1, most + 1):
         if not any(choice.meets_all for choice in choices):
             compare(factor)
     if not choices:

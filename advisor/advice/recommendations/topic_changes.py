@@ -14,9 +14,9 @@ from advisor.advice.phrases import first_of, listed
 from advisor.advice.topic_settings import config_of, load_of
 from advisor.cluster import Cluster, Topic
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Replicas
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 

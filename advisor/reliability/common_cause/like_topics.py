@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.reliability.common_cause.first_loss import AnyLoss, SetsAlone
-from advisor.reliability.common_cause.placement import Exchangeable, Placement
+from advisor.reliability.common_cause.placement import Placement
+from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.solver.generator import Vector
 
 Pair = tuple[AnyLoss, AnyLoss]

@@ -6,7 +6,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Protocol
@@ -17,9 +16,7 @@ from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.coincidence import CoincidentSets
 from advisor.reliability.common_cause.outage_class import CLUSTER
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
-from advisor.reliability.failures.setting import RackPattern
-
-Replicas = tuple[int, ...]
+from advisor.reliability.failures.setting import Exchangeable, Replicas, rack_pattern
 
 _LARGE_RACK, _SEED = 20, 20130626
 
@@ -30,25 +27,6 @@ class Brokers(Protocol):
     @property
     def brokers(self) -> Mapping[int, str | None]:
         """Rack of each broker id, None where unknown."""
-
-
-class Exchangeable(Enum):
-    """Which replicas of a list are exchangeable, given their racks.
-
-    NONE: unclean elections follow the order of the assignment. FOLLOWERS: the first replica is the
-    preferred leader. ALL: any replica may lead, as in schemes other than Kafka's.
-    """
-
-    NONE = 0
-    FOLLOWERS = 1
-    ALL = 2
-
-    def canonical(self, replicas: Replicas) -> Replicas:
-        """The representative of all replica lists that lose together."""
-        if self is Exchangeable.NONE:
-            return replicas
-        fixed = 1 if self is Exchangeable.FOLLOWERS else 0
-        return (*replicas[:fixed], *sorted(replicas[fixed:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +113,12 @@ class Placement:
         default_factory=dict, init=False, repr=False
     )
     _picked: dict[Exchangeable, PickedBrokers] = field(default_factory=dict, init=False, repr=False)
+    _distinct: dict[Exchangeable, tuple[Replicas, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _parts: dict[tuple[int, Exchangeable], Placement] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def racks(self) -> int:
@@ -172,11 +156,21 @@ class Placement:
             found[sum(self.rack_of[follower] != home for follower in followers)] += count
         return found
 
-    def some_of(self, lists: int) -> Placement:
-        """So many of the replica lists, evenly drawn, always the same."""
-        draw = random.Random(_SEED)
-        chosen = draw.sample(self.sets, min(lists, len(self.sets)))
-        return Placement(tuple(chosen), self.brokers, self.rack_of, self.voters)
+    def distinct(self, exchangeable: Exchangeable) -> tuple[Replicas, ...]:
+        """Sets that may lose independently, in an order by chance, always the same."""
+        if exchangeable not in self._distinct:
+            found = sorted({exchangeable.canonical(replicas) for replicas, _ in self.sets})
+            random.Random(_SEED).shuffle(found)
+            self._distinct[exchangeable] = tuple(found)
+        return self._distinct[exchangeable]
+
+    def some_of(self, sets: int, exchangeable: Exchangeable) -> Placement:
+        """So many of the distinct sets, with a partition on each."""
+        if (sets, exchangeable) not in self._parts:
+            some = tuple((replicas, 1) for replicas in self.distinct(exchangeable)[:sets])
+            part = Placement(some, self.brokers, self.rack_of, self.voters)
+            self._parts[sets, exchangeable] = part
+        return self._parts[sets, exchangeable]
 
     def replica_set_classes(
         self, exchangeable: Exchangeable = Exchangeable.FOLLOWERS, leaders: int | None = None
@@ -254,25 +248,7 @@ class Placement:
             are not equally full, an error of a share rate times duration.
         """
         racks = tuple(self.rack_of[broker] for broker in replicas)
-        return _rack_pattern(racks, exchangeable, tuple(self.voters.items()))
-
-
-@lru_cache(maxsize=65_536)
-def _rack_pattern(
-    racks: tuple[str, ...], exchangeable: Exchangeable, at_risk: tuple[tuple[str, int], ...]
-) -> RackPattern:
-    voters = dict(at_risk)
-    sizes, keeps_order = Counter(racks), exchangeable is Exchangeable.NONE
-    ordered = list(racks)
-    if keeps_order or (len(sizes) == len(racks) and not voters):
-        order = list(sizes)
-    else:
-        first = None if exchangeable is Exchangeable.ALL else racks[0]
-        order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack], -voters.get(rack, 0)))
-        ordered.sort(key=order.index)
-    beyond = sorted((n for rack, n in voters.items() if rack not in sizes), reverse=True)
-    numbers = (*(voters.get(rack, 0) for rack in order), *beyond) if voters else ()
-    return RackPattern((order.index(rack) for rack in ordered), numbers)
+        return rack_pattern(racks, exchangeable, tuple(self.voters.items()))
 
 
 def place(

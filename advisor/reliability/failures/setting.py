@@ -8,8 +8,10 @@ while one of its slots is in an outage of the rack.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -17,8 +19,28 @@ from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Mechanism
 
 BACK, LOST = int(BrokerEvent.QUORUM_BACK), int(BrokerEvent.QUORUM_LOST)
 
+Replicas = tuple[int, ...]
 Own = tuple[int, ...]
 """Per slot: the condition of its broker."""
+
+
+class Exchangeable(Enum):
+    """Which replicas of a list are exchangeable, given their racks.
+
+    NONE: unclean elections follow the order of the assignment. FOLLOWERS: the first replica is the
+    preferred leader. ALL: any replica may lead, as in schemes other than Kafka's.
+    """
+
+    NONE = 0
+    FOLLOWERS = 1
+    ALL = 2
+
+    def canonical(self, replicas: Replicas) -> Replicas:
+        """The representative of all replica lists that lose together."""
+        if self is Exchangeable.NONE:
+            return replicas
+        fixed = 1 if self is Exchangeable.FOLLOWERS else 0
+        return (*replicas[:fixed], *sorted(replicas[fixed:]))
 
 
 class RackPattern(tuple[int, ...]):
@@ -48,6 +70,25 @@ class RackPattern(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[type, tuple[tuple[int, ...], tuple[int, ...]]]:
         return RackPattern, (tuple(self), self.voters)
+
+
+@lru_cache(maxsize=65_536)
+def rack_pattern(
+    racks: tuple[str, ...], exchangeable: Exchangeable, at_risk: tuple[tuple[str, int], ...]
+) -> RackPattern:
+    """The pattern of a list of replicas in these racks, with the voters of racks at risk."""
+    voters = dict(at_risk)
+    sizes, keeps_order = Counter(racks), exchangeable is Exchangeable.NONE
+    ordered = list(racks)
+    if keeps_order or (len(sizes) == len(racks) and not voters):
+        order = list(sizes)
+    else:
+        first = None if exchangeable is Exchangeable.ALL else racks[0]
+        order = sorted(sizes, key=lambda rack: (rack != first, -sizes[rack], -voters.get(rack, 0)))
+        ordered.sort(key=order.index)
+    beyond = sorted((n for rack, n in voters.items() if rack not in sizes), reverse=True)
+    numbers = (*(voters.get(rack, 0) for rack in order), *beyond) if voters else ()
+    return RackPattern((order.index(rack) for rack in ordered), numbers)
 
 
 class BrokerStates(NamedTuple):

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from advisor.errors import InputError, shown
 from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Brokers, Replicas, place
+from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
+from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload

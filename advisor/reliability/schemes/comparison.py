@@ -16,10 +16,11 @@ from advisor.protocol.rules.config import Config
 from advisor.protocol.schemes.rules import ASYNCHRONOUS
 from advisor.reliability.case import Case
 from advisor.reliability.common_cause.first_loss import Tails, any_loss
-from advisor.reliability.common_cause.placement import Brokers, Exchangeable
+from advisor.reliability.common_cause.placement import Brokers
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.units import MEASURES, UNITS
 from advisor.reliability.schemes.measures import SchemeSolution

@@ -14,10 +14,10 @@ import numpy as np
 
 from advisor.reliability.case import Case, ProducerTimeouts
 from advisor.reliability.common_cause.outage_class import outage_classes
-from advisor.reliability.common_cause.placement import Exchangeable
 from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.measures import records_lost
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST

@@ -7,11 +7,11 @@ import pytest
 
 from advisor.cluster import Cluster
 from advisor.protocol.rules.config import Config
-from advisor.reliability import first_losses
 from advisor.reliability.common_cause import like_topics
 from advisor.reliability.common_cause.like_topics import LikeTopics, _Fit
 from advisor.reliability.evaluate import evaluate, topic_evaluator
 from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.measures import first_losses
 from advisor.reliability.workload import Workload
 
 BROKERS = 60

@@ -1,9 +1,8 @@
-"""First loss of any set of a case: computed, fitted to like topics, or scaled from fewer sets."""
+"""First loss of any set of a case: computed, fitted to like topics, or scaled from part of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from advisor.reliability.case import Case
@@ -15,15 +14,16 @@ from advisor.reliability.common_cause.first_loss import (
     scaled,
 )
 from advisor.reliability.common_cause.like_topics import LikeTopics, Pair
-from advisor.reliability.common_cause.placement import Exchangeable, Placement
+from advisor.reliability.common_cause.placement import Placement
 from advisor.reliability.common_cause.set_losses import SetLosses
+from advisor.reliability.failures.setting import Exchangeable
 from advisor.reliability.measures.replica_set import measure
 from advisor.reliability.measures.solved_chain import SetMeasures
 
 Pattern = tuple[int, ...]
 FirstLosses = Callable[[Case, Mapping[Pattern, SetMeasures]], Pair]
 
-# With more sets another card is combined on so many of them.
+# With more distinct sets another card is combined on so many of them, and the upper estimate.
 _MANY_SETS, _FEWER_SETS = 2000, 400
 
 
@@ -38,12 +38,44 @@ def measured(case: Case) -> dict[Pattern, SetMeasures]:
 
 def computed(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[AnyLoss, AnyLoss]:
     """First loss of all sets: as counted, and the one with the upper estimate of its mean time."""
+    counted = _combined(case, sets, case.placement, 0)
+    if all(found.losses[0] is found.losses[1] for found in sets.values()):
+        return counted, counted
+    if not _is_large(case):
+        upper = _combined(case, sets, case.placement, 1)
+    else:
+        fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
+        before, after = (_combined(case, sets, fewer, which) for which in range(2))
+        upper = scaled(_alone(case, sets)[1], counted, before, after)
+    return counted, max(counted, upper, key=lambda each: each.mean_years)
+
+
+def _is_large(case: Case) -> bool:
+    placement = case.placement
+    if len(placement.sets) <= _MANY_SETS:
+        return False
+    return len(placement.distinct(case.exchangeable)) > _MANY_SETS
+
+
+def _combined(
+    case: Case, sets: Mapping[Pattern, SetMeasures], placement: Placement, which: int
+) -> AnyLoss:
+    """First loss of the sets of a placement, which is the case's or a part of it.
+
+    Parameters
+    ----------
+    which : int
+        0 as counted, 1 for the upper estimate of the mean time.
+    """
     return _remembered(
-        case.placement,
+        placement,
         case.exchangeable,
         case.chain.constants.acks != "all",
         case.events_per_year,
-        tuple((pattern, sets[pattern].losses) for pattern in case.patterns),
+        tuple(
+            (pattern, sets[pattern].losses[which])
+            for pattern in placement.replica_set_classes(case.exchangeable)
+        ),
     )
 
 
@@ -69,17 +101,20 @@ def scaled_from_fewer(case: Case, nominal: Pair) -> FirstLosses | None:
     nominal : (AnyLoss, AnyLoss)
         First losses of all sets on the case's own card.
     """
-    if len(case.placement.sets) <= _MANY_SETS:
+    if not _is_large(case):
         return None
-    fewer = case.placement.some_of(_FEWER_SETS)
+    fewer = case.placement.some_of(_FEWER_SETS, case.exchangeable)
+
+    def on_fewer(asked: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
+        return _combined(asked, sets, fewer, 0), _combined(asked, sets, fewer, 1)
 
     @lru_cache(maxsize=1)
     def before() -> Pair:
-        rough = replace(case.roughly(case.model), placement=fewer)
-        return computed(rough, measured(rough))
+        rough = case.roughly(case.model)
+        return on_fewer(rough, measured(rough))
 
     def first_losses(other: Case, sets: Mapping[Pattern, SetMeasures]) -> Pair:
-        after = computed(replace(other, placement=fewer), sets)
+        after = on_fewer(other, sets)
         losses = zip(_alone(other, sets), nominal, before(), after, strict=True)
         one, upper = (scaled(*each) for each in losses)
         return one, max(one, upper, key=lambda each: each.mean_years)
@@ -101,14 +136,14 @@ def _alone(case: Case, sets: Mapping[Pattern, SetMeasures]) -> tuple[SetsAlone, 
 
 
 # A placement of many partitions takes tens of megabytes, so only the last few are kept.
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _remembered(
     placement: Placement,
     exchangeable: Exchangeable,
     leader_tails: bool,
     events_per_year: tuple[tuple[str, float], ...],
-    losses: tuple[tuple[Pattern, tuple[SetLosses, SetLosses]], ...],
-) -> tuple[AnyLoss, AnyLoss]:
+    losses: tuple[tuple[Pattern, SetLosses], ...],
+) -> AnyLoss:
     """Combine the sets' losses, on which the producers' timeouts have no influence.
 
     Parameters
@@ -116,16 +151,10 @@ def _remembered(
     leader_tails : bool
         Records are acknowledged that only the leader has.
     events_per_year : tuple of (mechanism, float)
-    losses : tuple of (pattern, (SetLosses, SetLosses))
+    losses : tuple of (pattern, SetLosses)
     """
     events = dict(events_per_year)
     tails = KAFKA_TAILS if leader_tails else None
-
-    def first(began_together: bool) -> AnyLoss:
-        found = {pattern: both[began_together] for pattern, both in losses}
-        return any_loss(found, lambda name: events.get(name, 0.0), placement, exchangeable, tails)
-
-    counted = first(False)
-    if all(one is other for _, (one, other) in losses):
-        return counted, counted
-    return counted, max(counted, first(True), key=lambda each: each.mean_years)
+    return any_loss(
+        dict(losses), lambda name: events.get(name, 0.0), placement, exchangeable, tails
+    )
