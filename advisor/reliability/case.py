@@ -294,11 +294,7 @@ class Case:
         brokers = placement.brokers
         of_racks = placement.brokers_per_rack, placement.racks, placement.voter_racks
         chain = ChainParameters.read(config, model, load, brokers, *of_racks, mechanisms)
-        together = config.replication_factor or 1
-        events = tuple(
-            (name, transition_rates.events_per_year(name, model, brokers, together))
-            for name in model.mechanisms
-        )
+        events = _events_per_year(model, brokers, config.replication_factor or 1)
         timeouts, stalls = ProducerTimeouts.of(config), IsrStalls.of(config, model)
         return Case(cluster, config, model, load, placement, chain, timeouts, stalls, events)
 
@@ -351,6 +347,12 @@ class Case:
         other = self.with_card(model, self.chain.mechanisms)
         like = other if own_states else self
         return replace(other, chain=other.chain.roughly_like(like.chain))
+
+
+@lru_cache(maxsize=256)
+def _events_per_year(model: FailureModel, brokers: int, together: int) -> Rates:
+    per_year = transition_rates.events_per_year
+    return tuple((name, per_year(name, model, brokers, together)) for name in model.mechanisms)
 
 
 def chain_constants(

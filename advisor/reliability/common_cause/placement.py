@@ -120,7 +120,7 @@ class Placement:
         default_factory=dict, init=False, repr=False
     )
 
-    @property
+    @cached_property
     def racks(self) -> int:
         """How many racks the cluster has, known or assumed."""
         return len({*self.rack_of.values(), *self.voters})
@@ -143,17 +143,22 @@ class Placement:
         so that topics share a solution.
         """
         brokers_in = Counter(self.rack_of.values())
-        total = sum(brokers_in[self.rack_of[first]] * count for (first, *_), count in self.sets)
-        mean = total / self.partitions
+        mean = sum(brokers_in[r[0]] * n for r, n in self._by_racks.items()) / self.partitions
         return mean if mean < _LARGE_RACK else float(round(mean))
 
     @cached_property
     def cross_rack_followers(self) -> Mapping[int, int]:
         """Number of partitions by how many followers are in another rack than the leader."""
         found: Counter[int] = Counter()
-        for (leader, *followers), count in self.sets:
-            home = self.rack_of[leader]
-            found[sum(self.rack_of[follower] != home for follower in followers)] += count
+        for racks, count in self._by_racks.items():
+            found[len(racks) - racks.count(racks[0])] += count
+        return found
+
+    @cached_property
+    def _by_racks(self) -> Mapping[tuple[str, ...], int]:
+        found = Counter[tuple[str, ...]]()
+        for replicas, count in self.sets:
+            found[self._racks_of(replicas)] += count
         return found
 
     def distinct(self, exchangeable: Exchangeable) -> tuple[Replicas, ...]:
@@ -214,26 +219,29 @@ class Placement:
     def _grouped(
         self, exchangeable: Exchangeable, leaders: int | None
     ) -> dict[tuple[int, ...], ReplicaSetClass]:
-        partitions: Counter[tuple[int, ...]] = Counter()
-        lists: dict[tuple[int, ...], set[Replicas]] = defaultdict(set)
-        patterns_of: dict[Replicas, Counter[tuple[int, ...]]] = defaultdict(Counter)
+        # Patterns by number, which is quicker to look up.
+        numbers: dict[tuple[int, ...], int] = defaultdict(lambda: len(numbers))
+        number_of = {racks: numbers[self._pattern(racks, exchangeable)] for racks in self._by_racks}
+        patterns, partitions = list(numbers), [0] * len(numbers)
+        lists: list[set[Replicas]] = [set() for _ in patterns]
+        counts_of: dict[Replicas, dict[int, int]] = {}
         for replicas, count in self.sets:
-            pattern = self.rack_pattern(replicas, exchangeable)
-            partitions[pattern] += count
-            lists[pattern].add(exchangeable.canonical(replicas))
+            number = number_of[self._racks_of(replicas)]
+            partitions[number] += count
+            lists[number].add(exchangeable.canonical(replicas))
             together = tuple(sorted(replicas)) if leaders is None else replicas
-            patterns_of[together][pattern] += count
-        members: dict[tuple[int, ...], dict[Replicas, int]] = defaultdict(dict)
-        for replicas, patterns in patterns_of.items():
+            counts = counts_of.setdefault(together, {})
+            counts[number] = counts.get(number, 0) + count
+        members: list[dict[Replicas, int]] = [{} for _ in patterns]
+        for together, counts in counts_of.items():
             # Partitions that lose together count once, whichever replica leads them.
-            most = min(patterns, key=lambda pattern: (-patterns[pattern], pattern))
-            members[most][replicas] = patterns.total()
+            most = min(counts, key=lambda number: (-counts[number], patterns[number]))
+            members[most][together] = sum(counts.values())
         # Where there is one set only, its pattern comes first.
+        entries = zip(patterns, partitions, map(len, lists), members, strict=True)
         return {
-            pattern: ReplicaSetClass(
-                partitions[pattern], len(lists[pattern]), members[pattern], self.rack_of, leaders
-            )
-            for pattern in sorted(partitions, key=lambda pattern: not members[pattern])
+            pattern: ReplicaSetClass(count, distinct, on_set, self.rack_of, leaders)
+            for pattern, count, distinct, on_set in sorted(entries, key=lambda entry: not entry[3])
         }
 
     def rack_pattern(self, replicas: Replicas, exchangeable: Exchangeable) -> tuple[int, ...]:
@@ -247,8 +255,13 @@ class Placement:
             exchangeable sets share a chain. Which follower leads next is lost thereby: where racks
             are not equally full, an error of a share rate times duration.
         """
-        racks = tuple(self.rack_of[broker] for broker in replicas)
+        return self._pattern(self._racks_of(replicas), exchangeable)
+
+    def _pattern(self, racks: tuple[str, ...], exchangeable: Exchangeable) -> tuple[int, ...]:
         return rack_pattern(racks, exchangeable, tuple(self.voters.items()))
+
+    def _racks_of(self, replicas: Replicas) -> tuple[str, ...]:
+        return tuple(map(self.rack_of.__getitem__, replicas))
 
 
 def place(
@@ -306,7 +319,7 @@ def place(
         brokers, striped = tuple(cluster.brokers.items()), config.mode == "kraft"
         return _new_topic(brokers, partitions, config.replication_factor, striped, voters)
     racks = _racks(tuple(cluster.brokers.items()))
-    lists = Counter(tuple(replicas) for replicas in placement)
+    lists = Counter(map(tuple, placement))
     for replicas in lists:
         _check(replicas, config, racks)
     return Placement(tuple(lists.items()), len(racks), racks, dict(voters))
@@ -321,7 +334,7 @@ def voters_at_risk(cluster: Brokers, racks_at_once: int) -> dict[str, int]:
     """
     known: Mapping[str, int] | None = getattr(cluster, "voters_by_rack", None)
     if known is None:
-        names = sorted({rack for rack in cluster.brokers.values() if rack is not None})
+        names = sorted(rack for rack in set(cluster.brokers.values()) if rack is not None)
         known = {names[0]: 2, names[1]: 1} if len(names) == 2 else {}
     most = sorted(known.values(), reverse=True)[: min(racks_at_once, 2)]
     if not known or 2 * sum(most) < sum(known.values()):
@@ -364,6 +377,9 @@ def _new_topic(
 
 
 def _check(replicas: Replicas, config: Config, racks: Mapping[int, str]) -> None:
+    brokers = set(replicas)
+    if len(brokers) == len(replicas) == config.replication_factor and brokers <= racks.keys():
+        return
     unknown = [broker for broker in replicas if broker not in racks]
     if unknown:
         raise InputError(f"placement {list(replicas)}: broker {unknown[0]} is not in the cluster")
