@@ -5,6 +5,7 @@ Every error is one sentence on stderr and exit code 2; ADVISOR_DEBUG=1 prints th
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Without the program name; default: `sys.argv[1:]`.
     """
+    # A large cluster is millions of objects, and looking for garbage after every 700 takes a tenth
+    # of the time.
+    gc.set_threshold(50_000, 20, 50)
     with _stopping_tidily():
         return _run(arguments)
 

@@ -153,9 +153,9 @@ def check_inputs(
     expect("load", load, Workload | None, "a Workload, or None")
     if placement is None:
         return
-    lists = isinstance(placement, tuple | list) and all(
-        isinstance(ids, tuple | list) and ids and all(type(each) is int for each in ids)
-        for ids in placement
+    kinds = (tuple, list)
+    lists = isinstance(placement, kinds) and all(
+        isinstance(ids, kinds) and set(map(type, ids)) == {int} for ids in placement
     )
     if not placement or not lists:
         raise InputError(f"placement={shown(placement)}: give the broker ids of each partition")
