@@ -143,8 +143,7 @@ def test_new_draws_of_a_card_do_not_regroup_the_sets(monkeypatch: pytest.MonkeyP
     result = advisor.evaluate(CLUSTER, config, CARD, Workload(), placement=lists)
     once = len(asked)
     assert result.interval("loss_events_per_year")[1] > result.loss_events_per_year
-    # Once for the classes of exchangeable sets, once for coincident sets.
-    assert once == 2 * len(lists)
+    assert once == len(lists)
     assert len(asked) == once
 
 
