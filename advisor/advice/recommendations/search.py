@@ -17,6 +17,7 @@ from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError, expect
+from advisor.formatting import as_given
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.protocol.rules.versions import MAX_INT, default, parse_version
@@ -235,13 +236,19 @@ def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
 
 
 def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
-    """Return the default load over the partitions of non-internal topics, and a note on it."""
+    """Return the default load times the number of non-internal topics, and a note on it.
+
+    An audit assumes the default load for each topic.
+    """
     user_topics = [topic for topic in topics if not topic.internal]
     partitions = sum(len(topic.partitions) for topic in user_topics) or 1
-    load = replace(Workload(), partitions=partitions)
+    usual, many = Workload(), len(user_topics) or 1
+    rate = usual.records_per_second * many
+    load = replace(usual, records_per_second=rate, partitions=partitions)
     return load, (
         f"No load was given: {amount_of(load)} over {partitions:,} "
-        f"partition{'s' if partitions > 1 else ''} were assumed."
+        f"partition{'s' if partitions > 1 else ''} were assumed"
+        f"{f' ({as_given(usual.records_per_second)} a second for each topic)' if many > 1 else ''}."
     )
 
 
