@@ -70,6 +70,7 @@ plotting.plot_functions.update(
     sampled=_imported_when_called("plot_reliability"),
     recommendation=_imported_when_called("plot_recommendation"),
     report=_imported_when_called("write_report"),
+    story=_imported_when_called("story"),
     tornado=_imported_when_called("plot_tornado"),
 )
 

@@ -21,6 +21,7 @@ _HOME = {
     "plot_reliability": "figures.reliability",
     "plot_tornado": "figures.tornado",
     "snapshot": "interactive.explorer",
+    "story": "stories.story",
     "write_report": "report.page",
 }
 

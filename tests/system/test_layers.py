@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "plotting": {"errors"},
     "progress": set(),
     "tables": {"errors"},
-    "protocol": {"errors", "files"},
+    "protocol": {"errors", "files", "plotting"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
     "kafka_lab": SHARED | {"protocol"},

@@ -5,15 +5,32 @@ The only module of ``protocol`` with I/O: it reads the scenario file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from advisor.errors import InputError, shown
+from advisor.errors import InputError, MissingExtraError, shown
 from advisor.files import read_input
+from advisor.plotting import draw
 from advisor.protocol.scenario.commands import Runner
 from advisor.protocol.scenario.language import Command, Scenario, is_expectation, parse
+from advisor.protocol.simulation.state import State
 
 _MOST_BYTES = 1_000_000
+
+
+class Moment(NamedTuple):
+    """A command, what it printed, and the cluster after it.
+
+    ``notes`` are the comment lines directly above the command, without their ``#``.
+    """
+
+    command: str
+    verb: str
+    printed: tuple[str, ...]
+    notes: tuple[str, ...]
+    state: State
 
 
 @dataclass(frozen=True)
@@ -28,10 +45,16 @@ class Play:
         Line number, expected text and printed text of every line of output that differs from the
         scenario's ``> `` lines; an empty text means no line. The output of a command without
         ``> `` lines is not compared.
+    moments : tuple of Moment
+        The cluster after each command; empty for real brokers.
 
     See Also
     --------
     play : Runs a scenario.
+
+    Notes
+    -----
+    In a notebook a result shows itself as a `story`: the logs after each step, with a slider.
 
     Examples
     --------
@@ -51,6 +74,7 @@ class Play:
 
     transcript: str
     differences: tuple[tuple[int, str, str], ...]
+    moments: tuple[Moment, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -65,6 +89,52 @@ class Play:
             f"Play({len(self.differences)} differences; "
             f"line {line}: expected {expected!r}, printed {printed!r})"
         )
+
+    def story(self, partition: str | None = None, title: str | None = None) -> Any:
+        r"""Draw the cluster after each command, with a slider through the steps.
+
+        The result shows itself in a notebook, in its HTML export and in any page; it needs no
+        kernel and no network.
+
+        Parameters
+        ----------
+        partition : str, optional
+            Partition whose logs are drawn, such as ``t-0``. Default: the only partition. With
+            several, a table of partitions and brokers instead of logs.
+        title : str, optional
+            Heading. Default: the first comment of the scenario.
+
+        Returns
+        -------
+        advisor.present.stories.story.Story
+            Its ``html`` is the page fragment, its ``steps`` are the drawings.
+
+        Raises
+        ------
+        InputError
+            If there is no such partition, or the scenario ran on real brokers.
+        MissingExtraError
+            If the extra ``notebook`` is not installed.
+
+        See Also
+        --------
+        play : Runs a scenario.
+
+        Examples
+        --------
+        >>> result = play("cluster brokers=1\ntopic t replicas=1\nproduce t-0 2 acks=all")
+        >>> result.story().steps[-1].description.split(": ", 2)[-1]
+        'records A to B, HW 2, LEO 2.'
+        """
+        return draw("story", self, partition, title)
+
+    def _repr_html_(self) -> str:
+        """The story, or the transcript where it cannot be drawn."""
+        try:
+            html: str = self.story().html
+        except (InputError, MissingExtraError):
+            return f"<pre>{escape(self.transcript)}</pre>"
+        return html
 
 
 def play(source: str | Path) -> Play:
@@ -105,7 +175,29 @@ def play(source: str | Path) -> Play:
     True
     """
     scenario = parse(text_of(source))
-    return played(scenario, Runner().run(scenario))
+    runner = Runner()
+    printed, states = [], []
+    for command in scenario.commands:
+        printed.append(runner.one(command))
+        assert runner.cluster is not None
+        states.append(runner.cluster.state)
+    result = played(scenario, printed)
+    return replace(result, moments=_moments(scenario, printed, states))
+
+
+def _moments(
+    scenario: Scenario, printed: list[list[str]], states: list[State]
+) -> tuple[Moment, ...]:
+    result = []
+    for command, texts, state in zip(scenario.commands, printed, states, strict=True):
+        line = scenario.lines[command.line - 1].partition(" #")[0].strip()
+        notes: list[str] = []
+        for raw in reversed(scenario.lines[: command.line - 1]):
+            if not raw.lstrip().startswith("#"):
+                break
+            notes.insert(0, raw.lstrip().lstrip("#").strip())
+        result.append(Moment(line, command.verb, tuple(texts), tuple(notes), state))
+    return tuple(result)
 
 
 def played(scenario: Scenario, printed: list[list[str]]) -> Play:

@@ -1,0 +1,154 @@
+"""What a partition's replicas hold after a step, and what they held before it and no longer do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.protocol.log import replica_log as logs
+from advisor.protocol.log.replica_log import Log, Spans
+from advisor.protocol.rules.partition_registration import NO_LEADER
+from advisor.protocol.simulation.invariants import lost
+from advisor.protocol.simulation.state import (
+    ACTIVE,
+    LEADER,
+    STOPPING,
+    Broker,
+    Partition,
+    State,
+    position_of,
+    replica_of,
+)
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class ReplicaRow:
+    """One replica after a step.
+
+    Attributes
+    ----------
+    broker : int
+    words : tuple of str
+        Its states, such as "leader", "in ISR", "down", "fenced".
+    up : bool
+        Whether its process runs.
+    log : Log
+    hw : int or None
+        Its high watermark; None while it is down.
+    before : Log
+        Its log before the step.
+    gone : tuple of (int, int)
+        Values that were in its log before the step and are not after it.
+    """
+
+    broker: int
+    words: tuple[str, ...]
+    up: bool
+    log: Log
+    hw: int | None
+    before: Log
+    gone: Spans
+
+
+@dataclass(frozen=True)
+class PartitionChange:
+    """A partition after a step.
+
+    ``lost`` are the acknowledged values that no consumer will read again, as far as the step shows.
+    """
+
+    name: str
+    leader: int | None
+    leader_epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    min_isr: int
+    rows: tuple[ReplicaRow, ...]
+    acked: Spans
+    lost: Spans
+
+
+def change(before: State | None, after: State, topic: str, number: int) -> PartitionChange:
+    """Compare a partition before and after a step; before may lack it."""
+    partition = after.partitions[position_of(after, topic, number)]
+    old = _partition(before, topic, number)
+    registration = partition.registration
+    leader = None if registration.leader == NO_LEADER else registration.leader
+    ids = sorted({*registration.replicas, *(r.broker for r in partition.replicas)})
+    brokers = {broker.id: broker for broker in after.brokers}
+    return PartitionChange(
+        f"{topic}-{number}",
+        leader,
+        registration.leader_epoch,
+        tuple(sorted(registration.isr)),
+        tuple(sorted(registration.elr)),
+        partition.min_insync_replicas,
+        tuple(_row(brokers[broker], partition, old) for broker in ids),
+        partition.acked,
+        lost(after, partition),
+    )
+
+
+def _partition(state: State | None, topic: str, number: int) -> Partition | None:
+    if state is None:
+        return None
+    found = (p for p in state.partitions if (p.topic, p.number) == (topic, number))
+    return next(found, None)
+
+
+def _row(broker: Broker, partition: Partition, old: Partition | None) -> ReplicaRow:
+    replica = replica_of(partition, broker.id)
+    log = logs.EMPTY if replica is None else replica.log
+    earlier = None if old is None else replica_of(old, broker.id)
+    before = logs.EMPTY if earlier is None else earlier.log
+    gone = logs.without(logs.spans(before.runs), logs.spans(log.runs))
+    hw = replica.hw if replica is not None and broker.running else None
+    return ReplicaRow(broker.id, _words(broker, partition), broker.running, log, hw, before, gone)
+
+
+def _words(broker: Broker, partition: Partition) -> tuple[str, ...]:
+    """States of a broker and its replica, the most important first."""
+    registration = partition.registration
+    replica = replica_of(partition, broker.id)
+    leads = replica is not None and replica.role == LEADER and broker.running
+    words = []
+    if registration.leader == broker.id:
+        words.append("leader" if leads else "leader on record")
+    elif leads:
+        words.append("still acts as leader")
+    words.append("in ISR" if broker.id in registration.isr else "out of ISR")
+    if broker.id in registration.elr:
+        words.append("in ELR")
+    if not broker.running:
+        words.append("down")
+    if not broker.connected:
+        words.append("cut off")
+    if broker.limping:
+        words.append("limping")
+    if broker.running and not broker.fetching:
+        words.append("not fetching")
+    if broker.session == STOPPING:
+        words.append("stopping")
+    elif broker.session != ACTIVE:
+        words.append("fenced")
+    return tuple(words)
+
+
+def label(value: int, letters: bool) -> str:
+    """Name of a record: a letter in the order of sending, or its number."""
+    return _LETTERS[value] if letters else str(value + 1)
+
+
+def spans_in_words(spans: Spans, letters: bool) -> str:
+    """``A to C, F`` for the values of some spans."""
+    parts = []
+    for first, end in spans:
+        name = label(first, letters)
+        parts.append(name if end - first == 1 else f"{name} to {label(end - 1, letters)}")
+    return ", ".join(parts)
+
+
+def few_enough_for_letters(last_value: int) -> bool:
+    """Whether every record can have a letter of its own."""
+    return last_value <= len(_LETTERS)

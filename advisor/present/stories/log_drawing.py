@@ -1,0 +1,231 @@
+"""Draws the logs of a partition: a row of cells for each replica, with HW, LEO and epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from advisor.present.stories.log_change import (
+    PartitionChange,
+    ReplicaRow,
+    label,
+    spans_in_words,
+)
+from advisor.present.stories.picture import PALETTE, box, line, svg, text
+from advisor.protocol.log.replica_log import Run, Spans, records, size, spans, without
+
+WIDTH = 360
+_LEFT = 8
+_ROOM = 304  # for cells, so that "LEO 16" still fits behind them
+_CELL = 26
+_GAP = 34
+_HIGH = 19
+_ROW = 70
+_TOP = 16
+MOST_CELLS = 16
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which offsets are drawn, and where.
+
+    Attributes
+    ----------
+    offsets : tuple of int
+        Offsets with a cell of their own, ascending. What lies between them is left out.
+    """
+
+    offsets: tuple[int, ...]
+
+    @property
+    def gaps(self) -> tuple[tuple[int, int], ...]:
+        """Ranges of offsets that are left out."""
+        pairs = zip((-1, *self.offsets), self.offsets, strict=False)
+        return tuple((low + 1, high) for low, high in pairs if high > low + 1)
+
+    @property
+    def cell(self) -> float:
+        """Width of a cell."""
+        room = _ROOM - _GAP * len(self.gaps)
+        return min(_CELL, room / max(len(self.offsets), 1))
+
+    def x(self, offset: int) -> float:
+        """Left edge of an offset; the right edge of the last cell for all that follow."""
+        cells = sum(1 for shown in self.offsets if shown < offset)
+        wide = sum(1.0 if high <= offset else 0.5 for low, high in self.gaps if low < offset)
+        return _LEFT + cells * self.cell + wide * _GAP
+
+
+def columns(changes: Iterable[PartitionChange]) -> Columns:
+    """Offsets to draw for a whole story: all of a short log, else those around what differs."""
+    rows = [row for change in changes for row in change.rows]
+    last = max((row.log.leo for row in rows), default=0)
+    if last <= MOST_CELLS:
+        return Columns(tuple(range(last)))
+    edges = {edge for row in rows for edge in _edges(row)}
+    near = {0} | {edge + step for edge in edges for step in (-1, 0) if 0 <= edge + step < last}
+    if len(near) > MOST_CELLS:
+        near = {0} | {edge - 1 for edge in edges if edge > 0}
+    chosen = sorted(near)
+    if len(chosen) > MOST_CELLS:
+        chosen = [0, *chosen[-(MOST_CELLS - 1) :]]
+    # A gap of one offset takes more room than its cell.
+    filled = {one for one in range(last) if one - 1 in near and one + 1 in near}
+    if len(filled | set(chosen)) <= MOST_CELLS:
+        chosen = sorted(filled | set(chosen))
+    return Columns(tuple(chosen))
+
+
+def _edges(row: ReplicaRow) -> set[int]:
+    """Offsets at which something begins or ends in a log."""
+    edges = {0, row.log.leo, row.log.flushed, row.hw or 0}
+    at = 0
+    for run in row.log.runs:
+        edges.add(at)
+        at += run.length
+    return edges
+
+
+def draw(
+    change: PartitionChange, columns: Columns, epochs: Sequence[int], letters: bool, words: str
+) -> str:
+    """One step of a story as an ``<svg>``.
+
+    Parameters
+    ----------
+    change : PartitionChange
+    columns : Columns
+        The same for all steps, so that nothing jumps.
+    epochs : sequence of int
+        All leader epochs of the story; their order gives the colours.
+    letters : bool
+        Whether records are named by letters.
+    words : str
+        The description.
+    """
+    parts = [text(_LEFT, 10, "offset", "soft small")] if not columns.offsets else []
+    for offset in columns.offsets:
+        parts.append(text(columns.x(offset) + columns.cell / 2, 10, offset, "middle soft small"))
+    for low, high in columns.gaps:
+        parts.append(text(columns.x(low) + _GAP / 2, 10, f"+{high - low}", "middle soft small"))
+    for place, row in enumerate(change.rows):
+        drawing = _Row(row, columns, _TOP + place * _ROW, epochs, letters, change.acked)
+        parts += drawing.parts()
+    return svg(WIDTH, _TOP + _ROW * len(change.rows), words, parts)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Draws one replica."""
+
+    row: ReplicaRow
+    columns: Columns
+    top: float
+    epochs: Sequence[int]
+    letters: bool
+    acked: Spans
+
+    def parts(self) -> list[str]:
+        off = "" if self.row.up else " dim"
+        parts = [
+            line([(_LEFT, self.top), (WIDTH - _LEFT, self.top)], "rule"),
+            text(_LEFT, self.top + 14, f"Broker {self.row.broker}", f"strong{off}"),
+            text(_LEFT + 62, self.top + 14, ", ".join(self.row.words), "soft"),
+        ]
+        if self.row.gone:
+            named = spans_in_words(self.row.gone, self.letters)
+            words = f"gone: {named}" if len(named) < 14 else f"{size(self.row.gone)} gone"
+            parts.append(text(WIDTH - _LEFT, self.top + 14, words, "strong end"))
+        cells = "".join(self._cells())
+        parts.append(f'<g class="off">{cells}</g>' if off else cells)
+        return [*parts, *self._ghosts(), *self._marks()]
+
+    @property
+    def _y(self) -> float:
+        return self.top + 31
+
+    def _cells(self) -> list[str]:
+        log = self.row.log
+        parts = []
+        for low, high in self.columns.gaps:
+            held = min(log.leo, high) - low
+            if held > 0:
+                x = self.columns.x(low)
+                parts.append(box(x, self._y, _GAP, _HIGH, self._kind(records(log, low, high))))
+                parts.append(text(x + _GAP / 2, self._y + 13, "⋯", "middle"))
+        for offset in self.columns.offsets:
+            if offset < log.leo:
+                runs = records(log, offset, offset + 1)
+                x = self.columns.x(offset)
+                parts.append(box(x, self._y, self.columns.cell, _HIGH, self._kind(runs)))
+                parts.append(self._name(x, runs[0].first, "middle"))
+        flushed = self.columns.x(log.flushed)
+        if log.flushed:
+            parts.append(
+                box(_LEFT, self._y + _HIGH - 3, flushed - _LEFT, 3, "flag", ' opacity=".7"')
+            )
+        return parts
+
+    def _kind(self, runs: Sequence[Run]) -> str:
+        """Class of a cell: the colour of its epoch; dashed unless all is acknowledged."""
+        colour = f"c{self.epochs.index(runs[0].epoch) % len(PALETTE)}"
+        whole = not without(spans(runs), self.acked)
+        return f"cell {colour}" if whole else f"cell open {colour}"
+
+    def _name(self, x: float, value: int, kind: str) -> str:
+        return text(x + self.columns.cell / 2, self._y + 13, label(value, self.letters), kind)
+
+    def _ghosts(self) -> list[str]:
+        """Cells of records that were in the log before the step: crossed, or overwritten."""
+        before, log, width = self.row.before, self.row.log, self.columns.cell
+        parts = []
+        for offset in self.columns.offsets:
+            if offset >= before.leo:
+                break
+            was = records(before, offset, offset + 1)[0].first
+            now = records(log, offset, offset + 1)
+            if now and now[0].first == was:
+                continue
+            x = self.columns.x(offset)
+            parts.append(box(x + 1, self._y + 1, width - 2, _HIGH - 2, "gone"))
+            if not now:
+                low, high = self._y + 1, self._y + _HIGH - 1
+                parts.append(self._name(x, was, "middle soft"))
+                parts.append(line([(x + 1, high), (x + width - 1, low)], "gone"))
+        for low, high in self.columns.gaps:
+            if min(before.leo, high) > max(log.leo, low):
+                parts.append(box(self.columns.x(low) + 1, self._y + 1, _GAP - 2, _HIGH - 2, "gone"))
+        return parts
+
+    def _marks(self) -> list[str]:
+        """High watermark above the cells, epochs and log end offset below."""
+        log, parts = self.row.log, []
+        if self.row.hw is not None:
+            x = self.columns.x(self.row.hw)
+            parts.append(line([(x, self._y - 4), (x, self._y + _HIGH + 2)], "ink"))
+            words = f"HW {self.row.hw}"
+            side = "middle" if x > 26 else ""
+            parts.append(text(max(x, _LEFT), self._y - 6, words, f"small {side}".strip()))
+        below = self._y + _HIGH + 11
+        at = 0
+        for epoch, length in _by_epoch(log.runs):
+            left, right = self.columns.x(at) + 2, self.columns.x(at + length) - 2
+            if right > left:
+                parts.append(line([(left, below - 8), (right, below - 8)], "rule"))
+                parts.append(text((left + right) / 2, below, f"e{epoch}", "middle soft small"))
+            at += length
+        end = self.columns.x(log.leo)
+        parts.append(line([(end, self._y), (end, below - 6)], "rule"))
+        parts.append(text(end + 3, below, f"LEO {log.leo}", "small"))
+        return parts
+
+
+def _by_epoch(runs: Sequence[Run]) -> list[tuple[int, int]]:
+    """Epochs and how many records each has, neighbours joined."""
+    joined: list[tuple[int, int]] = []
+    for run in runs:
+        if joined and joined[-1][0] == run.epoch:
+            joined[-1] = (run.epoch, joined[-1][1] + run.length)
+        else:
+            joined.append((run.epoch, run.length))
+    return joined

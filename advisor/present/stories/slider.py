@@ -1,0 +1,104 @@
+"""One HTML fragment that shows a list of steps one at a time, with plain JavaScript.
+
+It works in JupyterLab, in nbconvert's HTML and in a report, without a kernel and without network.
+Without JavaScript, and in print, all steps are listed one below the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from advisor.present.stories.picture import STYLE
+
+_STYLE = """<style>
+.advisor-story { border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
+.advisor-story h4 { margin: 0 0 .4rem; font-size: 1rem; }
+.advisor-story .controls { display: none; }
+.advisor-live .controls {
+  display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .3rem 0;
+}
+.advisor-story .controls label {
+  display: flex; flex: 1 1 12rem; align-items: center; gap: .5rem; min-width: 0;
+}
+.advisor-story input[type=range] { flex: 1 1 6rem; min-width: 0; height: 1.6rem; }
+.advisor-story button {
+  font: inherit; color: inherit; background: transparent; border: 1px solid var(--soft);
+  border-radius: .3rem; padding: .25rem .7rem; min-height: 2rem; cursor: pointer;
+}
+.advisor-story button:disabled { opacity: .5; cursor: default; }
+.advisor-story output { font-variant-numeric: tabular-nums; }
+.advisor-story ol { list-style: none; margin: 0; padding: 0; }
+.advisor-story li { margin: .4rem 0 1.2rem; padding: 0; min-width: 0; }
+.advisor-live ol { display: grid; grid-template-columns: minmax(0, 1fr); }
+.advisor-live li { grid-area: 1 / 1; margin: .4rem 0; visibility: hidden; }
+.advisor-live li.advisor-shown { visibility: visible; }
+.advisor-story pre {
+  margin: .2rem 0; padding: .3rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  font-size: .85rem; line-height: 1.35; color: inherit; background: transparent;
+  border-left: .2rem solid var(--line);
+}
+.advisor-story pre b { font-weight: 700; }
+.advisor-story p { margin: .2rem 0; font-size: .95rem; }
+.advisor-story .lost { border-left: .3rem solid #d62f2f; padding-left: .5rem; font-weight: 700; }
+.advisor-story .key { color: var(--soft); font-size: .85rem; }
+.advisor-story .open { stroke-dasharray: 3 2; fill-opacity: .1; }
+.advisor-drawing .open { stroke-dasharray: 3 2; fill-opacity: .1; }
+@media print {
+  .advisor-live .controls { display: none; }
+  .advisor-live ol { display: block; }
+  .advisor-live li { visibility: visible; margin-bottom: 1rem; break-inside: avoid; }
+}
+</style>"""
+
+_SCRIPT = """<script>
+document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) => {
+  const steps = story.querySelectorAll("li"), range = story.querySelector("input");
+  const said = story.querySelector("output"), [back, next] = story.querySelectorAll("button");
+  const show = (number) => {
+    range.value = number;
+    steps.forEach((step, place) => step.classList.toggle("advisor-shown", place === number));
+    said.textContent = "Step " + (number + 1) + " of " + steps.length;
+    range.setAttribute("aria-valuetext", said.textContent + ": " + steps[number].dataset.title);
+    back.disabled = number === 0;
+    next.disabled = number === steps.length - 1;
+  };
+  range.addEventListener("input", () => show(Number(range.value)));
+  back.addEventListener("click", () => show(Math.max(0, Number(range.value) - 1)));
+  next.addEventListener("click", () => show(Math.min(steps.length - 1, Number(range.value) + 1)));
+  story.classList.add("advisor-live");
+  show(0);
+});
+</script>"""
+
+
+def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str:
+    """Return the fragment; each step is its short title and its HTML.
+
+    Parameters
+    ----------
+    title : str
+        Heading, and the name of the region for screen readers.
+    steps : sequence of (str, str)
+        At least one.
+    key : str
+        What the signs of the drawings mean.
+    """
+    name = escape(title, quote=True)
+    listed = "".join(
+        f'<li data-title="{escape(short, quote=True)}">{html}</li>' for short, html in steps
+    )
+    controls = (
+        '<div class="controls"><button type="button">Back</button>'
+        f'<label><span>Step</span><input type="range" min="0" max="{len(steps) - 1}" value="0" '
+        'step="1"></label><button type="button">Next</button>'
+        '<output aria-live="polite"></output></div>'
+        if len(steps) > 1
+        else ""
+    )
+    return (
+        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" aria-label="{name}" '
+        f'data-lm-suppress-shortcuts="true"><h4>{escape(title)}</h4>{controls}'
+        f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>"
+        f"{_SCRIPT if controls else ''}"
+    )

@@ -1,0 +1,194 @@
+"""The steps of a scenario as drawings, with a slider: what `Play.story` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+
+from advisor.errors import InputError, shown
+from advisor.present.stories import log_drawing, log_words, placement_drawing
+from advisor.present.stories.log_change import PartitionChange, change, few_enough_for_letters
+from advisor.present.stories.picture import Picture
+from advisor.present.stories.slider import fragment
+from advisor.protocol.scenario.player import Moment, Play
+from advisor.protocol.simulation.state import State
+
+_LOOKS = {"state", "log", "describe", "check", "registration", "consume"}
+_KEY_LOGS = (
+    "A cell is a record, its colour the leader epoch (e0, e1, ...) that it was written in. Dashed: "
+    "not acknowledged. Thick base: flushed to disk. Red and crossed: gone in this step; red frame: "
+    "overwritten. HW: high watermark, consumers read up to it. LEO: log end offset."
+)
+_DEFAULT_TITLE = "The cluster after each step"
+_KEY_PLACEMENT = "Blue: leads. Green: follows, in the ISR. Dashed: follows, out of the ISR."
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a story.
+
+    Attributes
+    ----------
+    commands : tuple of Moment
+        The command, and the looks after it that changed nothing.
+    picture : Picture
+        The drawing and its description.
+    headline : str
+        Leader and ISR, in words.
+    loss : str
+        Which acknowledged records are lost by now; "" if none.
+    """
+
+    commands: tuple[Moment, ...]
+    picture: Picture
+    headline: str = ""
+    loss: str = ""
+
+    @property
+    def description(self) -> str:
+        """What the drawing shows, in words."""
+        return self.picture.description
+
+    @property
+    def html(self) -> str:
+        """The step without controls."""
+        notes = " ".join(note for moment in self.commands for note in moment.notes)
+        parts = [f"<p>{escape(notes)}</p>"] if notes else []
+        said = "\n".join(map(_said, self.commands))
+        parts.append(f"<pre>{said}</pre>")
+        if self.headline:
+            parts.append(f"<p>{escape(self.headline)}</p>")
+        if self.loss:
+            parts.append(f'<p class="lost">{escape(self.loss)}</p>')
+        return "".join([*parts, self.picture.svg])
+
+
+@dataclass(frozen=True)
+class Story:
+    """The steps of a scenario; shows itself in a notebook.
+
+    Attributes
+    ----------
+    title : str
+    steps : tuple of Step
+    key : str
+        What the signs of the drawings mean.
+
+    See Also
+    --------
+    advisor.play : Runs a scenario; its result's ``story`` makes one of these.
+    """
+
+    title: str
+    steps: tuple[Step, ...] = field(repr=False)
+    key: str = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @cached_property
+    def html(self) -> str:
+        """One fragment for any page: the steps, and a slider that needs no kernel or network."""
+        return fragment(
+            self.title, [(step.commands[0].command, step.html) for step in self.steps], self.key
+        )
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def story(play: Play, partition: str | None = None, title: str | None = None) -> Story:
+    """Draw the steps of a scenario; see `Play.story`.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw: real brokers, no topic, or no such partition.
+    """
+    if not play.moments:
+        raise InputError("a story is drawn from the model's state; play it with engine='model'")
+    grouped = list(_grouped(play.moments))
+    names = {f"{p.topic}-{p.number}": p for m in play.moments for p in m.state.partitions}
+    if not names:
+        raise InputError("the scenario creates no topic, so there are no logs to draw")
+    if partition is not None and partition not in names:
+        known = ", ".join(names)
+        raise InputError(f"partition={shown(partition)}: the scenario has {known}")
+    heading = title or _DEFAULT_TITLE
+    if title is None and play.moments[0].notes:
+        first, *others = play.moments
+        heading = first.notes[0]
+        grouped = list(_grouped([first._replace(notes=first.notes[1:]), *others]))
+    if partition is None and len(names) > 1:
+        return Story(heading, tuple(_placements(grouped)), _KEY_PLACEMENT)
+    chosen = names[partition or next(iter(names))]
+    steps = _logs(grouped, chosen.topic, chosen.number)
+    return Story(heading, tuple(steps), _KEY_LOGS)
+
+
+def _grouped(moments: Sequence[Moment]) -> Iterator[tuple[Moment, ...]]:
+    """Commands by step: the first topic belongs to its cluster, looks to what they look at."""
+    group: list[Moment] = []
+    for moment in moments:
+        begins = bool(group) and bool(group[-1].state.partitions)
+        same = bool(group) and _same(group[-1].state, moment.state)
+        if begins and not (moment.verb in _LOOKS and same):
+            yield tuple(group)
+            group = []
+        group.append(moment)
+    if group:
+        yield tuple(group)
+
+
+def _same(one: State, other: State) -> bool:
+    return (one.partitions, one.brokers) == (other.partitions, other.brokers)
+
+
+def _logs(groups: Sequence[tuple[Moment, ...]], topic: str, number: int) -> list[Step]:
+    """Steps that draw the logs of one partition."""
+    changes: list[tuple[tuple[Moment, ...], PartitionChange]] = []
+    before: State | None = None
+    for group in groups:
+        state = group[-1].state
+        if any((p.topic, p.number) == (topic, number) for p in state.partitions):
+            changes.append((group, change(before, state, topic, number)))
+            before = state
+    columns = log_drawing.columns(one for _, one in changes)
+    epochs = sorted({run.epoch for _, c in changes for row in c.rows for run in row.log.runs})
+    letters = few_enough_for_letters(changes[-1][0][-1].state.next_value)
+    steps = []
+    for group, one in changes:
+        words = log_words.description(one, _command(group), letters)
+        svg = log_drawing.draw(one, columns, epochs, letters, words)
+        headline = log_words.headline(one)
+        loss = log_words.loss(one, letters)
+        steps.append(
+            Step(group, Picture(svg, words), f"{headline[:1].upper()}{headline[1:]}.", loss)
+        )
+    return steps
+
+
+def _placements(groups: Sequence[tuple[Moment, ...]]) -> Iterator[Step]:
+    """Steps that draw who leads and follows in every partition."""
+    for group in groups:
+        placement = placement_drawing.placement_of(group[-1].state)
+        if placement.replicas:
+            words = placement_drawing.describe(placement)
+            yield Step(group, Picture(placement_drawing.draw(placement, words), words))
+
+
+def _command(group: tuple[Moment, ...]) -> str:
+    """The command that made the step: not the looks after it."""
+    acts = [moment for moment in group if moment.verb not in _LOOKS]
+    return (acts or list(group))[-1].command
+
+
+def _said(moment: Moment) -> str:
+    """A command and what it printed; a refusal stands out."""
+    lines = [f"<b>{escape(moment.command)}</b>"]
+    for text in moment.printed:
+        failed = text.startswith(("acked 0 ", "lost "))
+        lines.append(f"{'✗' if failed else '→'} {escape(text)}")
+    return "\n".join(lines)
