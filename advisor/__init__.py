@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from advisor import plotting
+from advisor import arguments, plotting
 
 if TYPE_CHECKING:
     from advisor.advice import Goals, audit, recommend
@@ -69,20 +69,30 @@ plotting.plot_functions.update(
     reliability=_imported_when_called("plot_reliability"),
     sampled=_imported_when_called("plot_reliability"),
     recommendation=_imported_when_called("plot_recommendation"),
+    audit=_imported_when_called("plot_audit"),
     report=_imported_when_called("write_report"),
     story=_imported_when_called("story"),
     tornado=_imported_when_called("plot_tornado"),
 )
 
 
+def _reader(name: str) -> Callable[[Any], Any]:
+    return lambda source: __getattr__(name)(source)
+
+
+arguments.readers.update(cluster=_reader("load_cluster"), model=_reader("load_model"))
+
+
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'advisor' has no attribute {name!r}")
+        meant = arguments.suggestion(name, __all__)
+        hint = f". Did you mean {meant}?" if meant else ""
+        raise AttributeError(f"module 'advisor' has no attribute {name!r}{hint}")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted(__all__)

@@ -112,6 +112,46 @@ class NotComputedError(AdvisorError, AttributeError):
     """
 
 
+class UnknownArgumentError(InputError, TypeError):
+    """A function or class has no argument of this name; the message says which may be meant.
+
+    It is also a `TypeError`, as Python raises for unknown arguments.
+
+    See Also
+    --------
+    UnknownAttributeError : The same for attributes.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> try:
+    ...     advisor.Config(min_isr=2)
+    ... except TypeError as error:
+    ...     print(error)
+    Config has no argument 'min_isr'. Did you mean min_insync_replicas?
+    """
+
+
+class UnknownAttributeError(InputError, AttributeError):
+    """A value or result has no attribute of this name; the message says which may be meant.
+
+    It is also an `AttributeError`, so that `getattr` with a default and `hasattr` work.
+
+    See Also
+    --------
+    UnknownArgumentError : The same for arguments.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> try:
+    ...     advisor.Config(replication_factor=3).rf
+    ... except AttributeError as error:
+    ...     print(error)
+    Config has no attribute 'rf'. Did you mean replication_factor?
+    """
+
+
 class MissingExtraError(AdvisorError, ImportError):
     """An optional dependency is not installed.
 

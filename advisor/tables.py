@@ -7,10 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from advisor.arguments import missing_attribute
 from advisor.errors import MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_ROWS = 30
+"""Rows that a repr shows of what may have thousands."""
 
 
 def data_frame(
@@ -41,26 +45,48 @@ def data_frame(
     return pd.DataFrame(rows, columns=list(columns))
 
 
-def html_table(rows: Sequence[Mapping[str, object]]) -> str:
+def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
     """Return rows as an HTML table with escaped values; "" without rows.
 
-    >>> print(html_table([{"n": 1}]))
-    <table><thead><tr><th scope='col'>n</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>
+    The first column heads its row. Colours are left to the page, so that dark pages work.
+
+    >>> print(html_table([{"n": 1, "x": "<"}], "Two columns"))
+    <table><caption>Two columns</caption><thead><tr><th scope='col'>n</th><th scope='col'>x</th>\
+</tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th><td>&lt;</td></tr></tbody>\
+</table>
     """
     if not rows:
         return ""
     head = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in row.values()) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(_html_row([str(value) for value in row.values()]) for row in rows)
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_row(texts: Sequence[str]) -> str:
+    name, *cells = map(html.escape, texts)
+    words = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f"<tr><th scope='row' style='text-align:left'>{name}</th>{words}</tr>"
+
+
+def more_rows(rows: Sequence[object], noun: str, where: str) -> str:
+    """Return how many rows are not shown, and where all are; "" if `MOST_ROWS` show all.
+
+    >>> more_rows(range(31), "topics", "to_frame()")
+    'And 1 more topics are not shown; to_frame() has all.'
+    """
+    hidden = len(rows) - MOST_ROWS
+    return f"And {hidden:,} more {noun} are not shown; {where} has all." if hidden > 0 else ""
 
 
 def html_verdict(verdict: str, *paragraphs: str) -> str:
     """Return a verdict in bold and paragraphs below it as HTML, escaped."""
-    rest = "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
-    return f"<p><strong>{html.escape(verdict)}</strong></p>{rest}"
+    return f"<p><strong>{html.escape(verdict)}</strong></p>{html_paragraphs(paragraphs)}"
+
+
+def html_paragraphs(texts: Iterable[str]) -> str:
+    """Return texts as HTML paragraphs, escaped; empty ones are left out."""
+    return "".join(f"<p>{html.escape(text)}</p>" for text in texts if text)
 
 
 def html_list(items: Iterable[object]) -> str:
@@ -78,6 +104,9 @@ class HasRow(Protocol):
 
 class RowTable(ABC):
     """Mixin: `rows`, `table` and `to_frame` of a result that has one row per entry."""
+
+    if not TYPE_CHECKING:  # a type checker would take it for any attribute
+        __getattr__ = missing_attribute
 
     _INTERVALS: ClassVar[bool]
     """Whether a table has intervals unless the caller says otherwise."""
@@ -191,6 +220,9 @@ class RowTable(ABC):
 class MeasureTable(ABC):
     """Mixin: `to_frame` and the notebook view of a result that has one row per measure."""
 
+    if not TYPE_CHECKING:  # a type checker would take it for any attribute
+        __getattr__ = missing_attribute
+
     _FRAME_COLUMNS: ClassVar[tuple[str, ...]]
     _HTML_COLUMNS: ClassVar[tuple[str, ...]]
 
@@ -212,12 +244,12 @@ class MeasureTable(ABC):
         """Return what stands between the verdict and the table."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line per measure: its name, value, 95 % interval, unit.
+        """Return one line per measure: its value, 95 % interval and unit.
 
         Returns
         -------
         pandas.DataFrame
-            Columns "measure", "value", "low", "high", "unit", "by_settings" and
+            Indexed by "measure"; columns "value", "low", "high", "unit", "by_settings" and
             "beyond_settings" (what settings decide of the value, and what they do not); of a
             sampled result also "years" (simulated) and "method".
 
@@ -240,22 +272,18 @@ class MeasureTable(ABC):
         >>> config = advisor.Config(replication_factor=1)
         >>> frame = advisor.evaluate(cluster, config, model).to_frame()
         >>> list(frame.columns)
-        ['measure', 'value', 'low', 'high', 'unit', 'by_settings', 'beyond_settings']
+        ['value', 'low', 'high', 'unit', 'by_settings', 'beyond_settings']
+        >>> print(f"{frame.loc['loss_events_per_year', 'value']:.3f}")
+        0.100
         """
-        return data_frame(self._frame_rows(), self._FRAME_COLUMNS)
+        return data_frame(self._frame_rows(), self._FRAME_COLUMNS).set_index("measure")
 
     def _html_columns(self) -> tuple[str, ...]:
         """Return the headings of `_html_rows`."""
         return self._HTML_COLUMNS
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._html_columns())
-        body = "".join(map(_measure_line, self._html_rows()))
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        columns = self._html_columns()
+        rows = [dict(zip(columns, row, strict=True)) for row in self._html_rows()]
+        table = html_table(rows, "Measures with their 95 % intervals")
         return f"{html_verdict(self.verdict, *self._paragraphs())}{table}"
-
-
-def _measure_line(row: tuple[str, ...]) -> str:
-    name, *cells = map(html.escape, row)
-    words = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f"<tr><th scope='row' style='text-align:left'>{name}</th>{words}</tr>"

@@ -56,11 +56,13 @@ def test_intervals_by_default_depend_on_the_result() -> None:
 def test_a_measure_table_has_one_line_per_measure() -> None:
     """The frame has the columns of its class; in HTML each measure heads its row."""
     frame = Measures().to_frame()
-    assert list(frame.columns) == ["measure", "value"]
+    assert list(frame.index) == ["loss", "refused"]
+    assert list(frame.columns) == ["value"]
     assert frame["value"].tolist() == [0.5, 0.25]
     assert Measures()._repr_html_() == (
         "<p><strong>a &lt; b</strong></p><p>one &amp; two</p>"
-        "<table><thead><tr><th>measure</th><th>in words</th></tr></thead><tbody>"
+        "<table><caption>Measures with their 95 % intervals</caption>"
+        "<thead><tr><th scope='col'>measure</th><th scope='col'>in words</th></tr></thead><tbody>"
         "<tr><th scope='row' style='text-align:left'>loss</th>"
         "<td>&lt;b&gt;half&lt;/b&gt;</td></tr></tbody></table>"
     )

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 
 from advisor.advice.phrases import how_often, listed
 from advisor.advice.tolerance import Survival
+from advisor.arguments import suggests_names
 from advisor.errors import InputError, shown
 from advisor.formatting import significant, time_per_year
+from advisor.value_tables import FieldTable
 
 MEASURES = (
     "loss_probability_per_year",
@@ -27,8 +29,9 @@ MOST = 1e30
 """Of records a year, more than anything writes."""
 
 
+@suggests_names
 @dataclass(frozen=True, kw_only=True)
-class Goals:
+class Goals(FieldTable):
     """Limits that a replication setting should keep.
 
     They are held against what settings decide of each measure (`Reliability.by_settings`). What no
@@ -129,7 +132,23 @@ class Goals:
         return f"Goals: {listed(parts) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Return every goal by name as plain JSON data."""
+        """Return every goal by name as plain JSON data.
+
+        Returns
+        -------
+        dict of str to (float, str or None)
+            None where there is no limit.
+
+        See Also
+        --------
+        Goals : The goals.
+
+        Examples
+        --------
+        >>> from advisor import Goals
+        >>> Goals(survive="rack").to_dict()["survive"]
+        'rack'
+        """
         return asdict(self)
 
 

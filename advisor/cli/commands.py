@@ -137,13 +137,15 @@ def recommend(
 
 @advisor.command(short_help="Judge every topic as it is, worst first.")
 @with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
-def audit(cluster: str, as_json: bool, **options: Any) -> int:
+@click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
+def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int:
     """Judge every topic as it is, worst first; exit code 1 when one falls short.
 
     The load is that of each topic; how many partitions it has, its description says.
     """
     from advisor.advice import audit as run_audit
 
+    path = None if sarif is None else files.check_sarif_path(Path(sarif))
     described, model = _cluster_and_model(cluster, options)
     if not described.topics:
         raise InputError(f"{cluster}: there are no topics to audit; add some, or ask recommend.")
@@ -155,6 +157,8 @@ def audit(cluster: str, as_json: bool, **options: Any) -> int:
         kafka_version=options["kafka_version"],
         producer=_settings(options),
     )
+    if path is not None:
+        files.write_sarif(path, audited, cluster)
     _print_json(audited.to_dict()) if as_json else click.echo(text.audit(audited))
     return 0 if audited.ok else EXIT_GOALS_MISSED
 

@@ -1,12 +1,17 @@
-"""Check the output file before minutes are spent on what goes in."""
+"""Check output files before minutes are spent on what goes in; write those that are data."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from advisor.errors import InputError
-from advisor.files import check_target
+from advisor.files import check_target, replace_file
+
+if TYPE_CHECKING:
+    from advisor.advice import Audit
 
 _HTML = (b"<!doctype html", b"<html")
 
@@ -34,3 +39,28 @@ def check_output_path(path: Path) -> Path:
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise InputError(f"{parent} is no directory that can be written to; name another --output.")
     return path
+
+
+def check_sarif_path(path: Path) -> Path:
+    """Check that a SARIF file can be written to a path, and return the path.
+
+    Raises
+    ------
+    InputError
+        If it is no regular file, a file that is not SARIF, or its folder does not exist.
+    """
+    target = check_target(path)
+    if target.exists() and target.stat().st_size and b'"runs"' not in target.read_bytes():
+        raise InputError(f"{path} is no SARIF file and is not overwritten; name another.")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is no directory; name another file for --sarif.")
+    return path
+
+
+def write_sarif(path: Path, audit: Audit, source: str) -> None:
+    """Write the findings of an audit as SARIF, with the lines of the file that was audited."""
+    text = ""
+    if os.path.isfile(source):
+        text = Path(source).read_text(encoding="utf-8", errors="replace")
+    log = json.dumps(audit.to_sarif(text), indent=2, ensure_ascii=False)
+    replace_file(path, f"{log}\n")

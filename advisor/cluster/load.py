@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from advisor.arguments import names_checked
 from advisor.cluster.addresses import looks_like_addresses
 from advisor.cluster.formats.describe import looks_like_describe, parse_describe
 from advisor.cluster.formats.describe_format import version_numbers
@@ -41,6 +42,7 @@ _BYTE_ORDER_MARKS = (
 )
 
 
+@names_checked
 def load_cluster(
     source: str | os.PathLike[str],
     racks: Racks | None = None,

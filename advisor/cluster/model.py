@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from typing import Any
 
+from advisor.arguments import names_checked, suggests_names
+from advisor.cluster.cluster_table import ClusterTable
 from advisor.cluster.frozen import FrozenMap
 from advisor.cluster.observed import Observed
 from advisor.cluster.racks import is_rack, moved, rack_mapping
@@ -20,8 +21,9 @@ MOST_BROKERS = 100_000
 """More than any Kafka cluster has; a larger number is taken for a typo."""
 
 
+@suggests_names
 @dataclass(frozen=True, repr=False)
-class Cluster:
+class Cluster(ClusterTable):
     """Brokers with their racks, and the topics on them.
 
     Parameters
@@ -122,6 +124,7 @@ class Cluster:
             raise InputError(f'kafka_version={shown(version)}: write it like "4.1"')
 
     @classmethod
+    @names_checked
     def uniform(
         cls,
         brokers: int = 6,
@@ -329,20 +332,6 @@ class Cluster:
             text += f"; {count(len(self.topics), 'topic')}, {count(partitions, 'partition')}"
         text += f"; Kafka {self.kafka_version}" if self.kafka_version else ""
         return f"Cluster({text})"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(topic.name)}</td><td>{len(topic.partitions)}</td>"
-            f"<td>{topic.replication_factor}</td>"
-            f"<td>{topic.min_insync_replicas or 'not stated'}</td></tr>"
-            for topic in self.topics
-        )
-        table = (
-            "<table><thead><tr><th>topic</th><th>partitions</th><th>replication_factor</th>"
-            f"<th>min_insync_replicas</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{escape(repr(self))}</p>{table if self.topics else ''}{notes}"
 
 
 def _checked_racks(racks: Mapping[int, str | None], noun: str) -> FrozenMap[int, str | None]:

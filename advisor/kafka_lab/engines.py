@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from advisor.arguments import names_checked
 from advisor.errors import InputError, MissingExtraError, shown
 from advisor.protocol.scenario import player as model
 from advisor.protocol.scenario.player import Play
@@ -12,6 +13,7 @@ from advisor.protocol.scenario.player import Play
 ENGINES = ("model", "kafka")
 
 
+@names_checked
 def play(
     source: str | Path, engine: str = "model", progress: Callable[[str], None] | None = None
 ) -> Play:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.formatting import significant
@@ -48,10 +50,11 @@ _ANNOUNCE_FROM_S = 5.0
 _DURATION_UNITS = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (0.0, "seconds"))
 
 
+@names_checked
 def simulate(
-    cluster: Cluster,
+    cluster: Cluster | str | PathLike[str],
     config: Config,
-    model: FailureModel,
+    model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     years: float = 1e6,
     seed: int = 7,
@@ -69,12 +72,14 @@ def simulate(
 
     Parameters
     ----------
-    cluster : Cluster
-        Brokers and their racks. A broker without a known rack counts as a rack of its own.
+    cluster : Cluster, str or path
+        Brokers and their racks; a text or path is read by `load_cluster`. A broker without a known
+        rack counts as a rack of its own.
     config : Config
         Topic, producer and broker settings.
-    model : FailureModel
-        Failure and repair rates; their uncertainty is ignored.
+    model : FailureModel, str or path
+        Failure and repair rates; a card's name or path is read by `load_model`. Their uncertainty
+        is ignored.
     load : Workload, optional
         Traffic and partitions. Default: ``Workload()``.
     years : float, default 1e6
@@ -129,6 +134,7 @@ def simulate(
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
+    cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
     expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
     if checkpoint is not None and not str(checkpoint).isprintable():

@@ -15,6 +15,7 @@ from advisor.errors import MissingExtraError
 
 _HOME = {
     "explorer": "interactive.explorer",
+    "plot_audit": "figures.topics",
     "plot_curves": "figures.curves",
     "plot_pareto": "figures.pareto",
     "plot_recommendation": "figures.comparison",

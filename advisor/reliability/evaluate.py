@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from os import PathLike
 from types import MappingProxyType
 
+from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.case import Case
@@ -45,10 +47,11 @@ _TRUNCATED, _TOO_ROUGH = ("loss_events_per_year", "write_unavailability"), 0.02
 _FEW = 3
 
 
+@names_checked
 def evaluate(
-    cluster: Brokers,
+    cluster: Brokers | str | PathLike[str],
     config: Config,
-    model: FailureModel,
+    model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     *,
     placement: tuple[Replicas, ...] | None = None,
@@ -61,12 +64,13 @@ def evaluate(
 
     Parameters
     ----------
-    cluster : Cluster
-        Brokers and their racks. A broker whose rack is unknown counts as a rack of its own.
+    cluster : Cluster, str or path
+        Brokers and their racks; a text or path is read by `load_cluster`. A broker whose rack is
+        unknown counts as a rack of its own.
     config : Config
         Settings of the topic and its producers.
-    model : FailureModel
-        What fails, how often and for how long.
+    model : FailureModel, str or path
+        What fails, how often and for how long; a card's name or path is read by `load_model`.
     load : Workload, optional
         Traffic of the topic, by default one partition and 1,000 records a second.
     placement : tuple of tuple of int, optional
@@ -99,7 +103,11 @@ def evaluate(
     >>> result = advisor.evaluate(cluster, advisor.Config(replication_factor=1), card)
     >>> round(result.loss_probability_per_year, 6)  # 1 - exp(-1)
     0.632121
+    >>> result = advisor.evaluate(cluster, advisor.Config(replication_factor=2), "three_az_cloud")
+    >>> result.model.name
+    'three_az_cloud'
     """
+    cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
     return _answer(Case.read(cluster, config, model, load, placement), computed)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from advisor.arguments import suggests_names
 from advisor.errors import InputError, shown
+from advisor.value_tables import FieldTable
 
 MOST_PARTITIONS = 10_000_000
 """Several times what the largest clusters hold, and still few enough to place one by one."""
@@ -22,8 +24,9 @@ _AMOUNTS = (
 )
 
 
+@suggests_names
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(FieldTable):
     """The traffic of one topic, spread evenly over its partitions.
 
     Parameters
@@ -119,5 +122,20 @@ class Workload:
         return self.retained_records_per_partition * self.partitions * self.record_bytes
 
     def to_dict(self) -> dict[str, float | None]:
-        """Every field by name."""
+        """Return every field by name.
+
+        Returns
+        -------
+        dict of str to (float or None)
+            The units are in the names.
+
+        See Also
+        --------
+        Workload : The fields.
+
+        Examples
+        --------
+        >>> Workload(partitions=2).to_dict()["partitions"]
+        2
+        """
         return asdict(self)

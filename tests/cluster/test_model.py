@@ -264,4 +264,4 @@ def test_repr_and_html_of_a_cluster():
     html = cluster._repr_html_()
     assert "&lt;a&gt;" in html
     assert "<a>" not in html
-    assert "<td>t</td>" in html
+    assert ">t</th><td>1</td><td>3</td>" in html

@@ -255,7 +255,7 @@ def test_every_form_of_a_result_names_every_measure() -> None:
     """Frame, HTML and explanation have all nine measures."""
     found = simulate(CLUSTER, CONFIG, MODEL, LOAD, 8, engine="local")
     names = list(found.to_dict()["measures"])
-    assert list(found.to_frame()["measure"]) == names
+    assert list(found.to_frame().index) == names
     assert len(names) == 9
     for name in names:
         assert name in found._repr_html_()

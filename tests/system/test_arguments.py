@@ -24,7 +24,7 @@ ASSIGN = {"brokers": {1: "a"}, "partitions": 1, "replication_factor": 1}
     [
         (advisor.evaluate, INPUTS, "cluster", {1: "a"}),
         (advisor.evaluate, INPUTS, "config", {"replication_factor": 3}),
-        (advisor.evaluate, INPUTS, "model", "three_az_cloud"),
+        (advisor.evaluate, INPUTS, "model", 7),
         (advisor.evaluate, INPUTS, "load", 7),
         (advisor.evaluate, INPUTS, "placement", 7),
         (advisor.evaluate, INPUTS, "placement", [("x",)]),

@@ -12,17 +12,20 @@ from package_graph import MODULES, ROOT, imports, module_name
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
-SHARED = {"errors", "catalog", "files", "formatting", "parsing", "plotting", "progress", "tables"}
+SHARED = {"arguments", "errors", "catalog", "files", "formatting", "parsing", "plotting"}
+SHARED |= {"progress", "tables", "value_tables"}
 MAY_IMPORT = {
     "errors": set(),
+    "arguments": {"errors"},
     "catalog": {"errors"},
     "files": {"errors"},
     "parsing": set(),
     "formatting": set(),
     "plotting": {"errors"},
     "progress": set(),
-    "tables": {"errors"},
-    "protocol": {"errors", "files", "plotting"},
+    "tables": {"arguments", "errors"},
+    "value_tables": {"tables"},
+    "protocol": {"arguments", "errors", "files", "plotting", "value_tables"},
     "reliability": SHARED | {"protocol"},
     "cluster": SHARED | {"protocol"},
     "kafka_lab": SHARED | {"protocol"},

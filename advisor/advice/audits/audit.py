@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 from advisor.advice.arguments import check_arguments, check_producer_settings
-from advisor.advice.audits.copyset_spread import spread_numbers, spread_words
+from advisor.advice.audits.audit_views import AuditViews
+from advisor.advice.audits.copyset_spread import spread_words
 from advisor.advice.audits.current_state import CurrentState, current_state
-from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import Evaluate, TopicAudit, audit_topic
 from advisor.advice.beyond_settings import (
     goals_sentence,
-    has_beyond,
-    lost_words,
     rest_of_topics,
 )
 from advisor.advice.choice import decided_measures
@@ -32,17 +30,16 @@ from advisor.advice.goals import Goals, decades_short
 from advisor.advice.kafka_version import controller_of, version_of
 from advisor.advice.phrases import first_of, listed, sentence
 from advisor.advice.topic_settings import amount_of, config_of, kept_for_ever, load_of
+from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster
-from advisor.formatting import as_given, time_per_year
+from advisor.formatting import as_given
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.copysets import Copysets, copysets
 from advisor.reliability.evaluate import topic_evaluator
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BY_SETTINGS
 from advisor.reliability.workload import Workload
-from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 WITHOUT_INTERVALS = (
     "These values have no 95 % intervals, which would take hours for hundreds of topics: "
@@ -51,7 +48,7 @@ WITHOUT_INTERVALS = (
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(RowTable):
+class Audit(AuditViews):
     r"""Audit of all topics of a cluster, worst first; returned by `advisor.audit`.
 
     Order: topics that do not work at present, then topics that miss a goal, by how far, then the
@@ -157,63 +154,11 @@ class Audit(RowTable):
         """Copysets, scatter width and the probability of a loss by them, in sentences."""
         return spread_words(self.copysets)
 
-    def _entries(self) -> tuple[TopicAudit, ...]:
-        return self.topics
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the audit as plain JSON data.
-
-        Returns
-        -------
-        dict
-            "now", "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
-            (copysets), "findings" and "notes".
-        """
-        return {
-            "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
-            "verdict": self.verdict,
-            "ok": self.ok,
-            "goals": self.goals.to_dict(),
-            "model": self.model.name,
-            "topics": self.rows(),
-            "spread": spread_numbers(self.copysets),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "notes": list(self.notes),
-        }
-
-    def explain(self) -> str:
-        """Return the audit as text: state, verdict, topics, findings, goals, notes."""
-        lines = [*state_lines(self.now), self.verdict, *(topic.sentence for topic in self.topics)]
-        lines += [str(finding) for finding in self.findings]
-        return "\n".join([*lines, self.spread, self.goals_sentence, *self.notes])
-
-    def __repr__(self) -> str:
-        head = [*state_lines(self.now), self.verdict]
-        return "\n".join([*head, *(f"  {topic.sentence}" for topic in self.topics)])
-
-    def _repr_html_(self) -> str:
-        rows = [
-            {
-                "topic": t.topic.name,
-                "partitions": len(t.partitions),
-                "setting": t.choice.name,
-                "a record is lost": lost_words(t.choice.reliability),
-                "refused a year": time_per_year(t.choice.reliability.write_unavailability),
-                **_decided_columns(t.choice.reliability),
-                "goals": "met" if t.ok else f"missed: {t.missed}",
-                "findings": " ".join(dict.fromkeys(f.code for f in t.findings)),
-            }
-            for t in self.topics
-        ]
-        return (
-            f"{html_verdict(self.verdict, *state_lines(self.now))}{html_table(rows)}"
-            f"<p>{html.escape(self.spread)}</p>{html_list(self.findings)}"
-        )
-
-
+@names_checked
 def audit(
-    cluster: Cluster,
-    model: FailureModel,
+    cluster: Cluster | str | PathLike[str],
+    model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
     kafka_version: str | None = None,
@@ -224,10 +169,10 @@ def audit(
 
     Parameters
     ----------
-    cluster : Cluster
-        Cluster with topics, such as `advisor.load_cluster` returns.
-    model : FailureModel
-        Failure and repair rates.
+    cluster : Cluster, str or path
+        Cluster with topics; a text or path is read by `advisor.load_cluster`.
+    model : FailureModel, str or path
+        Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional
         Traffic written to each topic; the number of partitions is the topic's own. Default: 1,000
         records per second.
@@ -271,6 +216,7 @@ def audit(
     >>> result.topics[0].missed
     'losses'
     """
+    cluster, model = cluster_of(cluster), model_of(model)
     check_arguments(cluster, model, load, goals, kafka_version)
     check_producer_settings(producer)
     goals = goals or Goals()
@@ -338,16 +284,6 @@ def _once(
         if findings:
             yield from findings
             return
-
-
-def _decided_columns(result: Reliability) -> dict[str, str]:
-    """Columns for what settings decide; none where that is all."""
-    if not has_beyond(result):
-        return {}
-    return {
-        "lost by settings": lost_words(result, BY_SETTINGS),
-        "refused by settings": time_per_year(result.by_settings("write_unavailability")),
-    }
 
 
 def _worst_first(audited: TopicAudit, goals: Goals) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from advisor.advice.recommendations.topic_changes import (
     loses_more,
     unmet,
 )
+from advisor.advice.tolerance import ToleranceRow, tolerance_table
 from advisor.cluster import Cluster, Topic
 from advisor.progress import progress_bar
 from advisor.reliability.failures.failure_model import FailureModel
@@ -188,3 +189,15 @@ class Change(ABC):
         """
         check_allowed(self.plan.lowered, self.allow_lower_durability)
         return {**self.plan.files, **self.plan.scripts}
+
+    def tolerance_table(self) -> tuple[ToleranceRow, ...]:
+        """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> advice = advisor.recommend(advisor.Cluster.uniform(3, racks=3), "three_az_cloud")
+        >>> advice.tolerance_table()[0].replication_factor
+        1
+        """
+        return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)

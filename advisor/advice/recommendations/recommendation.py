@@ -28,7 +28,7 @@ from advisor.advice.recommendations.cost_words import cost_words
 from advisor.advice.recommendations.loss_story import Story, likeliest, tell
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
-from advisor.advice.tolerance import ToleranceRow, rack_rule, tolerance_table
+from advisor.advice.tolerance import rack_rule
 from advisor.cluster import Cluster
 from advisor.progress import progress_bar
 from advisor.protocol.rules.config import Config
@@ -225,10 +225,6 @@ class Recommendation(Change, RowTable):
             if choice.name == self.best.name and choice.config.delivery_timeout_ms is not None
         }
 
-    def tolerance_table(self) -> tuple[ToleranceRow, ...]:
-        """Return the effect of losing a rack by RF and min ISR; empty if a rack is unknown."""
-        return tolerance_table(self.cluster.brokers, kafka_version=self.best.config.kafka_version)
-
     def _entries(self) -> tuple[Choice, ...]:
         return self.choices
 
@@ -396,4 +392,4 @@ class Recommendation(Change, RowTable):
     def _repr_html_(self) -> str:
         rows = [choice.short_row() for choice in self.choices]
         head = html_verdict(self.verdict, *state_lines(self.now), self.tolerances)
-        return f"{head}{html_list(self.why)}{html_table(rows)}"
+        return f"{head}{html_list(self.why)}{html_table(rows, 'Settings compared, best first')}"

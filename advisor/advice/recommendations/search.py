@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from os import PathLike
 
 from advisor.advice.arguments import check_arguments
 from advisor.advice.choice import Choice, choose
@@ -15,6 +16,7 @@ from advisor.advice.recommendations.ranking import ranked
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.advice.topic_settings import amount_of
+from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster import Cluster, Topic
 from advisor.errors import NotComputedError, expect
 from advisor.formatting import as_given
@@ -35,9 +37,10 @@ LONG_DELIVERY_TIMEOUTS_MS = (600_000, 1_800_000)
 Evaluate = Callable[[Cluster, Config, FailureModel, Workload], Reliability]
 
 
+@names_checked
 def recommend(
-    cluster: Cluster,
-    model: FailureModel,
+    cluster: Cluster | str | PathLike[str],
+    model: FailureModel | str | PathLike[str],
     load: Workload | None = None,
     goals: Goals | None = None,
     current: Config | None = None,
@@ -56,10 +59,10 @@ def recommend(
 
     Parameters
     ----------
-    cluster : Cluster
-        Brokers, racks and, if described, topics.
-    model : FailureModel
-        Failure and repair rates.
+    cluster : Cluster, str or path
+        Brokers, racks and, if described, topics; a text or path is read by `advisor.load_cluster`.
+    model : FailureModel, str or path
+        Failure and repair rates; a card's name or path is read by `advisor.load_model`.
     load : Workload, optional
         Traffic of all topics in question together. Default: 1,000 records per second over the
         partitions of the described topics.
@@ -106,6 +109,7 @@ def recommend(
     >>> advice.best.meets_all
     True
     """
+    cluster, model = cluster_of(cluster), model_of(model)
     return search(
         *(evaluate, cluster, model, load, goals, current, kafka_version, topics),
         allow_lower_durability,

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import cycle, zip_longest
 from typing import Literal, get_args
 
+from advisor.arguments import names_checked
 from advisor.errors import InputError, expect, shown
 from advisor.protocol.jvm.java_hash import utf16_units
 from advisor.protocol.jvm.java_random import Draws, JavaRandom
@@ -32,6 +33,7 @@ MOST_COUNT = 10_000_000
 """Of partitions: more than any cluster has."""
 
 
+@names_checked
 def assign(
     brokers: Mapping[int, str | None],
     partitions: int,

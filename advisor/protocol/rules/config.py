@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from advisor.arguments import suggests_names
 from advisor.errors import ConfigError, shown
 from advisor.protocol.rules.versions import (
     MAX_INT,
@@ -14,12 +15,14 @@ from advisor.protocol.rules.versions import (
     parse_version,
     rules_for,
 )
+from advisor.value_tables import FieldTable
 
 _ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 
 
+@suggests_names
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class Config(FieldTable):
     """Topic, broker and producer settings that decide durability and availability.
 
     Options have Kafka's names with underscores for dots. None stands for Kafka's default at
@@ -222,6 +225,13 @@ class Config:
         True
         """
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def _html_notes(self) -> dict[str, str]:
+        default = f"Kafka's default at {self.kafka_version}"
+        return {
+            name: "given" if name in self.explicit else "not used" if value is None else default
+            for name, value in self.to_dict().items()
+        }
 
     def __repr__(self) -> str:
         options = ", ".join(

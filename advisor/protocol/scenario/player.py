@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from advisor.arguments import suggests_names
 from advisor.errors import InputError, MissingExtraError, shown
 from advisor.files import read_input
 from advisor.plotting import draw
@@ -33,6 +34,7 @@ class Moment(NamedTuple):
     state: State
 
 
+@suggests_names
 @dataclass(frozen=True)
 class Play:
     r"""Result of a scenario.

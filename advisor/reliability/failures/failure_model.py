@@ -4,7 +4,6 @@ Times to repair are exponential, or gamma distributed with the `shape` that the 
 a few take very long. `evaluate` takes shapes up to 2, `simulate` any.
 """
 
-import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from advisor import catalog
+from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
 from advisor.reliability.failures.card import (
     Card,
@@ -22,17 +22,18 @@ from advisor.reliability.failures.card import (
     read_card,
 )
 from advisor.reliability.failures.card_origin import Origin
-from advisor.reliability.failures.distributions import normal_deviates
-from advisor.reliability.failures.mechanism import per_hour
-from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, table
+from advisor.reliability.failures.distributions import RepairTimes, normal_deviates
+from advisor.reliability.failures.mechanisms import PER_YEAR, table
+from advisor.value_tables import QuantityTable
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
 
 HOURS_PER_YEAR = 8760.0
 
 
+@suggests_names
 @dataclass(frozen=True, repr=False)
-class FailureModel:
+class FailureModel(RepairTimes, QuantityTable):
     """A failure-model card: mechanisms with rates and durations, and the evidence for each number.
 
     Build one with `load_model` (from a file) or `FailureModel.from_dict`. A mechanism that is left
@@ -88,6 +89,7 @@ class FailureModel:
         return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
 
     @classmethod
+    @names_checked
     def from_dict(cls, tables: Mapping[str, object], name: str = "custom") -> "FailureModel":
         """Build a model from nested tables shaped like a card; numbers may be bare.
 
@@ -210,44 +212,6 @@ class FailureModel:
         """The mechanisms that the card gives, in the order of the table."""
         return tuple(n for n in table().names if f"{n}.{PER_YEAR.key}" in self.quantities)
 
-    def rate_per_hour(self, mechanism: str) -> float:
-        """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out."""
-        return self.get(f"{_known(mechanism).name}.{PER_YEAR.key}", 0.0) / HOURS_PER_YEAR
-
-    def repair_hours(self, mechanism: str) -> float:
-        """Return the mean hours until a struck broker is back, without the copying.
-
-        A mechanism without a duration of its own, such as "rack.destroyed", takes that of the
-        mechanism whose outages it causes.
-        """
-        return self.outage_hours(self._outage_of(mechanism))
-
-    def outage_hours(self, entry: Mechanism) -> float:
-        """Return the mean hours of the outages of an entry of the table, or of its variant.
-
-        Without its own a variant has the mechanism's, and the outage that ends limping has its.
-        """
-        borrowed = (e for e in table().entries if entry.name in (e.name, e.ends_in))
-        paths = [(e.path(n), per_hour(n.key)) for e in (entry, *borrowed) for n in e.numbers]
-        given = (each for each in paths if each[1] and each[0] in self.quantities)
-        path, units = next(given, entry.duration)
-        return self[path] / units
-
-    def shape(self, mechanism: str) -> float:
-        """Return the gamma shape of its time to repair; 1.0, exponential, unless given."""
-        return self.get(f"{self._outage_of(mechanism).name}.{SHAPE.key}", 1.0)
-
-    def has_stages(self, entry: Mechanism) -> bool:
-        """Return whether the CTMC needs two stages for the outages of an entry of the table."""
-        shape = self.quantities.get(entry.shape_path)
-        return shape is not None and (shape.value != 1.0 or shape.is_range)
-
-    @staticmethod
-    def _outage_of(mechanism: str) -> Mechanism:
-        """The mechanism whose duration ends its outages."""
-        entry = _known(mechanism)
-        return table()[entry.ends_as] if entry.ends_as else entry
-
     def with_values(self, values: Mapping[str, float]) -> "FailureModel":
         """Return a copy in which the given numbers are exact and the others unchanged.
 
@@ -344,20 +308,11 @@ class FailureModel:
         ]
         return "\n".join([f"{self.title} ({self.name})", *rows])
 
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row'>{path}</th>"
-            f"{''.join(f'<td>{number}</td>' for number in quantity.texts)}"
-            f"<td>{html.escape(quantity.evidence)}</td></tr>"
-            for path, quantity in self.quantities.items()
-        )
-        return (
-            f"<table><caption>{html.escape(self.title)} ({html.escape(self.name)})</caption>"
-            "<thead><tr><th>number</th><th>value</th><th>low</th><th>high</th>"
-            f"<th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+    def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
+        return f"{self.title} ({self.name})", self.quantities
 
 
+@names_checked
 def load_model(name_or_path: str | Path) -> FailureModel:
     """Read a failure-model card, shipped (by name) or your own (by path).
 
@@ -391,10 +346,3 @@ def load_model(name_or_path: str | Path) -> FailureModel:
     """
     path = catalog.model_path(name_or_path)
     return FailureModel._from_card(read_card(path), path.stem)
-
-
-def _known(mechanism: str) -> Mechanism:
-    known = table()
-    if expect("mechanism", mechanism, str, "a name") not in known:
-        raise ModelError(f"no mechanism '{mechanism}'; there are {', '.join(known.names)}.")
-    return known[mechanism]

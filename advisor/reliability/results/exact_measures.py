@@ -15,9 +15,8 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import settings_split
 from advisor.reliability.results.cost import Cost
-from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.fault_tolerance import LossPath, Tolerance
-from advisor.reliability.results.sensitivity import Tornado, compute_intervals, tornadoes
+from advisor.reliability.results.sensitivity import Tornado, compute_intervals
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
@@ -25,7 +24,7 @@ from advisor.reliability.results.settings_split import (
     Split,
     check_part,
 )
-from advisor.reliability.results.units import FRACTIONS, MEASURES, UNITS, check_measure
+from advisor.reliability.results.units import FRACTIONS, MEASURES, check_measure
 from advisor.reliability.workload import Workload
 
 # Measures that depend on the common causes of several replica sets; their names in `AnyLoss`.
@@ -224,12 +223,31 @@ class ExactMeasures:
         return self.intervals[_key(measure, part)]
 
     def years_between(self, part: str) -> float:
-        """Mean years until one part of the losses alone makes one; infinite if it makes none."""
+        """Mean years until one part of the losses alone makes one; infinite if it makes none.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.years_between("by_settings") >= result.mean_years_to_loss
+        True
+        """
         check_part(part)
         return self._split.years(part)
 
     def years_between_interval(self, part: str) -> Interval:
-        """95 % interval of `years_between`."""
+        """95 % interval of `years_between`.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> low, high = result.years_between_interval("by_settings")
+        >>> low < result.years_between("by_settings") < high
+        True
+        """
         check_part(part)
         return self._interval(_YEARS, part)
 
@@ -247,7 +265,17 @@ class ExactMeasures:
     def intervals_of_draws(
         self, drawn: Sequence[ExactMeasures], decided: Sequence[ExactMeasures]
     ) -> dict[str, Interval]:
-        """Every interval from draws of the card, with and without what no setting changes."""
+        """Every interval from draws of the card, with and without what no setting changes.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> intervals = result.intervals_of_draws([], [])
+        >>> intervals["write_stalled"] == (result.write_stalled, result.write_stalled)
+        True
+        """
         found = {name: self._interval_of(name, drawn) for name in MEASURES}
         if self.decided is not self:
             return found | self._intervals_of_parts(drawn, decided)
@@ -315,7 +343,16 @@ class ExactMeasures:
         return (min(low, value), min(max(high, value), most))
 
     def at_worst(self, name: str) -> float:
-        """Return a measure with its error, which adds to it or shortens the time to a loss."""
+        """Return a measure with its error, which adds to it or shortens the time to a loss.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.at_worst("write_unavailability") >= result.write_unavailability
+        True
+        """
         value: float = getattr(self, name)
         if name != "mean_years_to_loss":
             off = self.error_bounds[name]
@@ -330,7 +367,16 @@ class ExactMeasures:
         return self.error_bounds["loss_probability_per_year"] - too_high
 
     def has_no_digit(self, measure: str) -> bool:
-        """Whether a measure may be off by half of itself, or more."""
+        """Whether a measure may be off by half of itself, or more.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
+        >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
+        >>> result.has_no_digit("write_unavailability")
+        False
+        """
         value: float = getattr(self, measure)
         return 0.0 < value < math.inf and value <= 2.0 * self.error_bounds[measure]
 
@@ -338,54 +384,6 @@ class ExactMeasures:
     def swings_are_quick(self) -> bool:
         """Whether `tornado` answers at once or in seconds: known already, or of a small chain."""
         return bool(self.swings) or not uncertainty.is_large(self.states, self.load.partitions)
-
-    def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
-        """Return how far each number of the card moves a measure, one at a time from low to high.
-
-        The first call evaluates twice for each uncertain number: some seconds, more for four and
-        five replicas. These evaluations are solved to a thousandth on the card's own states; what
-        that misses is in the ``error_bounds`` of `reevaluate`.
-
-        Parameters
-        ----------
-        measure : str
-            Name of a measure.
-
-        Returns
-        -------
-        Tornado
-            One row per uncertain number, largest swing first.
-
-        Raises
-        ------
-        InputError
-            For a name that is no measure.
-
-        See Also
-        --------
-        interval : All numbers of the card drawn together.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> rate = {"value": 2.0, "low": 1.0, "high": 4.0}
-        >>> card = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": rate, "minutes": 10.0}}}
-        ... )
-        >>> config = advisor.Config(replication_factor=1, acks=1)
-        >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
-        >>> round(result.tornado("write_unavailability").rows[0].factor, 2)
-        4.0
-        """
-        check_measure(measure)
-        if not self.swings:
-            values = {name: getattr(self, name) for name in MEASURES}
-            self.swings.update(tornadoes(self.reevaluate, self.model, values, UNITS))
-        return self.swings[measure]
-
-    def dependents(self) -> Dependents:
-        """Return how long consumer groups and transactions stop, internal topics included."""
-        return dependents(self)
 
 
 def _key(measure: str, part: str | None) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from advisor import formatting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import never_writes, tolerance_in_words
+from advisor.reliability.results.sensitivity import Tornado
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
@@ -149,7 +151,7 @@ def numerical_error(result: ExactMeasures) -> str:
     return f"Numerical error: {left}; {rest}.{magnitudes if vague else ''}{between}"
 
 
-def explain(result: ExactMeasures) -> str:
+def explain(result: ExactMeasures, tornado: Callable[[str], Tornado]) -> str:
     """Return verdict, tolerated failures, causes, numerical error and assumptions as text."""
     # Where no write ever succeeds there is nothing to divide by causes.
     explained = (
@@ -178,7 +180,7 @@ def explain(result: ExactMeasures) -> str:
         if measure == "loss_events_per_year":
             lines += _flush_window_words(result)
         if whole and result.swings_are_quick:
-            lines.append(result.tornado(measure).verdict)
+            lines.append(tornado(measure).verdict)
     if result.write_stalled:
         waits = formatting.time_per_year(result.write_stalled)
         lines.append(f"acks=all waits {waits} more for followers that have to leave the ISR.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
@@ -22,68 +22,11 @@ from advisor.reliability.results.settings_split import (
     beyond_in_words,
     in_words,
 )
-from advisor.reliability.results.units import MEASURES, UNITS, check_measure
+from advisor.reliability.results.units import MEASURES, UNITS, Estimate, check_measure
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
-if TYPE_CHECKING:
-    pass
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One measure as sampled, with its 95 % interval.
-
-    Parameters
-    ----------
-    value : float
-        The estimate, in the unit of its measure. If no event was seen, the bound: the upper one
-        of a rate, the lower one of ``mean_years_to_loss``; it is 0 only for what cannot happen.
-    low, high : float
-        Ends of the interval, in the same unit.
-    n : float
-        Years simulated.
-    method : str
-        How the interval was computed, and whether anything was seen.
-
-    See Also
-    --------
-    advisor.simulate : Returns an estimate for every measure.
-
-    Examples
-    --------
-    >>> from advisor.reliability.results.sampled import Estimate
-    >>> found = Estimate(0.02, 0.01, 0.04, 1000, "20 of 1,000 years, Clopper-Pearson")
-    >>> print(found)
-    0.02 (95 %: 0.01 to 0.04)
-    >>> found.seen, float(found)
-    (True, 0.02)
-    >>> Estimate(0.003, 0.0, 0.003, 1000, "not seen in 1,000 years").seen
-    False
-    """
-
-    value: float
-    low: float
-    high: float
-    n: float
-    method: str
-
-    @property
-    def seen(self) -> bool:
-        """Whether any event was seen; if not, only a bound is known."""
-        return self.low > 0.0 and self.high != float("inf")
-
-    def __str__(self) -> str:
-        low, high = formatting.significant(self.low), formatting.significant(self.high)
-        if self.seen:
-            return f"{formatting.significant(self.value)} (95 %: {low} to {high})"
-        if self.high == 0.0 or math.isinf(self.low):
-            # Impossible with this setting, such as records dropped with acks=all.
-            return "none" if self.high == 0.0 else "never"
-        return f"below {high}" if self.low == 0.0 else f"above {low}"
-
-    def __float__(self) -> float:
-        return self.value
+__all__ = ["Estimate", "Sampled"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +95,14 @@ class Sampled(MeasureTable):
         ------
         InputError
             For a name that is no measure.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> sampled.estimate("write_unavailability") == sampled.write_unavailability
+        True
         """
         check_measure(measure)
         found: Estimate = getattr(self, measure)
@@ -167,6 +118,15 @@ class Sampled(MeasureTable):
         ------
         InputError
             For a name that is no measure.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> whole = sampled.write_unavailability.value
+        >>> sampled.by_settings("write_unavailability").value <= whole
+        True
         """
         check_measure(measure)
         return self.parts[measure][0]
@@ -178,12 +138,31 @@ class Sampled(MeasureTable):
         ------
         InputError
             For a name that is no measure.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> whole = sampled.write_unavailability.high
+        >>> sampled.beyond_settings("write_unavailability").value <= whole
+        True
         """
         check_measure(measure)
         return self.parts[measure][1]
 
     def interval(self, measure: str) -> Interval:
-        """95 % interval of a measure, for the chance of the sample alone."""
+        """95 % interval of a measure, for the chance of the sample alone.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> low, high = sampled.interval("write_unavailability")
+        >>> low <= sampled.write_unavailability.value <= high
+        True
+        """
         found = self.estimate(measure)
         return found.low, found.high
 
@@ -213,6 +192,15 @@ class Sampled(MeasureTable):
         ------
         NotComputedError
             Always: one topic is sampled at a time.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> sampled.dependents()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        advisor.errors.NotComputedError: a sample holds one topic, not the internal ones ...
         """
         raise NotComputedError(
             "a sample holds one topic, not the internal ones beside it; ask "
@@ -269,7 +257,16 @@ class Sampled(MeasureTable):
         return Said(f"once in {value}", formatting.interval(low, high))
 
     def explain(self) -> str:
-        """The verdict, every measure with its interval, the causes, and how it was sampled."""
+        """The verdict, every measure with its interval, the causes, and how it was sampled.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> "seed 7" in sampled.explain()
+        True
+        """
         lines = [self.verdict, f"{formatting.capital(str(self.tolerates))}.", ""]
         for name in MEASURES:
             found = self.estimate(name)
@@ -294,7 +291,16 @@ class Sampled(MeasureTable):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Measures, causes and inputs as plain data; the same for the same seed and inputs."""
+        """Measures, causes and inputs as plain data; the same for the same seed and inputs.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> sampled.to_dict()["years"]
+        20
+        """
         return {
             "measures": {name: asdict(self.estimate(name)) for name in MEASURES},
             **{
@@ -324,7 +330,16 @@ class Sampled(MeasureTable):
         ]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the measures with their intervals on matplotlib axes; returns the axes."""
+        """Draw the measures with their intervals on matplotlib axes; returns the axes.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+        >>> from matplotlib.figure import Figure
+        >>> axes = sampled.plot(Figure().add_subplot())
+        """
         return plotting.draw("sampled", self, ax)
 
     def __repr__(self) -> str:

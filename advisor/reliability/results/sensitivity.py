@@ -5,7 +5,6 @@ The second is one-at-a-time sensitivity (tornado).
 
 from __future__ import annotations
 
-import html
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
 from advisor.reliability.results.units import MEASURES
-from advisor.tables import data_frame
+from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +67,14 @@ class Tornado:
         The measure with every number at its value.
     rows : tuple of Swing
         Empty if the card gives no ranges.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+    >>> tornado = advisor.evaluate(cluster, config, "three_az_cloud").tornado()
+    >>> tornado.rows[0].factor >= tornado.rows[-1].factor
+    True
     """
 
     measure: str
@@ -97,7 +104,16 @@ class Tornado:
         )
 
     def explain(self) -> str:
-        """Return the verdict and a line for each number that moves the measure by 10 % or more."""
+        """Return the verdict and a line for each number that moves the measure by 10 % or more.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> tornado = advisor.evaluate(cluster, config, "three_az_cloud").tornado()
+        >>> tornado.explain().splitlines()[0][:46]
+        'The assumption that moves loss_events_per_year'
+        """
         lines = [self.verdict]
         lines += [
             f"  {row.path} from {formatting.as_given(row.low)} to {formatting.as_given(row.high)}: "
@@ -109,7 +125,16 @@ class Tornado:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure and its rows as plain data."""
+        """Return the measure and its rows as plain data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> tornado = advisor.evaluate(cluster, config, "three_az_cloud").tornado()
+        >>> tornado.to_dict()["measure"]
+        'loss_events_per_year'
+        """
         return {
             "measure": self.measure,
             "unit": self.unit,
@@ -124,31 +149,46 @@ class Tornado:
         ------
         MissingExtraError
             Without pandas.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> tornado = advisor.evaluate(cluster, config, "three_az_cloud").tornado()
+        >>> list(tornado.to_frame().columns)[:3]
+        ['path', 'value', 'low']
         """
         return data_frame([asdict(row) for row in self.rows], _COLUMNS)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw one bar per number on matplotlib axes, widest first; return the axes."""
+        """Draw one bar per number on matplotlib axes, widest first; return the axes.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+        >>> tornado = advisor.evaluate(cluster, config, "three_az_cloud").tornado()
+        >>> from matplotlib.figure import Figure
+        >>> axes = tornado.plot(Figure().add_subplot())
+        """
         return plotting.draw("tornado", self, ax)
 
     def __repr__(self) -> str:
         return self.explain()
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{row.path}</th>"
-            f"<td>{formatting.as_given(row.low)} to {formatting.as_given(row.high)}</td>"
-            f"<td>{formatting.significant(row.result_at_low)}</td>"
-            f"<td>{formatting.significant(row.result_at_high)}</td>"
-            f"<td style='text-align:left'>{html.escape(row.evidence)}</td></tr>"
+        rows = [
+            {
+                "number": row.path,
+                "from low to high": f"{formatting.as_given(row.low)} to "
+                f"{formatting.as_given(row.high)}",
+                "at its low": formatting.significant(row.result_at_low),
+                "at its high": formatting.significant(row.result_at_high),
+                "evidence": row.evidence,
+            }
             for row in self.rows
-        )
-        return (
-            f"<p><strong>{html.escape(self.verdict)}</strong></p>"
-            f"<table><caption>{self.measure}, {self.unit}</caption><thead><tr><th>number</th>"
-            "<th>from low to high</th><th>at its low</th><th>at its high</th>"
-            f"<th>evidence</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        ]
+        return html_verdict(self.verdict) + html_table(rows, f"{self.measure}, {self.unit}")
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)

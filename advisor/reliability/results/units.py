@@ -1,7 +1,11 @@
-"""Names and units of the measures that `evaluate` and `simulate` give."""
+"""Names, units and sampled values of the measures that `evaluate` and `simulate` give."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+from advisor import formatting
 from advisor.errors import InputError
 
 UNITS = {
@@ -32,3 +36,59 @@ def check_measure(name: str) -> None:
     """
     if name not in MEASURES:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measure as sampled, with its 95 % interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate, in the unit of its measure. If no event was seen, the bound: the upper one
+        of a rate, the lower one of ``mean_years_to_loss``; it is 0 only for what cannot happen.
+    low, high : float
+        Ends of the interval, in the same unit.
+    n : float
+        Years simulated.
+    method : str
+        How the interval was computed, and whether anything was seen.
+
+    See Also
+    --------
+    advisor.simulate : Returns an estimate for every measure.
+
+    Examples
+    --------
+    >>> from advisor.reliability.results.sampled import Estimate
+    >>> found = Estimate(0.02, 0.01, 0.04, 1000, "20 of 1,000 years, Clopper-Pearson")
+    >>> print(found)
+    0.02 (95 %: 0.01 to 0.04)
+    >>> found.seen, float(found)
+    (True, 0.02)
+    >>> Estimate(0.003, 0.0, 0.003, 1000, "not seen in 1,000 years").seen
+    False
+    """
+
+    value: float
+    low: float
+    high: float
+    n: float
+    method: str
+
+    @property
+    def seen(self) -> bool:
+        """Whether any event was seen; if not, only a bound is known."""
+        return self.low > 0.0 and self.high != float("inf")
+
+    def __str__(self) -> str:
+        low, high = formatting.significant(self.low), formatting.significant(self.high)
+        if self.seen:
+            return f"{formatting.significant(self.value)} (95 %: {low} to {high})"
+        if self.high == 0.0 or math.isinf(self.low):
+            # Impossible with this setting, such as records dropped with acks=all.
+            return "none" if self.high == 0.0 else "never"
+        return f"below {high}" if self.low == 0.0 else f"above {low}"
+
+    def __float__(self) -> float:
+        return self.value

@@ -184,12 +184,15 @@ def test_both_parts_are_said_with_their_intervals() -> None:
             first,
         )
         assert said is not None
-        assert "<th>by settings</th><th>beyond settings</th>" in found._repr_html_()
+        assert (
+            "<th scope='col'>by settings</th><th scope='col'>beyond settings</th>"
+            in found._repr_html_()
+        )
         data = found.to_dict()
         for part in ("by_settings", "beyond_settings"):
             assert set(data[part]) == set(MEASURES)
         json.dumps(data)
-        frame = found.to_frame().set_index("measure")
+        frame = found.to_frame()
         both = frame["by_settings"] + frame["beyond_settings"]
         assert both["write_unavailability"] == pytest.approx(frame.value["write_unavailability"])
     shown = significant(exact.beyond_settings("write_unavailability"))

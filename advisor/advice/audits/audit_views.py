@@ -1,0 +1,245 @@
+"""What an audit shows: text, a notebook view, plain data, SARIF, a picture."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from advisor import plotting
+from advisor.advice.audits.copyset_spread import spread_numbers
+from advisor.advice.audits.current_state import CurrentState
+from advisor.advice.audits.sarif import sarif_log
+from advisor.advice.audits.state_words import state_lines
+from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.beyond_settings import has_beyond, lost_words
+from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.summary import shortened
+from advisor.advice.goals import Goals
+from advisor.cluster import Cluster
+from advisor.formatting import time_per_year
+from advisor.reliability.common_cause.copysets import Copysets
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import BY_SETTINGS
+from advisor.tables import (
+    MOST_ROWS,
+    RowTable,
+    html_list,
+    html_paragraphs,
+    html_table,
+    html_verdict,
+    more_rows,
+)
+
+
+class AuditViews(RowTable):
+    """Mixin: what an `Audit` shows. Of more than thirty topics, texts have the worst thirty."""
+
+    cluster: Cluster
+    model: FailureModel
+    goals: Goals
+    topics: tuple[TopicAudit, ...]
+    now: CurrentState
+    copysets: Copysets
+    notes: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def ok(self) -> bool:
+        """Whether every topic meets every goal and nothing is broken at present."""
+
+    @property
+    @abstractmethod
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, heaviest first."""
+
+    @property
+    @abstractmethod
+    def verdict(self) -> str:
+        """The answer."""
+
+    @property
+    @abstractmethod
+    def goals_sentence(self) -> str:
+        """The goals, and what they are held against."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> str:
+        """Copysets, scatter width and the probability of a loss by them, in sentences."""
+
+    def _entries(self) -> tuple[TopicAudit, ...]:
+        return self.topics
+
+    def to_dict(self) -> dict[str, Any]:
+        r"""Return the audit as plain JSON data.
+
+        Returns
+        -------
+        dict
+            "now", "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
+            (copysets), "findings" and "notes".
+
+        See Also
+        --------
+        to_frame : Only the topics, as a table.
+        to_sarif : The findings as SARIF.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> advisor.audit(text + "\n", "three_az_cloud").to_dict()["model"]
+        'three_az_cloud'
+        """
+        return {
+            "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
+            "verdict": self.verdict,
+            "ok": self.ok,
+            "goals": self.goals.to_dict(),
+            "model": self.model.name,
+            "topics": self.rows(),
+            "spread": spread_numbers(self.copysets),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+    def to_sarif(self, text: str = "") -> dict[str, Any]:
+        r"""Return the findings as a SARIF 2.1.0 log, for code scanning and CI.
+
+        Parameters
+        ----------
+        text : str, optional
+            Content of the file that the cluster was read from: findings about a topic then point
+            to the first line that names it. Default: to line 1.
+
+        Returns
+        -------
+        dict
+            The log, ready for ``json.dump``: a rule for each code that was found (and KRA001 for a
+            missed goal) with its help text, and a result for each finding, with level "error"
+            (does not work at present, misses a goal), "warning" (risk) or "note".
+
+        See Also
+        --------
+        to_dict : All numbers, as plain JSON data.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> log = advisor.audit(text + "\n", "three_az_cloud").to_sarif()
+        >>> log["version"], log["runs"][0]["results"][0]["ruleId"]
+        ('2.1.0', 'KRA001')
+        """
+        return sarif_log(self.topics, self.findings, self.cluster.source, text)
+
+    def explain(self) -> str:
+        r"""Return the audit as text: state, verdict, topics, findings, goals, notes.
+
+        Returns
+        -------
+        str
+            Several lines; of more than thirty topics the worst thirty.
+
+        See Also
+        --------
+        to_frame : All topics.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
+        >>> [line for line in lines if line.startswith("Goals")][0][:40]
+        'Goals: an acknowledged record is lost at'
+        """
+        lines = [*state_lines(self.now), self.verdict, *self._topic_lines()]
+        lines += [*_finding_lines(self.findings), self.spread, self.goals_sentence]
+        return "\n".join([*lines, *self.notes[:MOST_ROWS]])
+
+    def plot(self, ax: Any = None) -> Any:
+        r"""Draw every topic by durability and write availability, with the goals as lines.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib (extra "notebook") is not installed.
+
+        See Also
+        --------
+        to_frame : The numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> from matplotlib.figure import Figure
+        >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
+        >>> audit = advisor.audit(text + "\n", "three_az_cloud")
+        >>> audit.plot(Figure().add_subplot()).get_xlabel()
+        'write availability, better to the right'
+        """
+        return plotting.draw("audit", self, ax)
+
+    def __repr__(self) -> str:
+        head = [*state_lines(self.now), self.verdict]
+        return "\n".join([*head, *(f"  {line}" for line in self._topic_lines())])
+
+    def _topic_lines(self) -> list[str]:
+        lines = [topic.sentence for topic in self.topics[:MOST_ROWS]]
+        return [*lines, *filter(None, [self._more_topics])]
+
+    @property
+    def _more_topics(self) -> str:
+        return more_rows(self.topics, "topics", "to_frame()")
+
+    def _repr_html_(self) -> str:
+        table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
+        return (
+            f"{html_verdict(self.verdict, *state_lines(self.now))}{table}"
+            f"{html_paragraphs([self._more_topics, self.spread])}"
+            f"{html_list(_finding_lines(self.findings))}"
+        )
+
+
+def _finding_lines(findings: tuple[Finding, ...]) -> list[str]:
+    """Return the findings, one for topics in the same state, and the first ten of each rule."""
+    lines = []
+    for first, topics, more in shortened(findings):
+        lines.append(f"{first.code} {topics + ': ' if topics else ''}{first.detail}")
+        lines += [more] if more else []
+    return lines
+
+
+def _html_row(audited: TopicAudit) -> dict[str, object]:
+    r = audited.choice.reliability
+    return {
+        "topic": audited.topic.name,
+        "partitions": len(audited.partitions),
+        "setting": audited.choice.name,
+        "a record is lost": lost_words(r),
+        "refused a year": time_per_year(r.write_unavailability),
+        **_decided_columns(r),
+        "goals": "met" if audited.ok else f"missed: {audited.missed}",
+        "findings": " ".join(dict.fromkeys(f.code for f in audited.findings)),
+    }
+
+
+def _decided_columns(result: Reliability) -> dict[str, str]:
+    """Columns for what settings decide; none where that is all."""
+    if not has_beyond(result):
+        return {}
+    return {
+        "lost by settings": lost_words(result, BY_SETTINGS),
+        "refused by settings": time_per_year(result.by_settings("write_unavailability")),
+    }

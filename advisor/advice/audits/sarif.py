@@ -1,0 +1,115 @@
+"""An audit as a SARIF 2.1.0 log (OASIS), which code scanning and CI services read.
+
+Source: sarif-v2.1.0-os, sections 3.13 (log), 3.14 (run), 3.27 (result) and 3.49 (rule).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.findings.catalogue import Finding
+from advisor.advice.findings.rule import BROKEN, NOTE, RISK, Rule
+
+VERSION = "2.1.0"
+MISSED_GOAL = Rule(
+    "KRA001",
+    BROKEN,
+    "A topic misses its goals",
+    "The probability of a loss or the time without writes, as far as settings decide them, is "
+    "above a limit of the goals.",
+    "Run advisor recommend on the same description: it finds settings that meet the goals.",
+)
+"""Stands for a missed goal; the other codes are those of the catalogue of findings."""
+
+_LEVELS = {BROKEN: "error", RISK: "warning", NOTE: "note"}
+_NAME = re.compile(r"[\w.-]+")
+
+
+def sarif_log(
+    topics: Sequence[TopicAudit], findings: Iterable[Finding], source: str, text: str = ""
+) -> dict[str, Any]:
+    """Return a SARIF log with a result for each missed goal and each finding.
+
+    Parameters
+    ----------
+    topics : sequence of TopicAudit
+        Worst first.
+    findings : iterable of Finding
+        Heaviest first.
+    source : str
+        Where the cluster was read: a path, or words where there is no file.
+    text : str
+        Content of that file, for the lines of the topics.
+    """
+    missed = [Finding(MISSED_GOAL, t.topic.name, t.sentence) for t in topics if t.choice.unmet]
+    found = list(dict.fromkeys([*missed, *findings]))
+    rules = list(dict.fromkeys(each.rule for each in found))
+    lines = _first_lines(text, {each.topic for each in found if each.topic})
+    index = {rule: number for number, rule in enumerate(rules)}
+    return {
+        "version": VERSION,
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "kafka-replication-advisor",
+                        "rules": [_described(rule) for rule in rules],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(each, index[each.rule], source, lines) for each in found],
+            }
+        ],
+    }
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in re.findall(r"\w+", rule.title)),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": f"{rule.why} {rule.remedy}"},
+        "defaultConfiguration": {"level": _LEVELS[rule.weight]},
+    }
+
+
+def _result(found: Finding, rule: int, source: str, lines: Mapping[str, int]) -> dict[str, Any]:
+    about = f"{found.topic}: " if found.topic and not found.detail.startswith(found.topic) else ""
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(source)},
+            "region": {"startLine": lines.get(found.topic, 1)},
+        }
+    }
+    if found.topic:
+        location["logicalLocations"] = [{"name": found.topic, "kind": "resource"}]
+    return {
+        "ruleId": found.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[found.rule.weight],
+        "message": {"text": f"{about}{found.detail}"},
+        "locations": [location],
+        # Stays when numbers in the message change, so that a service knows the result again.
+        "partialFingerprints": {"codeAndTopic/v1": f"{found.code}/{found.topic}"},
+    }
+
+
+def _uri(source: str) -> str:
+    """Return the source as a relative or file URI."""
+    path = PurePath("stdin" if source == "-" else source or "cluster")
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def _first_lines(text: str, topics: set[str]) -> dict[str, int]:
+    """Return the first line that names each topic, counted from 1."""
+    first: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in topics.intersection(_NAME.findall(line)):
+            first.setdefault(name, number)
+    return first

@@ -1,0 +1,134 @@
+"""The chart of an audit: every topic by durability and write availability, goals as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from advisor.advice import Audit, Goals
+from advisor.present.figures import style
+from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
+from advisor.present.points import Estimated
+
+_MISSED = "#c44e00"
+_MOST_NAMES = 8
+_OFFSETS = ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0), (0, 13, 0.5), (0, -14, 0.5))
+_ENTRIES = (
+    ("o", style.DURABILITY, "meets the goals"),
+    ("D", _MISSED, "misses a goal; the worst are named"),
+    ("s", style.GREY, "grey area: worse than a goal allows"),
+)
+Place = tuple[float, float]
+
+
+def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
+    """Draw every topic by what settings decide of its losses and refused writes.
+
+    Parameters
+    ----------
+    audit : Audit
+        What `advisor.audit` returned.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. Default: those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
+    with style.look():
+        if ax is None:
+            figure = Figure(figsize=(7.2, 4.8), layout=None)
+            ax = figure.add_axes((0.22, 0.14, 0.74, 0.66))
+            style.key(figure, 0.22, _ENTRIES)
+        _draw(ax, audit)
+    return ax
+
+
+def _draw(ax: Axes, audit: Audit) -> None:
+    results = [topic.choice.reliability for topic in audit.topics]
+    refused = [r.by_settings("write_unavailability") for r in results]
+    lost = [r.by_settings("loss_probability_per_year") for r in results]
+    goals = audit.goals
+    across = _axis(refused, goals.write_unavailability, refused_label, 4)
+    upwards = _axis(lost, goals.loss_probability_per_year, loss_label, 6)
+    places = [(across.at(q), upwards.at(p)) for q, p in zip(refused, lost, strict=True)]
+    ax.set_xlim(across.bottom, across.top)
+    ax.set_ylim(upwards.bottom, upwards.top)
+    ax.set_xticks([at for at, _ in across.ticks], [label for _, label in across.ticks])
+    ax.set_yticks([at for at, _ in upwards.ticks], [label for _, label in upwards.ticks])
+    ax.tick_params(axis="both", length=0)
+    ax.set_title("Topics against the goals", pad=5)
+    ax.set_xlabel("write availability, better to the right", labelpad=3)
+    _shade_missed(ax, across, upwards, goals)
+    for ok in (True, False):
+        chosen = [at for at, t in zip(places, audit.topics, strict=True) if t.ok == ok]
+        marker, colour, _ = _ENTRIES[0 if ok else 1]
+        xs, ys = [x for x, _ in chosen], [y for _, y in chosen]
+        look: dict[str, Any] = {"color": colour, "markeredgecolor": style.PAPER, "alpha": 0.8}
+        ax.plot(xs, ys, marker, markersize=6.5, zorder=4, clip_on=False, **look)
+    named = [
+        (topic.topic.name, at)
+        for at, topic in zip(places, audit.topics, strict=True)
+        if not topic.ok
+    ]
+    _name(ax, named[:_MOST_NAMES], places)
+
+
+def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) -> NinesAxis:
+    shown = [*values, *([limit] if limit is not None else [])]
+    return nines_axis([Estimated(q, q, q) for q in shown], label, most_ticks=ticks)
+
+
+def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> None:
+    """Shade what a goal does not allow, up to its line."""
+    area: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
+    edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.2, "zorder": 1}
+    if goals.write_unavailability is not None:
+        at = across.at(goals.write_unavailability)
+        ax.axvspan(across.bottom, at, **area)
+        ax.axvline(at, **edge)
+    if goals.loss_probability_per_year is not None:
+        at = upwards.at(goals.loss_probability_per_year)
+        ax.axhspan(upwards.bottom, at, **area)
+        ax.axhline(at, **edge)
+
+
+def _name(ax: Axes, named: Sequence[tuple[str, Place]], places: Sequence[Place]) -> None:
+    """Write the names of topics beside their markers, where there is room."""
+    figure = ax.get_figure()
+    assert figure is not None
+    scale = figure.dpi / 72
+    pixels = {place: ax.transData.transform(place) for place in places}
+    taken = [
+        Bbox.from_bounds(x - 4 * scale, y - 4 * scale, 8 * scale, 8 * scale)
+        for x, y in pixels.values()
+    ]
+    for place in dict.fromkeys(at for _, at in named):
+        names = [name for name, at in named if at == place]
+        words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        x, y = pixels[place]
+        width, height = len(words) * 4.6 * scale, 9 * scale
+        for dx, dy, share in _OFFSETS:
+            left = x + dx * scale - share * width
+            box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
+            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
+            inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
+            if inside and not any(box.overlaps(other) for other in taken):
+                aligned = {0.0: "left", 1.0: "right", 0.5: "center"}[share]
+                ax.annotate(
+                    words,
+                    place,
+                    xytext=(dx, dy),
+                    textcoords="offset points",
+                    ha=aligned,
+                    va="center_baseline",
+                    fontsize=7.5,
+                    zorder=6,
+                )
+                taken.append(box)
+                break
