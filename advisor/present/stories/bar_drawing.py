@@ -10,8 +10,7 @@ from advisor.present.stories.picture import PALETTE, Picture, box, svg, text
 
 _WIDTH = 360
 _LEFT = 8
-_ROW = 34
-_ROOM = 268
+_LETTER = 6.6  # widest of the bold values
 
 Value = float | int | None
 
@@ -51,6 +50,8 @@ def draw_bars(
         raise InputError("bars need numbers that are not negative")
     largest = max(finite, default=0) or 1
     words = "; ".join(_said(name, values, unit, series) for name, values in table.items()) + "."
+    longest = max(len(_shown(v, unit)) for values in table.values() for v in values)
+    room = _WIDTH - 2 * _LEFT - 4 - _LETTER * longest
     parts: list[str] = []
     y = 4.0
     for place, name in enumerate(series):
@@ -61,7 +62,7 @@ def draw_bars(
         parts.append(text(_LEFT, y + 11, name))
         y += 15
         for place, value in enumerate(values):
-            length = _ROOM * min(value or 0, largest) / largest
+            length = room * min(value or 0, largest) / largest
             if value is not None:
                 parts.append(box(_LEFT, y, length, 11, f"bar c{place % len(PALETTE)}"))
             parts.append(text(_LEFT + length + 4, y + 9, _shown(value, unit), "strong"))

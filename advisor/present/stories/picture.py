@@ -38,11 +38,12 @@ _COLOURS = """
 """
 # Okabe and Ito's colours, thin enough that text on them stays readable, light or dark.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+_OPEN = ".advisor-drawing .open { stroke-dasharray: 3 2; fill-opacity: .1; }\n"
 _FILLS = "".join(
     f".advisor-drawing .c{number} {{ fill: {colour}; fill-opacity: .32; stroke: {colour}; }}\n"
     for number, colour in enumerate(PALETTE)
 )
-STYLE = f"<style>{_COLOURS}{_FILLS}</style>"
+STYLE = f"<style>{_COLOURS}{_FILLS}{_OPEN}</style>"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ _TOP = 30
 LEADER = "leads"
 IN_SYNC = "in ISR"
 BEHIND = "not in ISR"
-_KINDS = {LEADER: "cell c0", IN_SYNC: "cell c2", BEHIND: "cell open c1"}
+FOLLOWS = "follows"
+_KINDS = {LEADER: "cell c0", IN_SYNC: "cell c2", BEHIND: "cell open c1", FOLLOWS: "cell c2"}
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,15 @@ class Placement:
     Attributes
     ----------
     replicas : mapping of str to sequence of int
-    isr : mapping of str to collection of int
+    isr : mapping of str to collection of int, or None
+        None if only an assignment is drawn.
     leaders : mapping of str to int or None
     brokers : mapping of int to bool
         Whether each broker is up.
     """
 
     replicas: Mapping[str, Sequence[int]]
-    isr: Mapping[str, Collection[int]]
+    isr: Mapping[str, Collection[int]] | None
     leaders: Mapping[str, int | None]
     brokers: Mapping[int, bool]
 
@@ -57,12 +59,12 @@ def draw_assignment(assignment: Mapping[int, Sequence[int]], caption: str = "") 
     Examples
     --------
     >>> draw_assignment({0: [1, 2], 1: [2, 1]}).description
-    'Brokers 1, 2. Partition 0: 1 leads, 2 in ISR. Partition 1: 2 leads, 1 in ISR.'
+    'Brokers 1, 2. Partition 0: 1 leads, 2 follows. Partition 1: 2 leads, 1 follows.'
     """
     replicas = {str(partition): brokers for partition, brokers in assignment.items()}
     ids = sorted({broker for brokers in assignment.values() for broker in brokers})
     leaders = {name: brokers[0] for name, brokers in replicas.items()}
-    placement = Placement(replicas, replicas, leaders, dict.fromkeys(ids, True))
+    placement = Placement(replicas, None, leaders, dict.fromkeys(ids, True))
     words = describe(placement)
     return Picture(draw(placement, words), words, caption)
 
@@ -83,6 +85,8 @@ def describe(placement: Placement) -> str:
 def _role(placement: Placement, name: str, broker: int) -> str:
     if placement.leaders[name] == broker:
         return LEADER
+    if placement.isr is None:
+        return FOLLOWS
     return IN_SYNC if broker in placement.isr[name] else BEHIND
 
 
@@ -108,7 +112,7 @@ def draw(placement: Placement, words: str) -> str:
 
 
 def _cell(x: float, y: float, wide: float, role: str, up: bool) -> list[str]:
-    said = role if wide > 62 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out"}[role]
+    said = role if wide > 62 else {LEADER: "L", IN_SYNC: "F", BEHIND: "out", FOLLOWS: "F"}[role]
     kind = "middle strong" if role == LEADER else "middle"
     drawn = [
         box(x + 3, y + 3, wide - 6, _ROW - 6, _KINDS[role]),

@@ -12,42 +12,50 @@ from html import escape
 from advisor.present.stories.picture import STYLE
 
 _STYLE = """<style>
-.advisor-story { border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
-.advisor-story h4 { margin: 0 0 .4rem; font-size: 1rem; }
-.advisor-story .controls { display: none; }
-.advisor-live .controls {
+.advisor-drawing.advisor-story {
+  border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem;
+}
+.advisor-drawing.advisor-story h3 { margin: 0 0 .4rem; font-size: 1rem; font-weight: 700; }
+.advisor-drawing.advisor-story .controls { display: none; }
+.advisor-drawing.advisor-live .controls {
   display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .3rem 0;
 }
-.advisor-story .controls label {
+.advisor-drawing.advisor-story .controls label {
   display: flex; flex: 1 1 12rem; align-items: center; gap: .5rem; min-width: 0;
 }
-.advisor-story input[type=range] { flex: 1 1 6rem; min-width: 0; height: 1.6rem; }
-.advisor-story button {
+.advisor-drawing.advisor-story input[type=range] { flex: 1 1 6rem; min-width: 0; height: 1.6rem; }
+.advisor-drawing.advisor-story button {
   font: inherit; color: inherit; background: transparent; border: 1px solid var(--soft);
   border-radius: .3rem; padding: .25rem .7rem; min-height: 2rem; cursor: pointer;
 }
-.advisor-story button:disabled { opacity: .5; cursor: default; }
-.advisor-story output { font-variant-numeric: tabular-nums; }
-.advisor-story ol { list-style: none; margin: 0; padding: 0; }
-.advisor-story li { margin: .4rem 0 1.2rem; padding: 0; min-width: 0; }
-.advisor-live ol { display: grid; grid-template-columns: minmax(0, 1fr); }
-.advisor-live li { grid-area: 1 / 1; margin: .4rem 0; visibility: hidden; }
-.advisor-live li.advisor-shown { visibility: visible; }
-.advisor-story pre {
+.advisor-drawing.advisor-story button:disabled { opacity: .5; cursor: default; }
+.advisor-drawing.advisor-story output { font-variant-numeric: tabular-nums; }
+.advisor-drawing.advisor-story.advisor-story ol { list-style: none; margin: 0; padding: 0; }
+.advisor-drawing.advisor-story.advisor-story li {
+  margin: .4rem 0 1.2rem; padding: 0; min-width: 0;
+}
+.advisor-drawing.advisor-live ol { display: grid; grid-template-columns: minmax(0, 1fr); }
+.advisor-drawing.advisor-live.advisor-live li {
+  grid-area: 1 / 1; margin: .4rem 0; visibility: hidden;
+}
+.advisor-drawing.advisor-live li.advisor-shown.advisor-shown { visibility: visible; }
+.advisor-drawing.advisor-story pre {
   margin: .2rem 0; padding: .3rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere;
   font-size: .85rem; line-height: 1.35; color: inherit; background: transparent;
   border-left: .2rem solid var(--line);
 }
-.advisor-story pre b { font-weight: 700; }
-.advisor-story p { margin: .2rem 0; font-size: .95rem; }
-.advisor-story .lost { border-left: .3rem solid #d62f2f; padding-left: .5rem; font-weight: 700; }
-.advisor-story .key { color: var(--soft); font-size: .85rem; }
-.advisor-story .open { stroke-dasharray: 3 2; fill-opacity: .1; }
-.advisor-drawing .open { stroke-dasharray: 3 2; fill-opacity: .1; }
+.advisor-drawing.advisor-story pre b { font-weight: 700; }
+.advisor-drawing.advisor-story p { margin: .2rem 0; font-size: .95rem; }
+.advisor-drawing.advisor-story .lost {
+  border-left: .3rem solid #d62f2f; padding-left: .5rem; font-weight: 700;
+}
+.advisor-drawing.advisor-story .key { color: var(--soft); font-size: .85rem; }
 @media print {
-  .advisor-live .controls { display: none; }
-  .advisor-live ol { display: block; }
-  .advisor-live li { visibility: visible; margin-bottom: 1rem; break-inside: avoid; }
+  .advisor-drawing.advisor-live .controls { display: none; }
+  .advisor-drawing.advisor-live ol { display: block; }
+  .advisor-drawing.advisor-live.advisor-live li {
+    visibility: visible; margin-bottom: 1rem; break-inside: avoid;
+  }
 }
 </style>"""
 
@@ -98,7 +106,7 @@ def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str
     )
     return (
         f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" aria-label="{name}" '
-        f'data-lm-suppress-shortcuts="true"><h4>{escape(title)}</h4>{controls}'
+        f'data-lm-suppress-shortcuts="true"><h3>{escape(title)}</h3>{controls}'
         f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>"
         f"{_SCRIPT if controls else ''}"
     )
