@@ -117,8 +117,8 @@ def queue_load(assignment: Assignment, dead: int) -> NoticeLoad:
             server, effects = service.step(server, Create(1, path, str(partition), sequential=True))
             sent += effects
     for broker, client in session.items():
-        server, effects = _drain(server, client, f"{QUEUE}/{broker}")
-        sent += effects
+        server, read = _drain(server, client, f"{QUEUE}/{broker}")
+        sent += read
     replies = [effect for effect in sent if isinstance(effect, Reply)]
     writes = [reply for reply in replies if isinstance(reply.request, Create | Delete)]
     told = sum(isinstance(effect, Notification) for effect in sent)
