@@ -80,4 +80,6 @@ $(READY): requirements.lock pyproject.toml
 	"$$python" -m venv $(VENV)
 	@$(PIP) -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation -e .
+	@mkdir -p $(VENV)/etc/jupyter
+	@ln -sf ../../../jupyter_nbconvert_config.py $(VENV)/etc/jupyter/
 	@touch $@

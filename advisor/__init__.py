@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
     from advisor.pipeline.simulate import simulate
+    from advisor.present.interactive.explorer import explorer
     from advisor.protocol.rules.assignment import assign
     from advisor.protocol.rules.config import Config
     from advisor.reliability.evaluate import evaluate
@@ -33,6 +34,7 @@ _HOMES = {
     "assign": "advisor.protocol.rules.assignment",
     "audit": "advisor.advice",
     "evaluate": "advisor.reliability.evaluate",
+    "explorer": "advisor.present.interactive.explorer",
     "load_cluster": "advisor.cluster",
     "load_model": "advisor.reliability.failures.failure_model",
     "play": "advisor.kafka_lab.engines",
@@ -50,6 +52,7 @@ __all__ = [
     "assign",
     "audit",
     "evaluate",
+    "explorer",
     "load_cluster",
     "load_model",
     "play",

@@ -21,6 +21,7 @@ SLOW = (
     "kafka/",
     "pipeline/",
     "present/figures/test_curves.py",
+    "present/interactive/",
     "present/report/test_page",
     "protocol/exploration/test_shortest_loss.py",
     "protocol/simulation/test_invariants.py",

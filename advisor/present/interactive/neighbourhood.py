@@ -1,170 +1,239 @@
-"""One setting among similar ones, evaluated and rendered as an HTML fragment."""
+"""What the explorer evaluates: one setting, those around it, what is there and what is best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
 
+from advisor import catalog
+from advisor.advice.choice import Choice, choose
+from advisor.advice.goals import Goals
+from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.advice.recommendations.search import search
+from advisor.advice.tolerance import largest_share
+from advisor.advice.topic_settings import load_of
 from advisor.cluster.model import Cluster
-from advisor.errors import AdvisorError, ConfigError, NotComputedError
-from advisor.present.figures import style
-from advisor.present.figures.curves import plot_curves
-from advisor.present.outcome import outcomes, point_of
-from advisor.present.points import Point
-from advisor.present.setting_text import notes, rack_words, tolerance_words, verdict
+from advisor.errors import AdvisorError, NotComputedError
+from advisor.present.interactive.commands import blocks
+from advisor.present.interactive.controls import (
+    CONTEXT,
+    MOST_REPLICAS,
+    NEW_TOPIC,
+    SMALL_REPLICAS,
+    config_of,
+    controls,
+    min_isr_refusal,
+    precomputed,
+    refusal,
+    values_of,
+)
+from advisor.present.interactive.settings_grid import (
+    mark_json,
+    page_json,
+    setting_json,
+    setting_key,
+)
+from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
-from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.failure_model import FailureModel, load_model
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
-MOST_REPLICAS, SMALL_REPLICAS = 5, 3
-# In JupyterLab the charts follow its theme; elsewhere they keep their own colours.
-_THEME = (
-    "--advisor-ink: var(--jp-content-font-color1, #222222); "
-    "--advisor-muted: var(--jp-content-font-color2, #6b6b6b); "
-    "--advisor-faint: var(--jp-border-color2, #d9d9d9); "
-    "--advisor-paper: var(--jp-layout-color0, #fefefe)"
-)
+Values = Mapping[str, str]
+_LONG_TIMEOUT_MS = 600_000
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """A cluster, a card and a load, with a cache of the settings evaluated for them."""
+    """A cluster, a card, a load and goals, with the settings evaluated for them so far.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    model : FailureModel
+        The initial card; `values["card"]` may name another.
+    load : Workload
+    goals : Goals
+    start : Config
+        Initial settings; options without a control stay as they are here.
+    topic : str
+        Initial topic; `NEW_TOPIC` for none of the cluster's.
+    """
 
     cluster: Cluster
     model: FailureModel
     load: Workload
-    _results: dict[Config, Reliability] = field(default_factory=dict, compare=False, repr=False)
-    _curves: dict[Config, tuple[Point, ...]] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    goals: Goals
+    start: Config
+    topic: str = NEW_TOPIC
+    _settings: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+    _marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def most_replicas(self) -> int:
         """The largest replication factor offered."""
         return min(len(self.cluster.brokers), MOST_REPLICAS)
 
-    def result(self, config: Config) -> Reliability:
-        """Return `evaluate` of a setting, cached.
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Initial value of each control."""
+        return values_of(self.start, self.topic, self.model.name)
 
-        Raises
-        ------
-        AdvisorError
-            If the setting cannot be evaluated on this cluster.
+    @property
+    def controls(self) -> list[dict[str, Any]]:
+        """Every control with its choices."""
+        return controls(self.cluster, self.most_replicas, catalog.model_names(), self.chosen)
+
+    def key(self, values: Values) -> str:
+        """Return the name under which `explorer.js` finds a setting."""
+        return setting_key(list(self.chosen), values)
+
+    def setting(self, values: Values, intervals: bool = False) -> dict[str, Any]:
+        """Return one setting as JSON, or why it has no answer; cached.
+
+        Parameters
+        ----------
+        values : mapping of str to str
+            Value of each control.
+        intervals : bool
+            Whether to compute 95 % intervals, which takes seconds.
         """
-        if config not in self._results:
-            self._results[config] = evaluate(self.cluster, config, self.model, self.load)
-        return self._results[config]
+        key = self.key(values)
+        if key not in self._settings or intervals:
+            try:
+                self._settings[key] = self._computed(values, intervals)
+            except AdvisorError as error:
+                self._settings[key] = {"refusal": refusal(error)}
+        return self._settings[key]
 
-    def curve(self, config: Config) -> tuple[Point, ...]:
-        """Return the points to draw for a setting: other replication factors and min ISRs.
+    def forgetful(self) -> Neighbourhood:
+        """Return the same question without what was computed, to be sent to another process."""
+        return replace(self, _settings={}, _marks={})
 
-        Markov chains grow steeply with the replication factor: above `SMALL_REPLICAS`, only
-        settings already evaluated are included.
+    def keep(self, values: Values, setting: dict[str, Any]) -> None:
+        """Remember a setting that another process computed."""
+        self._settings[self.key(values)] = setting
+
+    def around(self, values: Values) -> Iterator[dict[str, str]]:
+        """Yield the settings of the same curve: other replication factors and min ISRs.
+
+        Chains grow steeply with the replication factor: above `SMALL_REPLICAS` none is added.
         """
-        key = config.changed(replication_factor=1, min_insync_replicas=1)
-        if key not in self._curves:
-            self._curves[key] = tuple(self._neighbours(config))
-        cached = {
-            (c.replication_factor, c.min_insync_replicas): point_of(result, intervals=False)
-            for c, result in self._results.items()
-            if (c.replication_factor or 0) > SMALL_REPLICAS
-            and (c.min_insync_replicas or 0) <= (c.replication_factor or 0)
-            and c.changed(replication_factor=1, min_insync_replicas=1) == key
-        }
-        return (*self._curves[key], *(cached[place] for place in sorted(cached, key=str)))
-
-    def is_slow(self, config: Config) -> bool:
-        """Return whether a setting takes seconds: a large chain that is not cached."""
-        return (config.replication_factor or 0) > SMALL_REPLICAS and config not in self._results
-
-    def _neighbours(self, config: Config) -> Iterator[Point]:
         for factor in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1):
             for least in range(1, factor + 1):
-                other = config.changed(replication_factor=factor, min_insync_replicas=least)
-                # The curve ends at the limits of the exact model.
-                with suppress(NotComputedError):
-                    yield point_of(self.result(other), intervals=False)
+                place = {"replication_factor": str(factor), "min_insync_replicas": str(least)}
+                yield {**values, **place}
+
+    def marks(self, values: Values) -> tuple[str, list[dict[str, Any]]]:
+        """Return the present and the recommended setting of a topic, under their key; cached."""
+        context = setting_key(CONTEXT, values)
+        if context not in self._marks:
+            try:
+                self._marks[context] = self._marked(values)
+            except AdvisorError:
+                # The setting itself says what is wrong with the card, topic or version.
+                self._marks[context] = []
+        return context, self._marks[context]
+
+    def page(self) -> dict[str, Any]:
+        """Return what a page without a kernel offers: the card and topic of the start.
+
+        Up to three replicas with every min ISR, acks, unclean election or not, two timeouts.
+        """
+        every = list(self._offered())
+        self.setting(self.chosen, intervals=True)
+        settings = [(values, self.setting(values)) for values in every]
+        context, marked = self.marks(self.chosen)
+        return page_json(
+            precomputed(self.controls, every),
+            self.chosen,
+            settings,
+            {context: marked},
+            self.goals,
+            CONTEXT,
+        )
+
+    def _offered(self) -> Iterator[dict[str, str]]:
+        start = self.chosen
+        numbers = [str(n) for n in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1)]
+        factors = dict.fromkeys([*numbers, start["replication_factor"]])
+        least = dict.fromkeys([*numbers, start["min_insync_replicas"]])
+        timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
+        for rf, min_isr, acks, unclean, timeout in product(
+            factors, least, ("all", "1", "0"), ("false", "true"), timeouts
+        ):
+            yield {
+                **start,
+                "replication_factor": rf,
+                "min_insync_replicas": min_isr,
+                "acks": acks,
+                "unclean_leader_election_enable": unclean,
+                "delivery_timeout_ms": timeout,
+            }
+
+    def _computed(self, values: Values, intervals: bool) -> dict[str, Any]:
+        config = config_of(values, self.start)
+        refused = min_isr_refusal(config)
+        if refused:
+            return {"refusal": refused, "by": "min_insync_replicas"}
+        card, load, topic = self._card(values), self._load(values), values["topic"]
+        choice = self._choice(config, evaluate(self.cluster, config, card, load))
+        return setting_json(choice, blocks(self.cluster, config, load, topic), intervals)
+
+    def _choice(self, config: Config, result: Reliability) -> Choice:
+        factor, mode = config.replication_factor or 1, str(config.mode)
+        share = largest_share(self.cluster.brokers, factor, mode)
+        return choose(config, result, self.goals, share)
+
+    def _card(self, values: Values) -> FailureModel:
+        return self.model if values["card"] == self.model.name else load_model(values["card"])
+
+    def _load(self, values: Values) -> Workload:
+        if values["topic"] == NEW_TOPIC:
+            return self.load
+        return load_of(self.cluster.topic(values["topic"]), self.load)
+
+    def _marked(self, values: Values) -> list[dict[str, Any]]:
+        cluster, topics = self.cluster, [values["topic"]]
+        if values["topic"] == NEW_TOPIC:
+            cluster, topics = replace(cluster, topics=()), []
+        advice = recommended(
+            *(cluster, self._card(values), self._load(values), self.goals),
+            *(values["kafka_version"], topics),
+        )
+        found = [("today", advice.current), ("best", advice.best)]
+        # Beyond what was compared, another number of replicas may be better still.
+        sure = advice.best.meets_all or self.most_replicas <= SMALL_REPLICAS
+        return [
+            {"mark": kind, **mark_json(point_of(choice.reliability, intervals=False))}
+            for kind, choice in found
+            if choice is not None and (kind == "today" or sure)
+        ]
 
 
-def setting_html(around: Neighbourhood, config: Config, name: str = "explorer") -> str:
-    """Return verdict, chart, tolerated failures and measures of one setting as HTML.
-
-    Parameters
-    ----------
-    around : Neighbourhood
-        Cluster, card and load.
-    config : Config
-        The setting; a min ISR above the replication factor is drawn as Kafka treats it.
-    name : str
-        Id of the chart, unique in the page.
-
-    Raises
-    ------
-    AdvisorError
-        If the setting cannot be evaluated on this cluster.
-    """
-    result = around.result(config)
-    point = point_of(result, intervals=False)
-    figure = plot_curves(
-        around.curve(config), [(style.CHOSEN, point)], width_inches=6.6, height_inches=4.6
-    )
-    chart = style.svg(figure, name, f"Durability and write availability; {point.name}")
-    return (
-        f'<div class="advisor-explorer" style="{_THEME}">'
-        f'<p role="status" style="font-size: 110%"><strong>{escape(verdict(result))}</strong></p>'
-        f"{''.join(f'<p>{escape(note)}</p>' for note in notes(config))}"
-        f"{chart}{_tolerance_html(result)}{_measures_html(result)}</div>"
-    )
+def with_intervals(around: Neighbourhood, values: Values) -> dict[str, Any]:
+    """Return one setting with its 95 % intervals; called in another process."""
+    return around.setting(values, intervals=True)
 
 
-def refusal_html(error: AdvisorError) -> str:
-    """Return why Kafka refuses a setting, or why it cannot be computed; no chart."""
-    refused = isinstance(error, ConfigError)
-    heading = "Kafka refuses this:" if refused else "This cannot be worked out:"
-    return (
-        f'<div class="advisor-explorer"><p role="status"><strong>{heading}</strong> '
-        f"{escape(str(error))}</p></div>"
-    )
+def recommended(
+    cluster: Cluster,
+    model: FailureModel,
+    load: Workload,
+    goals: Goals,
+    kafka_version: str | None,
+    topics: list[str],
+) -> Recommendation:
+    """Return what `recommend` finds among up to three replicas, which takes little time."""
 
+    def small(among: Cluster, config: Config, card: FailureModel, traffic: Workload) -> Reliability:
+        if (config.replication_factor or 0) > SMALL_REPLICAS:
+            raise NotComputedError("more replicas are not compared here")
+        return evaluate(among, config, card, traffic)
 
-def waiting_html(config: Config) -> str:
-    """Return the message shown while a large chain is solved."""
-    return (
-        f'<div class="advisor-explorer"><p role="status">Replication factor '
-        f"{config.replication_factor} is worked out for the first time; this takes some "
-        "seconds.</p></div>"
-    )
-
-
-def _tolerance_html(result: Reliability) -> str:
-    rows = "".join(
-        f'<tr><th scope="row" style="text-align: left">{escape(words)}</th><td>{number}</td></tr>'
-        for words, number in tolerance_words(result)
-    )
-    return (
-        f"<table><caption>Brokers that may be lost</caption><tbody>{rows}</tbody></table>"
-        f"<p>{escape(rack_words(result.cluster, result.config))}</p>"
-    )
-
-
-def _measures_html(result: Reliability) -> str:
-    found = outcomes(result, intervals=False)
-    split = any(outcome.parts[1] for outcome in found)
-    rows = [
-        f'<tr><th scope="row" style="text-align: left">{escape(outcome.title)}</th>'
-        f"<td>{escape(outcome.said)}</td>"
-        + "".join(f"<td>{escape(part)}</td>" for part in outcome.parts if split)
-        + f"<td>{escape(outcome.shares[0][0]) if outcome.shares else ''}</td></tr>"
-        for outcome in found
-    ]
-    columns = '<th scope="col">settings decide</th><th scope="col">no setting changes</th>'
-    return (
-        '<table><thead><tr><th scope="col">measure</th><th scope="col">value</th>'
-        f"{columns if split else ''}"
-        '<th scope="col">mostly from</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
+    return search(
+        small, cluster, model, load, goals, kafka_version=kafka_version, topics=topics or None
     )

@@ -1,8 +1,7 @@
-"""The report and the explorer: self-contained, escaped, deterministic."""
+"""The report: self-contained, escaped, deterministic."""
 
 import json
 import re
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,13 +14,7 @@ from advisor.advice import Audit, Goals, Recommendation, audit, recommend
 from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.pipeline.simulate import simulate
-from advisor.present import (
-    explorer,
-    plot_recommendation,
-    plot_reliability,
-    snapshot,
-    write_report,
-)
+from advisor.present import plot_recommendation, plot_reliability, write_report
 from advisor.present.outcome import GIVEN_UP, compared_outcomes, outcomes, shares
 from advisor.present.report.page import render_report
 from advisor.present.report.sampled_check import sampled_check
@@ -217,63 +210,6 @@ def test_a_failed_write_keeps_the_old_file(
         write_report(advice, tmp_path / "nowhere" / "report.html")
 
 
-def controls_of(view: object) -> tuple[dict[str, object], object]:
-    box, picture = view.children
-    return {control.description: control for control in box.children}, picture
-
-
-def test_a_control_moves_the_curve() -> None:
-    """Changing min.insync.replicas redraws the chart and the verdict."""
-    controls, picture = controls_of(explorer(described(), MODEL))
-    before = picture.value
-    assert "RF 3, min ISR 2, acks=all" in before
-    controls["min.insync.replicas"].value = 3
-    assert "RF 3, min ISR 3, acks=all" in picture.value
-    assert picture.value != before
-    controls["min.insync.replicas"].value = 2
-    assert picture.value == before
-
-
-def test_a_change_is_drawn_in_a_tenth_of_a_second() -> None:
-    """A cached setting only has to be drawn; processor time, best of five."""
-    controls, _ = controls_of(explorer(described(), MODEL))
-    spent = []
-    for least in (1, 2, 3, 1, 2, 3, 1, 2):
-        start = time.process_time()
-        controls["min.insync.replicas"].value = least
-        spent.append(time.process_time() - start)
-    assert min(spent[3:]) < 0.1
-
-
-def test_refused_settings_show_the_reason() -> None:
-    """Idempotence with acks=1 shows the reason; going back shows the chart again."""
-    controls, picture = controls_of(explorer(described(), MODEL))
-    controls["enable.idempotence"].value = True
-    controls["acks"].value = 1
-    assert "enable_idempotence=True conflicts with acks=1" in picture.value
-    assert "<svg" not in picture.value
-    controls["acks"].value = "all"
-    assert "<svg" in picture.value
-
-
-def test_every_control_has_an_accessible_kind() -> None:
-    """Lists and number fields only, each with a name."""
-    controls, picture = controls_of(explorer(described(), MODEL))
-    kinds = {type(control).__name__ for control in controls.values()}
-    assert kinds == {"Dropdown", "BoundedIntText"}
-    assert all(controls)
-    assert type(picture).__name__ == "HTML"
-
-
-def test_selecting_a_card_reevaluates() -> None:
-    """Selecting a shipped card evaluates the setting with it."""
-    controls, picture = controls_of(explorer(Cluster.uniform(brokers=2, racks=2), MODEL))
-    before = picture.value
-    controls["failure model"].value = "two_az"
-    assert picture.value != before
-    assert "<svg" in picture.value
-
-
 @pytest.mark.parametrize(
     ("version", "words"), [("3.6", "refuses every write"), ("3.7", "takes it")]
 )
@@ -362,18 +298,6 @@ def test_a_narrow_interval_has_enough_digits() -> None:
     assert rows[-1]["exact"] == "31.69 s/year"
     assert rows[-1]["sampled"] == "31.54 s/year (95 %: 31.41 to 31.66 s/year)"
     assert not rows[-1]["agrees"]
-
-
-def test_a_snapshot_shows_what_the_controls_would(advice: Recommendation) -> None:
-    """The explorer's initial chart with its own id, and a sentence where HTML is not shown."""
-    config = advice.best.config
-    _, picture = controls_of(explorer(advice.cluster, MODEL, advice.load, config))
-    still = snapshot(advice.cluster, MODEL, advice.load, config)
-    words = re.sub(r"<svg.*?</svg>", "", picture.value, flags=re.DOTALL)
-    assert re.sub(r"<svg.*?</svg>", "", still._repr_html_(), flags=re.DOTALL) == words
-    assert '<svg id="snapshot"' in still.html
-    assert 'id="explorer' not in still.html
-    assert repr(still) in words
 
 
 def test_a_sample_that_disagrees_is_marked():

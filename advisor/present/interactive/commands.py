@@ -1,0 +1,49 @@
+"""The commands and files that bring one topic and its producers to a setting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.advice.migration.plan import make_plan
+from advisor.advice.migration.properties import java_producer
+from advisor.advice.migration.targets import refusal
+from advisor.cluster.model import Cluster
+from advisor.present.interactive.controls import NEW_TOPIC
+from advisor.protocol.rules.config import Config
+from advisor.reliability.workload import Workload
+
+# A longer file is left to `advisor recommend --files`.
+_MOST_CHARACTERS = 6_000
+_ELSEWHERE = "# Too long to show here: advisor recommend --files DIR writes it.\n"
+
+
+def blocks(
+    cluster: Cluster, config: Config, load: Workload, topic: str = NEW_TOPIC
+) -> list[tuple[str, str]]:
+    """Return titles and texts: the shell lines, the files they read, the producer's properties.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    config : Config
+        Target settings.
+    load : Workload
+        Partitions of a topic to create; retained bytes of one to copy.
+    topic : str
+        A topic of the cluster; `NEW_TOPIC` creates one.
+    """
+    producer = ("producer.properties", java_producer(config))
+    if topic == NEW_TOPIC:
+        plan = make_plan(replace(cluster, topics=()), config, load)
+    else:
+        fewer = cluster.topic(topic).replication_factor > (config.replication_factor or 1)
+        shrinking = {topic: True} if fewer else {}
+        plan = make_plan(cluster, config, load, topics=[topic], shrinking=shrinking)
+    if plan.lowered:
+        return [("No commands", refusal(plan.lowered)), producer]
+    files = [
+        (name, text if len(text) <= _MOST_CHARACTERS else _ELSEWHERE)
+        for name, text in plan.files.items()
+        if name.endswith(".json") and not name.startswith("rollback")
+    ]
+    return [("Commands", "\n".join(plan.lines)), *files, producer]

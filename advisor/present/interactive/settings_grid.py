@@ -1,0 +1,192 @@
+"""Settings as plain JSON for the explorer: numbers, words, refusals and commands.
+
+`explorer.js` draws from this, in a notebook, an exported page and the report.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.goals import Goals
+from advisor.advice.phrases import listed
+from advisor.present.labels import per_year, time_per_year
+from advisor.present.outcome import outcomes, point_of
+from advisor.present.points import Estimated, Point
+from advisor.present.setting_text import notes, rack_words, tolerance_words, verdict
+
+_MISSING = "This page has no answer for this combination. Run the notebook to compute it."
+_MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
+_DIGITS = 5
+_DECADES = 25
+_LEGEND = (
+    ("goal", "your goal"),
+    ("decided", "what settings decide, alone"),
+    ("floor", "no setting gets there"),
+    ("interval", "95 % interval"),
+)
+
+
+def setting_json(
+    choice: Choice, commands: Sequence[tuple[str, str]] = (), intervals: bool = False
+) -> dict[str, Any]:
+    """Return one setting as JSON data.
+
+    Parameters
+    ----------
+    choice : Choice
+    commands : sequence of (str, str)
+        Titles and texts of what brings the topic there.
+    intervals : bool
+        Whether to compute 95 % intervals that are not cached.
+    """
+    result, config = choice.reliability, choice.config
+    point = point_of(result, intervals=intervals)
+    said = outcomes(result, intervals)
+    tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
+    lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
+    lines += [f"Brokers that may be lost: {tolerated}.", rack_words(result.cluster, config)]
+    return {
+        **mark_json(point),
+        "at": [config.replication_factor, config.effective_min_insync_replicas],
+        "met": choice.meets_all,
+        "badge": badge(choice),
+        "verdict": verdict(result),
+        "lines": lines,
+        "notes": list(notes(config)),
+        "commands": [list(block) for block in commands],
+        "ranged": bool(result.model.uncertain),
+    }
+
+
+def mark_json(point: Point) -> dict[str, Any]:
+    """Return what is drawn of a setting: place, name, both measures as numbers and in words."""
+    loss, refused = point.loss, point.refused
+    return {
+        "at": list(point.place),
+        "name": point.name,
+        "loss": _numbers(loss),
+        "refused": _numbers(refused),
+        "said": [_in_words(loss, per_year), _in_words(refused, time_per_year)],
+    }
+
+
+def badge(choice: Choice) -> str:
+    """Return whether a setting meets the goals, and which it misses."""
+    if not choice.meets:
+        return "No goals set"
+    if choice.meets_all:
+        return "Meets your goals"
+    return f"Misses your goals: {listed([GOAL_WORDS[goal] for goal in choice.unmet])}"
+
+
+def page_json(
+    controls: Sequence[Mapping[str, Any]],
+    chosen: Mapping[str, str],
+    settings: Iterable[tuple[Mapping[str, str], Mapping[str, Any]]],
+    marks: Mapping[str, Sequence[Mapping[str, Any]]],
+    goals: Goals,
+    context: Sequence[str],
+    missing: str = _MISSING,
+) -> dict[str, Any]:
+    """Return everything that `explorer.js` needs; equal texts are stored once.
+
+    Parameters
+    ----------
+    controls : sequence of dict
+        See `controls.controls`.
+    chosen : mapping of str to str
+        Initial value of each control.
+    settings : iterable of (values, setting)
+        Values of the controls, and the setting or its refusal.
+    marks : mapping of str to sequence of dict
+        Present and recommended settings, by the values of the controls in `context`.
+    goals : Goals
+    context : sequence of str
+        Controls that decide what is marked.
+    missing : str
+        What is said of a combination without a setting, where there is no kernel.
+    """
+    texts: dict[str, int] = {}
+    keys = [control["key"] for control in controls]
+    packed = {setting_key(keys, values): _packed(setting, texts) for values, setting in settings}
+    places = {tuple(setting["at"]) for setting in packed.values() if "at" in setting}
+    floors = any(s["loss"][6] or s["refused"][6] for s in packed.values() if "at" in s)
+    return {
+        "controls": list(controls),
+        "chosen": dict(chosen),
+        "context": list(context),
+        "settings": packed,
+        "texts": list(texts),
+        "marks": {name: list(each) for name, each in marks.items()},
+        "marked": _MARKED,
+        "places": sorted(map(list, places)),
+        "missing": missing,
+        "goals": _limits(goals),
+        "axes": _axes(goals),
+        "legend": [list(entry) for entry in _LEGEND if floors or entry[0] in ("goal", "interval")],
+    }
+
+
+def setting_key(keys: Sequence[str], values: Mapping[str, str]) -> str:
+    """Return the name under which `explorer.js` finds a setting."""
+    return "|".join(values[key] for key in keys)
+
+
+def as_text(page: Mapping[str, Any]) -> str:
+    """Return JSON that may stand inside a `<script>` element; the same page, the same bytes."""
+    text = json.dumps(page, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _packed(setting: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]:
+    def stored(value: Any) -> Any:
+        if isinstance(value, str):
+            return texts.setdefault(value, len(texts))
+        return [stored(each) for each in value] if isinstance(value, list) else value
+
+    words = ("name", "said", "badge", "verdict", "lines", "notes", "commands", "refusal")
+    return {name: stored(value) if name in words else value for name, value in setting.items()}
+
+
+def _numbers(estimate: Estimated) -> list[float]:
+    """Value, low, high; what settings decide, low, high; the floor that no setting crosses."""
+    by = estimate.by_settings
+    ends = (estimate.value, estimate.low, estimate.high, by.value, by.low, by.high)
+    return [float(f"{q:.{_DIGITS}g}") for q in (*ends, estimate.floor)]
+
+
+def _in_words(estimate: Estimated, say: Callable[[float], str]) -> str:
+    words = say(estimate.value)
+    if estimate.low < estimate.high:
+        words += f" (95 %: {say(estimate.low)} to {say(estimate.high)})"
+    return words
+
+
+def _parts(parts: tuple[str, str]) -> str:
+    by, rest = parts
+    return f". Settings decide: {by}; no setting changes: {rest}" if rest else ""
+
+
+def _limits(goals: Goals) -> dict[str, float]:
+    limits = {"loss": goals.loss_probability_per_year, "refused": goals.write_unavailability}
+    return {name: limit for name, limit in limits.items() if limit}
+
+
+def _axes(goals: Goals) -> dict[str, Any]:
+    titles: dict[str, tuple[str, Callable[[float], str]]] = {
+        "loss": ("Durability: probability of a loss in a year", per_year),
+        "refused": ("Availability: time without writes", time_per_year),
+    }
+    limits = _limits(goals)
+    return {
+        name: {
+            "title": title,
+            "ticks": [[10.0**-n, say(10.0**-n)] for n in range(_DECADES)],
+            "zero": say(0.0),
+            "goal": f"Your goal: at most {say(limits[name])}" if name in limits else "",
+        }
+        for name, (title, say) in titles.items()
+    }

@@ -1,0 +1,29 @@
+"""Pages from `jupyter nbconvert --to html notebooks/*.ipynb` that ask no address.
+
+`make` links this file into `.venv/etc/jupyter`, where `.venv/bin/jupyter` finds it; Jupyter reads no
+configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
+
+A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
+would load from elsewhere are empty.
+"""
+
+c = get_config()  # noqa: F821
+
+_NOTHING = "data:text/javascript,"
+_FIRST_TO_LAST = [
+    "text/html",
+    "image/svg+xml",
+    "text/markdown",
+    "image/png",
+    "image/jpeg",
+    "text/plain",
+]
+
+c.NbConvertBase.display_data_priority = _FIRST_TO_LAST
+c.HTMLExporter.display_data_priority = _FIRST_TO_LAST
+c.HTMLExporter.require_js_url = _NOTHING
+c.HTMLExporter.mathjax_url = _NOTHING
+c.HTMLExporter.jquery_url = _NOTHING
+c.HTMLExporter.mermaid_js_url = _NOTHING
+c.HTMLExporter.mermaid_layout_elk_js_url = _NOTHING
+c.HTMLExporter.widget_renderer_url = _NOTHING

@@ -1,0 +1,243 @@
+"""The explorer as data: settings, refusals, marks, commands and the page without a kernel."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import advisor
+from advised import MODEL, described
+from advisor.advice import Goals, recommend
+from advisor.cluster import Cluster
+from advisor.errors import InputError
+from advisor.present.interactive.explorer import Explorer, explorer
+from advisor.present.interactive.fragment import html_fragment
+from advisor.present.interactive.neighbourhood import Neighbourhood
+from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.failure_model import load_model
+from advisor.reliability.workload import Workload
+
+EVIL = "</script><script>alert('x')</script>"
+LOAD = Workload(partitions=3)
+START = Config(replication_factor=3, min_insync_replicas=2, acks="all")
+
+
+@pytest.fixture(scope="module")
+def around() -> Neighbourhood:
+    goals = Goals(loss_probability_per_year=1e-3, write_unavailability=1e-5)
+    return Neighbourhood(described(), MODEL, LOAD, goals, START)
+
+
+@pytest.fixture(scope="module")
+def view() -> Explorer:
+    return explorer(described(), MODEL, LOAD, config=START)
+
+
+def chosen(around: Neighbourhood, **changes: str) -> dict[str, Any]:
+    """Return the setting that some controls change to."""
+    return around.setting({**around.chosen, **changes})
+
+
+def page_of(html: str) -> Any:
+    """Return the data of a fragment."""
+    found = re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_numbers_are_those_of_evaluate(around: Neighbourhood) -> None:
+    """A setting's numbers agree with `evaluate` to the digits that are sent."""
+    exact = evaluate(described(), START.changed(acks=1), MODEL, LOAD)
+    setting = chosen(around, acks="1")
+    assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
+    assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
+    assert setting["name"] == "RF 3, min ISR 2, acks=1"
+
+
+def test_parts_and_floor_are_sent() -> None:
+    """Where a card holds what no setting changes, the decided part is below the whole."""
+    card = load_model("three_az_cloud")
+    cluster = Cluster.uniform(brokers=3, racks=3)
+    setting = Neighbourhood(cluster, card, LOAD, Goals(), START).setting(
+        Neighbourhood(cluster, card, LOAD, Goals(), START).chosen
+    )
+    whole, _, _, decided, _, _, floor = setting["refused"]
+    assert 0 < decided < whole
+    assert decided + floor == pytest.approx(whole, rel=1e-3)
+
+
+def test_the_badge_names_the_missed_goal(around: Neighbourhood) -> None:
+    """A min ISR equal to the replication factor stops writes too often for this goal."""
+    kept, missed = chosen(around), chosen(around, min_insync_replicas="3")
+    assert (kept["met"], kept["badge"]) == (True, "Meets your goals")
+    assert (missed["met"], missed["badge"]) == (False, "Misses your goals: time without writes")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"delivery_timeout_ms": "10"},
+            "“delivery.timeout.ms should be equal to or larger than linger.ms + "
+            "request.timeout.ms”",
+        ),
+        (
+            {"kafka_version": "3.6", "replication_factor": "2", "min_insync_replicas": "3"},
+            "“Messages are rejected since there are fewer in-sync replicas than required.”",
+        ),
+        (
+            {"kafka_version": "3.9", "eligible_leader_replicas": "true"},
+            "eligible leader replicas needs KRaft and Kafka 4.0 or newer",
+        ),
+        ({"retries": "many"}, "must be a whole number"),
+        ({"retries": "-1"}, "must be a whole number"),
+    ],
+)
+def test_a_refusal_has_kafkas_words(
+    around: Neighbourhood, changes: dict[str, str], words: str
+) -> None:
+    """A refused combination has its reason in place of numbers."""
+    setting = chosen(around, **changes)
+    assert words in setting["refusal"]
+    assert "loss" not in setting
+
+
+def test_a_conflict_with_idempotence_is_refused_in_kafkas_words() -> None:
+    """Explicit idempotence refuses acks=1, and retries=0, as Kafka's producer does."""
+    start = START.changed(enable_idempotence=True)
+    around = Neighbourhood(described(), MODEL, LOAD, Goals(), start)
+    assert (
+        "Must set acks to all in order to use the idempotent producer"
+        in (chosen(around, acks="1")["refusal"])
+    )
+    assert "Must set retries to non-zero" in chosen(around, retries="0")["refusal"]
+
+
+def test_a_min_isr_above_the_replication_factor_is_capped_since_3_7(
+    around: Neighbourhood,
+) -> None:
+    """It is drawn where Kafka puts it, and said."""
+    setting = chosen(around, replication_factor="2", min_insync_replicas="3")
+    assert setting["at"] == [2, 2]
+    assert any("takes it for 2" in note for note in setting["notes"])
+
+
+def test_a_card_without_an_answer_says_so(around: Neighbourhood) -> None:
+    """An unknown card is refused with its reason rather than an error in the notebook."""
+    assert "no_such_card" in chosen(around, card="no_such_card")["refusal"]
+
+
+def test_marks_are_what_recommend_says() -> None:
+    """The recommended setting is that of `recommend`, the present one that of the topic."""
+    cluster, goals = described(), Goals(loss_probability_per_year=1e-3, write_unavailability=1e-3)
+    around = Neighbourhood(cluster, MODEL, LOAD, goals, START, "orders")
+    advice = recommend(cluster, MODEL, LOAD, goals, kafka_version=START.kafka_version)
+    _, marks = around.marks(around.chosen)
+    named = {mark["mark"]: mark["at"] for mark in marks}
+    best, today = advice.best.config, advice.current
+    assert advice.best.meets_all
+    assert named["best"] == [best.replication_factor, best.min_insync_replicas]
+    assert today is not None
+    assert named["today"] == [3, today.config.min_insync_replicas]
+
+
+def test_commands_create_a_topic_or_change_one(around: Neighbourhood) -> None:
+    """The lines are those of the migration plan; the producer's settings come along."""
+    new = dict(chosen(around)["commands"])
+    assert "--create --topic my-topic --partitions 3 --replication-factor 3" in new["Commands"]
+    assert "acks=all" in new["producer.properties"]
+    changed = dict(chosen(around, topic="orders")["commands"])
+    assert "--alter --entity-type topics --entity-name orders" in changed["Commands"]
+    assert "min.insync.replicas=2" in changed["Commands"]
+
+
+def test_no_commands_lower_durability(around: Neighbourhood) -> None:
+    """Fewer replicas than the topic has are refused with what would be lowered."""
+    blocks = dict(chosen(around, topic="orders", replication_factor="2")["commands"])
+    assert "Commands" not in blocks
+    assert "orders: 3 replicas to 2" in blocks["No commands"]
+
+
+def test_the_page_is_the_same_every_time(view: Explorer) -> None:
+    """The same inputs give the same bytes, of less than 300 kB, and ask no address."""
+    again = explorer(described(), MODEL, LOAD, config=START)
+    assert view.html == again.html
+    assert len(view.html) < 300_000
+    assert "https:" not in view.html
+    assert "http:" not in view.html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_page_offers_what_was_computed(view: Explorer) -> None:
+    """Every combination of the choices offered has a setting or a refusal in the page."""
+    page = page_of(view.html)
+    choices = [[option[0] for option in control["options"]] for control in page["controls"]]
+    number = 1
+    for each in choices:
+        number *= len(each)
+    assert len(page["settings"]) == number == 3 * 3 * 3 * 2 * 2
+    assert "|".join(page["chosen"].values()) in page["settings"]
+
+
+def test_the_chosen_setting_has_intervals(view: Explorer) -> None:
+    """The initial setting's intervals are computed for pages without a kernel."""
+    page = page_of(view.html)
+    value, low, high = page["settings"]["|".join(page["chosen"].values())]["loss"][:3]
+    assert low < value < high
+
+
+def test_a_topics_name_cannot_end_the_script() -> None:
+    """Text of the cluster stays data."""
+    around = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
+    page = around.page()
+    page["texts"][0] = EVIL
+    html = html_fragment(page)
+    assert EVIL not in html
+    assert page_of(html)["texts"][0] == EVIL
+
+
+def test_without_scripts_there_is_a_table(view: Explorer) -> None:
+    """The settings of the first curve stand in a table that the script replaces."""
+    rows = re.findall(r'<th scope="row">(.*?)</th>', view.html)
+    assert rows == [
+        f"RF {factor}, min ISR {least}, acks=all"
+        for factor in (1, 2, 3)
+        for least in range(1, factor + 1)
+    ]
+
+
+def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
+    """A question gets its own setting, then the curve and the marks around it."""
+    sent: list[Any] = []
+    view.send = lambda content: sent.append(content)
+    values = {**view._around.chosen, "retries": "5"}
+    view._asked(view, {"id": "a1", "values": values}, [])
+    key = view._around.key(values)
+    assert list(sent[0]["settings"]) == [key]
+    assert len(sent[1]["settings"]) == 6
+    assert [reply["done"] for reply in sent] == [False, True]
+    assert {reply["id"] for reply in sent} == {"a1"}
+
+
+def test_names_and_texts_stand_for_card_and_cluster() -> None:
+    """A card's name and a describe output's text are read."""
+    text = "[brokers]\n1 = 'a'\n2 = 'b'\n"
+    view = advisor.explorer(text, "two_az", LOAD)
+    assert view.verdict.startswith("RF 2, min ISR 1, acks=all")
+    with pytest.raises(InputError, match="goals"):
+        advisor.explorer(text, "two_az", goals=1e-6)  # type: ignore[arg-type]
+
+
+def test_it_begins_with_the_topic_described() -> None:
+    """Without load and setting, the controls show the cluster's first topic as it is."""
+    page = explorer(described(), MODEL).page
+    assert page["chosen"]["topic"] == "orders"
+    assert page["chosen"]["min_insync_replicas"] == "1"
+    assert [control["key"] for control in page["controls"]] == list(page["chosen"])
+
+
+def test_a_goal_without_racks_is_refused_at_once() -> None:
+    """Survival of a rack needs the racks; the explorer says so."""
+    view = explorer(Cluster.uniform(brokers=3, racks=None), MODEL, goals=Goals(survive="rack"))
+    assert "needs the rack of every broker" in view.verdict
