@@ -1,7 +1,7 @@
 """Pages from `jupyter nbconvert --to html notebooks/*.ipynb` that ask no address.
 
-`make` links this file into `.venv/etc/jupyter`, where `.venv/bin/jupyter` finds it; Jupyter reads no
-configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
+`make` links this file into `.venv/etc/jupyter`, where `.venv/bin/jupyter` finds it: Jupyter reads
+no configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
 would load from elsewhere are empty.

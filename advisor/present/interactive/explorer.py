@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -14,14 +13,14 @@ import traitlets
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import version_of
 from advisor.advice.topic_settings import config_of as config_of_topic
-from advisor.cluster import load_cluster
+from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import expect
 from advisor.present.interactive.controls import NEW_TOPIC
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.neighbourhood import Neighbourhood, with_intervals
 from advisor.protocol.rules.config import Config
-from advisor.reliability.failures.failure_model import FailureModel, load_model
+from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
 
 _WIDGET = """
@@ -119,6 +118,7 @@ class Explorer(anywidget.AnyWidget):
         self.send({"id": content["id"], "settings": settings, "marks": marks, "done": done})
 
 
+@names_checked
 def explorer(
     cluster: Cluster | str | os.PathLike[str],
     model: FailureModel | str | os.PathLike[str],
@@ -173,10 +173,7 @@ def explorer(
     >>> "<script>" in view.html
     True
     """
-    if isinstance(cluster, str | os.PathLike):
-        cluster = load_cluster(cluster)
-    if isinstance(model, str | os.PathLike):
-        model = load_model(Path(model) if isinstance(model, os.PathLike) else model)
+    cluster, model = cluster_of(cluster), model_of(model)
     expect("cluster", cluster, Cluster, "a Cluster, or what load_cluster reads")
     expect("model", model, FailureModel, "a FailureModel, or the name or path of a card")
     expect("load", load, Workload | None, "a Workload, or None")
