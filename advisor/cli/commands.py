@@ -225,6 +225,18 @@ def cards(name: str | None) -> None:
         click.echo(f"{card:<{width}}  {load_model(card).title}")
 
 
+@advisor.command()
+@with_options(JSON)
+def clients(as_json: bool) -> None:
+    """List what producers of each client library do unless told: acks, retries, idempotence."""
+    from dataclasses import asdict
+
+    from advisor.advice.migration.client_defaults import client_defaults
+
+    rows = client_defaults()
+    _print_json([asdict(row) for row in rows]) if as_json else click.echo(text.clients(rows))
+
+
 def _sample_recommended(
     recommendation: Any, years: float, engine: str, checkpoint: str | None
 ) -> Any:

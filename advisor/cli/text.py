@@ -9,6 +9,7 @@ from advisor.errors import AdvisorError
 
 if TYPE_CHECKING:
     from advisor.advice import Audit, Finding, Recommendation
+    from advisor.advice.migration.client_defaults import ClientDefaults
     from advisor.reliability.results.reliability import Reliability
 
 _ASSUMPTION_PREFIX = "Assumed: "
@@ -169,6 +170,27 @@ def audit(result: Audit) -> str:
         notes,
     ]
     return _join_blocks(blocks)
+
+
+def clients(rows: Sequence[ClientDefaults]) -> str:
+    """Format the defaults of client libraries, and what each leaves to be set."""
+    header = ("client", "acks", "idempotence", "retries", "time to deliver", "to be set")
+    lines = [header]
+    for row in rows:
+        limit = row.delivery_timeout_ms
+        lines.append(
+            (
+                row.name,
+                row.acks,
+                "on" if row.enable_idempotence else "off",
+                "unlimited" if row.retries == "2147483647" else row.retries,
+                "no limit" if limit is None else f"{limit // 1000} s",
+                ", ".join(row.gaps) or "nothing",
+            )
+        )
+    notes = [f"{row.name}: {row.note}." for row in rows if row.note]
+    source = f"From the libraries' sources, read {max(row.retrieved for row in rows)}."
+    return _join_blocks([table(lines), notes, [source]])
 
 
 def findings(items: Sequence[Finding]) -> list[str]:

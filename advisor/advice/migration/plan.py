@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.advice.migration.after import crowded_broker_words, topics_after
+from advisor.advice.migration.dialects import dialect_files
 from advisor.advice.migration.moves import Move
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.migration.targets import (
@@ -125,7 +126,7 @@ def make_plan(
         whether they lose records more often with fewer.
     """
     tools = _tools(cluster, config)
-    files = producer_files(config)
+    files = {**producer_files(config), **dialect_files(config)}
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))

@@ -41,11 +41,11 @@ def java_producer(config: Config) -> str:
     for name in ("retry_backoff_ms", "retry_backoff_max_ms"):
         if name in config.explicit:
             lines.append(f"{name.replace('_', '.')}={getattr(config, name)}")
-    if _idempotent(config):
+    if idempotent(config):
         lines.append("enable.idempotence=true")
     elif "enable_idempotence" in config.explicit and version >= (0, 11):
         lines.append("enable.idempotence=false")
-    lines.append(f"max.in.flight.requests.per.connection={_in_flight(config)}")
+    lines.append(f"max.in.flight.requests.per.connection={in_flight(config)}")
     return f"# Java producer, Kafka {config.kafka_version}\n" + "".join(f"{x}\n" for x in lines)
 
 
@@ -57,11 +57,11 @@ def librdkafka_producer(config: Config) -> str:
     narrower (CONFIGURATION.md of 2.16).
     """
     lines = [f"acks={config.acks}"]
-    idempotent = _idempotent(config)
-    if idempotent:
+    safe = idempotent(config)
+    if safe:
         lines.append("enable.idempotence=true")
-    most = 5 if idempotent else 1_000_000
-    lines.append(f"max.in.flight.requests.per.connection={min(_in_flight(config), most)}")
+    most = 5 if safe else 1_000_000
+    lines.append(f"max.in.flight.requests.per.connection={min(in_flight(config), most)}")
     if config.delivery_timeout_ms is not None:
         lines.append(f"delivery.timeout.ms={max(1, config.delivery_timeout_ms)}")
     if config.retries is not None:
@@ -75,7 +75,7 @@ def librdkafka_producer(config: Config) -> str:
     )
 
 
-def _idempotent(config: Config) -> bool:
+def idempotent(config: Config) -> bool:
     """Whether idempotence is possible and not explicitly disabled."""
     if "enable_idempotence" in config.explicit:
         return bool(config.enable_idempotence)
@@ -83,10 +83,10 @@ def _idempotent(config: Config) -> bool:
     return possible and parse_version(config.kafka_version) >= (0, 11)
 
 
-def _in_flight(config: Config) -> int:
+def in_flight(config: Config) -> int:
     """Return max.in.flight within what idempotence allows (1 in 0.11, then 5)."""
     configured = config.max_in_flight_requests_per_connection or 5
-    if not _idempotent(config):
+    if not idempotent(config):
         return configured
     return min(configured, 5 if parse_version(config.kafka_version) >= (1, 0) else 1)
 

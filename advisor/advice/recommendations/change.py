@@ -158,8 +158,9 @@ class Change(ABC):
         -------
         dict of str to str
             File name to content: the commands and the rollback as scripts, reassignment and
-            election JSON if replicas move, properties for brokers and producers, Strimzi
-            resources. No properties for brokers if topics were named.
+            election JSON if replicas move, properties for brokers and producers (also for Spring,
+            kafka-python, Sarama and franz-go), Strimzi resources. No properties for brokers if
+            topics were named.
 
         Raises
         ------
@@ -183,6 +184,10 @@ class Change(ABC):
         commands.sh
         kafka-topics.yaml
         librdkafka.properties
+        producer-franz-go.go
+        producer-kafka-python.py
+        producer-sarama.go
+        producer-spring.yaml
         producer.properties
         rollback.sh
         server.properties

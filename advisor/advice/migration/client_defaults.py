@@ -1,0 +1,100 @@
+"""Defaults of client libraries: what a producer does with `acks`, retries and idempotence unset."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+
+from advisor import catalog
+from advisor.errors import ModelError
+
+_FILE = "client_defaults.csv"
+
+
+@dataclass(frozen=True)
+class ClientDefaults:
+    """One row of `data/client_defaults.csv`, which `data/README.md` explains.
+
+    Attributes
+    ----------
+    client, language, versions : str
+        The library, who uses it, and the versions that have these defaults.
+    acks : {"all", "1", "0"}
+    enable_idempotence : bool
+    retries : str
+        A number, or "unlimited".
+    delivery_timeout_ms : int or None
+        Milliseconds until a send fails for good; None if the library has no such limit.
+    request_timeout_ms : int
+        Milliseconds that one response is waited for.
+    max_in_flight : str
+        Requests in flight on a connection: a number, "unlimited", or "" if not stated.
+    url, retrieved, verified, note : str
+        Source, day, "primary" if read in the source itself, and a remark.
+    """
+
+    client: str
+    language: str
+    versions: str
+    acks: str
+    enable_idempotence: bool
+    retries: str
+    delivery_timeout_ms: int | None
+    request_timeout_ms: int
+    max_in_flight: str
+    url: str
+    retrieved: str
+    verified: str
+    note: str
+
+    @property
+    def name(self) -> str:
+        """The library with its versions."""
+        return f"{self.client} {self.versions}"
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What has to be set for records that are not to be lost; empty if the defaults do."""
+        gaps = []
+        if self.acks != "all":
+            gaps.append(f"acks={self.acks}")
+        if not self.enable_idempotence:
+            gaps.append("no idempotence")
+        if self.retries.isdigit() and int(self.retries) < 10:
+            gaps.append(f"{self.retries} retries")
+        return tuple(gaps)
+
+
+@cache
+def client_defaults() -> tuple[ClientDefaults, ...]:
+    """Return the shipped table of client libraries, in its order.
+
+    Raises
+    ------
+    ModelError
+        If a column is missing.
+    """
+    columns = [field.name for field in fields(ClientDefaults)]
+    path = catalog.data_path(_FILE)
+    with path.open(encoding="utf-8", newline="") as lines:
+        table = csv.DictReader(lines, strict=True)
+        if table.fieldnames != columns:
+            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
+        return tuple(_client(row) for row in table)
+
+
+def _client(row: Mapping[str, str]) -> ClientDefaults:
+    limit = row["delivery_timeout_ms"]
+    read = {
+        "enable_idempotence": row["enable_idempotence"] == "true",
+        "delivery_timeout_ms": int(limit) if limit else None,
+        "request_timeout_ms": int(row["request_timeout_ms"]),
+    }
+    return ClientDefaults(**{**row, **read})  # type: ignore[arg-type]
+
+
+def newest(client: str) -> ClientDefaults:
+    """Return the newest defaults of a library; each library's rows start with them."""
+    return next(row for row in client_defaults() if row.client == client)

@@ -1,0 +1,117 @@
+"""Producer settings in the names of other client libraries and frameworks."""
+
+from __future__ import annotations
+
+import math
+
+import yaml
+
+from advisor.advice.migration.client_defaults import newest
+from advisor.advice.migration.properties import idempotent, in_flight, java_producer
+from advisor.protocol.rules.config import Config
+from advisor.protocol.rules.versions import MAX_INT
+
+_BACKOFF_MS = 100
+_SARAMA_ACKS = {"all": "WaitForAll", 1: "WaitForLocal", 0: "NoResponse"}
+_FRANZ_ACKS = {"all": "AllISRAcks", 1: "LeaderAck", 0: "NoAck"}
+
+
+def dialect_files(config: Config) -> dict[str, str]:
+    """Return the settings for Spring, kafka-python, Sarama and franz-go, by file name."""
+    return {
+        "producer-spring.yaml": spring_producer(config),
+        "producer-kafka-python.py": kafka_python_producer(config),
+        "producer-sarama.go": sarama_producer(config),
+        "producer-franz-go.go": franz_go_producer(config),
+    }
+
+
+def spring_producer(config: Config) -> str:
+    """Return Spring Boot's `application.yaml` for its producers, which are Java's."""
+    lines = java_producer(config).splitlines()[1:]
+    settings: dict[str, object] = {}
+    for line in lines:
+        name, _, text = line.partition("=")
+        settings[name] = text == "true" if text in ("true", "false") else text
+        settings[name] = int(text) if text.isdigit() else settings[name]
+    own = {name: str(settings.pop(name)) for name in ("acks",)}
+    retries = {"retries": settings.pop("retries")} if "retries" in settings else {}
+    producer: dict[str, object] = {**own, **retries, "properties": settings}
+    tree = {"spring": {"kafka": {"producer": producer}}}
+    head = f"# Spring Boot, application.yaml; Java client, Kafka {config.kafka_version}\n"
+    return head + yaml.safe_dump(tree, sort_keys=False)
+
+
+def kafka_python_producer(config: Config) -> str:
+    """Return keyword arguments for `kafka.KafkaProducer` of kafka-python 3."""
+    settings: dict[str, object] = {"acks": config.acks}
+    if config.retries is not None and config.retries < MAX_INT:
+        settings["retries"] = config.retries
+    if config.delivery_timeout_ms is not None:
+        settings["delivery_timeout_ms"] = config.delivery_timeout_ms
+        settings["request_timeout_ms"] = config.request_timeout_ms
+        settings["linger_ms"] = config.linger_ms
+    settings["enable_idempotence"] = idempotent(config)
+    settings["max_in_flight_requests_per_connection"] = in_flight(config)
+    rows = "".join(f"    {name}={value!r},\n" for name, value in settings.items())
+    return f"{_head('#', 'kafka-python')}producer_settings = dict(\n{rows})\n"
+
+
+def sarama_producer(config: Config) -> str:
+    """Return a function for Sarama, which has no limit on the time to deliver.
+
+    As many retries as fit into ``delivery.timeout.ms`` stand for it. Idempotence allows one request
+    in flight.
+    """
+    safe = idempotent(config)
+    backoff = config.retry_backoff_ms or _BACKOFF_MS
+    budget = 120_000 if config.delivery_timeout_ms is None else config.delivery_timeout_ms
+    most = MAX_INT if config.retries is None else config.retries
+    retries = min(most, max(1, math.ceil(budget / backoff)))
+    lines = [
+        f"config.Producer.RequiredAcks = sarama.{_SARAMA_ACKS[_acks(config)]}",
+        f"config.Producer.Idempotent = {str(safe).lower()}",
+        f"config.Net.MaxOpenRequests = {1 if safe else in_flight(config)}",
+        f"config.Producer.Retry.Max = {retries} // with the backoff, delivery.timeout.ms",
+        f"config.Producer.Retry.Backoff = {backoff} * time.Millisecond",
+        f"config.Producer.Timeout = {config.request_timeout_ms} * time.Millisecond",
+    ]
+    body = "".join(f"\t{line}\n" for line in lines)
+    return (
+        f'{_head("//", "Sarama")}package main\n\nimport (\n\t"time"\n\n'
+        f'\t"github.com/IBM/sarama"\n)\n'
+        f"\nfunc producerSettings(config *sarama.Config) {{\n{body}}}\n"
+    )
+
+
+def franz_go_producer(config: Config) -> str:
+    """Return a function with the options for franz-go's `kgo.NewClient`."""
+    safe = idempotent(config)
+    options = [f"kgo.RequiredAcks(kgo.{_FRANZ_ACKS[_acks(config)]}())"]
+    if not safe:
+        options.append("kgo.DisableIdempotentWrite()")
+        options.append(f"kgo.MaxProduceRequestsInflightPerBroker({in_flight(config)})")
+    if config.retries is not None and config.retries < MAX_INT:
+        options.append(f"kgo.RecordRetries({config.retries})")
+    if config.delivery_timeout_ms is not None:
+        limit = max(1000, config.delivery_timeout_ms)
+        options.append(f"kgo.RecordDeliveryTimeout({limit} * time.Millisecond)")
+    options.append(f"kgo.ProduceRequestTimeout({config.request_timeout_ms} * time.Millisecond)")
+    body = "".join(f"\t\t{option},\n" for option in options)
+    return (
+        f'{_head("//", "franz-go")}package main\n\nimport (\n\t"time"\n\n'
+        f'\t"github.com/twmb/franz-go/pkg/kgo"\n)\n\nfunc producerSettings() []kgo.Opt {{\n'
+        f"\treturn []kgo.Opt{{\n{body}\t}}\n}}\n"
+    )
+
+
+def _acks(config: Config) -> str | int:
+    assert config.acks is not None
+    return config.acks
+
+
+def _head(comment: str, client: str) -> str:
+    """Return what the library does unless told, as a comment."""
+    row = newest(client)
+    gaps = f"its defaults: {', '.join(row.gaps)}" if row.gaps else "its defaults are safe"
+    return f"{comment} {row.name}; {gaps} (data/client_defaults.csv, {row.retrieved})\n"
