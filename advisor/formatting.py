@@ -27,6 +27,33 @@ _SHORT_UNITS = (
     (1 / 60, 1 / 60, "seconds"),
 )
 
+# The same for narrow columns: smallest number of hours, hours in one unit, unit.
+_BRIEF_UNITS = (
+    (48.0, 24.0, "days"),
+    (1.0, 1.0, "h"),
+    (1.0 / 60.0, 1.0 / 60.0, "min"),
+    (1.0 / 3600.0, 1.0 / 3600.0, "s"),
+    (1.0 / 3.6e6, 1.0 / 3.6e6, "ms"),
+)
+
+OPERATOR_LOSS_YEARS = 200.0
+"""Mean years until people or automation wipe several brokers of a cluster: 1 / 0.005 a year.
+
+``cluster-wiped`` in ``data/failure_rates.csv``, from public incidents. It is good to a factor of
+ten, so that no difference between losses ten times rarer could ever be seen.
+"""
+
+RAREST_YEARS = 2_000.0
+"""Losses rarer than once in so many years are shown as such, without a number.
+
+The low end of ``cluster-wiped``, 1 / 0.0005 a year. Data (`to_dict`, `to_frame`, JSON) keep all
+digits.
+"""
+
+ONCE = "once in "
+RARER = f"rarer than once in {RAREST_YEARS:,.0f} years"
+"""How often something happens that is rarer than `RAREST_YEARS`."""
+
 
 def significant(value: float, digits: int = 2) -> str:
     """Round to significant digits; no exponent from 0.001 to 1e15.
@@ -83,6 +110,62 @@ def time_per_year(fraction: float) -> str:
     return "less than a second a year"
 
 
+def brief_time_per_year(fraction: float, digits: int = 2) -> str:
+    """Format a fraction of time for narrow columns: ``8.8 h/year``.
+
+    >>> brief_time_per_year(1e-3), brief_time_per_year(1.0)
+    ('8.8 h/year', 'all year')
+    """
+    if fraction >= 0.995:
+        return "all year"
+    hours = fraction * 8760.0
+    for least, unit_hours, unit in _BRIEF_UNITS:
+        # 59.7 s would round to 60 s: use the larger unit.
+        text = significant(hours / unit_hours, digits)
+        if float(text.replace(",", "")) * unit_hours >= least:
+            return f"{text} {unit}/year"
+    return "under 1 ms/year"
+
+
+def is_rare(mean_years: float) -> bool:
+    """Whether something is rarer than what anyone could observe: than `RAREST_YEARS`."""
+    return mean_years > RAREST_YEARS
+
+
+def once_in(mean_years: float) -> str:
+    """Format the mean years between events.
+
+    >>> once_in(480.0), once_in(5.5e8), once_in(math.inf)
+    ('once in 480 years', 'rarer than once in 2,000 years', 'never')
+    """
+    if math.isinf(mean_years):
+        return "never"
+    if is_rare(mean_years):
+        return RARER
+    return f"{ONCE}{years(mean_years)}" if mean_years > 0 else "all the time"
+
+
+def once_at_most(mean_years: float) -> str:
+    """Format the fewest mean years between events: ``less than once in 12 years``."""
+    often = once_in(mean_years)
+    return often if is_rare(mean_years) or mean_years <= 0 else f"less than {often}"
+
+
+def once_interval(low: float, high: float) -> str:
+    """Format the 95 % interval of mean years between events, in brackets.
+
+    "" where both ends are too rare for a number, or the same.
+
+    >>> once_interval(35.0, 1800.0), once_interval(35.0, 7.5e7), once_interval(3e3, 7.5e7)
+    (' (95 %: 35 to 1,800 years)', ' (95 %: once in 35 years or rarer)', '')
+    """
+    if is_rare(low):
+        return ""
+    if is_rare(high):
+        return f" (95 %: {once_in(low)} or rarer)"
+    return interval(years(low), years(high))
+
+
 def interval(low: str, high: str) -> str:
     """Format a 95 % interval in brackets; "" if both ends are the same text.
 
@@ -132,14 +215,9 @@ def percent(share: float) -> str:
 def unacknowledged(records_per_year: str) -> str:
     """Return what acks=0 loses, the same on every screen; "" for no records at all.
 
-    >>> unacknowledged("1,200")  # doctest: +NORMALIZE_WHITESPACE
-    'nothing is acknowledged, so nothing acknowledged is lost; 1,200 records a year get lost when a
-    leader fails or takes none, and their producer never knows'
+    >>> unacknowledged("1,200")
+    'nothing acknowledged, 1,200 records lost a year'
     """
-    nothing = "nothing is acknowledged, so nothing acknowledged is lost"
     if not records_per_year:
-        return f"{nothing}, and nothing in this failure model drops a record either"
-    return (
-        f"{nothing}; {records_per_year} records a year get lost when a leader fails or takes none, "
-        "and their producer never knows"
-    )
+        return "nothing acknowledged, no record lost"
+    return f"nothing acknowledged, {records_per_year} records lost a year"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from advisor.errors import InputError, NotComputedError
 from advisor.formatting import as_given, significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import PARTS
+from advisor.reliability.results.settings_split import PARTS, Judged
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,26 @@ def _computed(value: Callable[[str], float]) -> dict[str, float]:
     return measures
 
 
+def judged(choice: Choice, goals: Goals | None = None, met: bool | None = None) -> Judged:
+    """Return what goals say of a choice, for its verdict.
+
+    Parameters
+    ----------
+    choice : Choice
+    goals : Goals, optional
+        Those that it was held against; without them how far it misses them is not said.
+    met : bool, optional
+        Whether they are met; by default by the choice.
+    """
+    over = dict.fromkeys(choice.unmet, math.inf)
+    limits = {} if goals is None else goals.limits
+    values = decided_measures(choice.reliability)
+    for name in choice.unmet:
+        if limits.get(name):
+            over[name] = values[name] / limits[name]
+    return Judged(choice.meets_all if met is None else met, over)
+
+
 def choose(
     config: Config, reliability: Reliability, goals: Goals, rack_share: int | None
 ) -> Choice:
@@ -174,7 +195,7 @@ GOAL_WORDS = {
     "loss_probability_per_year": "lost records",
     "write_unavailability": "time without writes",
     "read_unavailability": "time without reads",
-    "records_refused_per_year": "refused records",
+    "records_refused_per_year": "failed sends",
     "acked_records_lost_per_year": "the number of lost records",
     SURVIVE_WITHOUT_LOSS: "losses in one failure",
     SURVIVE_WRITABLE: "writes after one failure",

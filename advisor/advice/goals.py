@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from advisor.advice.phrases import how_often, listed
+from advisor.advice.phrases import how_often, listed, years_between
 from advisor.advice.tolerance import Survival
 from advisor.arguments import suggests_names
 from advisor.errors import InputError, shown
-from advisor.formatting import significant, time_per_year
+from advisor.formatting import as_given, is_rare, significant, time_per_year
 from advisor.value_tables import FieldTable
 
 MEASURES = (
@@ -48,7 +48,7 @@ class Goals(FieldTable):
     read_unavailability : float or None, default None
         Highest acceptable fraction of time in which no leader serves reads, 0 to 1.
     records_refused_per_year : float or None, default None
-        Highest acceptable number of records per year that producers give up.
+        Highest acceptable number of failed sends per year.
     acked_records_lost_per_year : float or None, default None
         Highest acceptable mean number of acknowledged records lost per year.
     survive : {"rack", "broker"} or None, default None
@@ -72,7 +72,7 @@ class Goals(FieldTable):
     >>> Goals(write_unavailability=1e-3, survive="rack").limits
     {'loss_probability_per_year': 1e-06, 'write_unavailability': 0.001}
     >>> print(Goals(loss_probability_per_year=None, write_unavailability=1e-4).sentence)
-    Goals: writes are refused for at most 53 minutes a year.
+    Goals: writes refused at most 53 minutes a year.
     """
 
     loss_probability_per_year: float | None = 1e-6
@@ -115,20 +115,20 @@ class Goals(FieldTable):
         """The goals as one sentence."""
         parts = []
         if self.loss_probability_per_year is not None:
-            often = how_often(self.loss_probability_per_year)
-            parts.append(f"an acknowledged record is lost at most {often}")
+            limit = limit_words(self.loss_probability_per_year)
+            parts.append(f"data loss with {limit} at most")
         if self.acked_records_lost_per_year is not None:
             limit = significant(self.acked_records_lost_per_year)
-            parts.append(f"at most {limit} acknowledged records a year are lost")
-        for name, what in (("write", "writes are refused"), ("read", "reads fail")):
+            parts.append(f"at most {limit} acknowledged records lost a year")
+        for name, what in (("write", "writes refused"), ("read", "reads refused")):
             share = getattr(self, f"{name}_unavailability")
             if share is not None:
-                parts.append(f"{what} for at most {time_per_year(share)}")
+                parts.append(f"{what} at most {time_per_year(share)}")
         if self.records_refused_per_year is not None:
             limit = significant(self.records_refused_per_year)
-            parts.append(f"at most {limit} records a year are refused")
+            parts.append(f"at most {limit} failed sends a year")
         if self.survive is not None:
-            parts.append(f"losing one {self.survive} costs no acknowledged record and no writes")
+            parts.append(f"no data loss and no refused writes when one {self.survive} is lost")
         return f"Goals: {listed(parts) or 'none'}."
 
     def to_dict(self) -> dict[str, float | str | None]:
@@ -150,6 +150,18 @@ class Goals(FieldTable):
         'rack'
         """
         return asdict(self)
+
+
+def limit_words(probability: float) -> str:
+    """Return a limit for data loss in words; without years where that is rare.
+
+    >>> limit_words(0.01), limit_words(1e-6)
+    ('probability 0.01 a year (once in 99 years)', 'probability 1e-06 a year')
+    """
+    words = f"probability {as_given(probability)} a year"
+    if is_rare(years_between(probability)):
+        return words
+    return f"{words} ({how_often(probability)})"
 
 
 def judge(

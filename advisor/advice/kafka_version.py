@@ -34,8 +34,8 @@ def version_of(cluster: Cluster, given: str | None = None) -> tuple[str, str]:
     if stated is not None:
         if parse_version(stated) > parse_version(NEWEST_KNOWN):
             return stated, (
-                f"Kafka {stated} is newer than {NEWEST_KNOWN}, the newest known here: it was "
-                "taken to replicate alike."
+                f"Kafka {stated} is newer than {NEWEST_KNOWN}, the newest known here; "
+                "replication is assumed to be unchanged."
             )
         return stated, ""
     partitions = [partition for topic in cluster.topics for partition in topic.partitions]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from advisor.formatting import capital, percent, years
+from advisor.formatting import capital, once_in, percent
 from advisor.reliability.failures import mechanisms
 
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -24,10 +24,8 @@ def how_often(probability: float) -> str:
 
 
 def every(mean_years: float) -> str:
-    """Return "once in 12 years" or "once in 3 days" for the mean years between events."""
-    if math.isinf(mean_years):
-        return "never"
-    return f"once in {years(mean_years)}" if mean_years > 0 else "all the time"
+    """Return "once in 12 years" for the mean years between events; no number for rare ones."""
+    return once_in(mean_years)
 
 
 def count(number: int, noun: str) -> str:
@@ -60,11 +58,9 @@ def sentence(text: str) -> str:
 
 
 def dominant(causes: Mapping[str, float]) -> str:
-    """Return the largest cause of a measure: "most come from planned restarts"; "" for none."""
+    """Return the largest cause of a measure and its share; "" for none."""
     total = math.fsum(causes.values())
     if total <= 0:
         return ""
     name, amount = max(causes.items(), key=lambda item: item[1])
-    if amount > 0.5 * total:
-        return f"most come from {mechanisms.words(name)}"
-    return f"the largest part, {percent(amount / total)}, comes from {mechanisms.words(name)}"
+    return f"{mechanisms.words(name)} ({percent(amount / total)})"

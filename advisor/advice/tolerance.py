@@ -210,7 +210,7 @@ def rack_rule(brokers: Mapping[int, str | None], mode: str = "kraft") -> str:
     if len(racks) == 2:
         return (
             "Two racks never give both: one of them holds at least half of the replicas, so "
-            "losing it either loses acknowledged records or stops writes; a third rack mends it."
+            "losing it either loses acknowledged records or stops writes; add a third rack."
         )
     return (
         "No replication factor keeps both data and writes when any one rack is lost: one rack "

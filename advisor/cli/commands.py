@@ -42,9 +42,9 @@ MAX_TIMEOUT_S = 86_400
 def advisor() -> None:
     """Choose and defend Kafka replication settings.
 
-    CLUSTER is what you have at hand: the output of kafka-topics.sh --describe in a file, or TOML,
-    JSON or Strimzi YAML; or - for standard input; or host:port of a running cluster, which is
-    read and not changed. A failure-model card says what breaks and how often: see advisor cards.
+    CLUSTER is a file with the output of kafka-topics.sh --describe, or TOML, JSON or Strimzi YAML;
+    or - for standard input; or host:port of a running cluster, which is only read. A failure-model
+    card says what breaks and how often: see advisor cards.
     """
 
 
@@ -55,7 +55,7 @@ advisor.add_command(play.explore)
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
-    """Say exactly what one configuration loses and refuses."""
+    """Compute exactly what one configuration loses and refuses."""
     from advisor.reliability.evaluate import evaluate as run_evaluate
 
     described, model = _cluster_and_model(cluster, options)
@@ -139,9 +139,9 @@ def recommend(
 @with_options(CLUSTER, PRODUCER, LOAD, GOALS, JSON)
 @click.option("--sarif", help="Write the findings as SARIF 2.1.0 to this file, for code scanning.")
 def audit(cluster: str, as_json: bool, sarif: str | None, **options: Any) -> int:
-    """Judge every topic as it is, worst first; exit code 1 when one falls short.
+    """Judge every topic as it is, worst first; exit code 1 if one misses the goals.
 
-    The load is that of each topic; how many partitions it has, its description says.
+    The load is that of each topic. Its number of partitions comes from the description.
     """
     from advisor.advice import audit as run_audit
 
@@ -202,11 +202,11 @@ def report(
     if sampled_years:
         check = _sample_recommended(recommendation, sampled_years, engine, checkpoint)
     _write_report(recommendation, path, audited, check)
-    for line in (*state_lines(recommendation.now), recommendation.verdict):
+    verdict = recommendation.verdict, *recommendation.below_verdict
+    for line in (*state_lines(recommendation.now), *verdict, recommendation.tolerances):
         click.echo(line)
-    click.echo(recommendation.tolerances)
     if audited is not None:
-        click.echo(audited.verdict)
+        click.echo(f"Today: {audited.verdict}")
     click.echo(f"Report: {path}")
 
 

@@ -14,9 +14,9 @@ CLUSTER = (
     click.option("--racks", help='Racks: a TOML file with [racks], or "1=a,2=a,3=b".'),
     click.option("--controllers", help="Racks of the controllers, in the same forms."),
     click.option("--model", required=True, help="Failure-model card: a name or a path."),
-    click.option("--kafka-version", help='Such as "4.1"; goes before what the cluster says.'),
+    click.option("--kafka-version", help='Such as "4.1"; overrides what the cluster says.'),
     click.option("--command-config", help="For host:port: a Java client's properties file."),
-    click.option("--timeout", type=float, help="For host:port: seconds in all; 30 unless given."),
+    click.option("--timeout", type=float, help="For host:port: total seconds; 30 unless given."),
 )
 CONFIG = (
     click.option("--rf", type=int, help="replication.factor."),
@@ -53,7 +53,7 @@ CHECKPOINT = (
     click.option(
         "--checkpoint",
         metavar="DIR",
-        help="Keep finished blocks in this folder; the same command goes on from there.",
+        help="Keep finished blocks in this folder; the same command resumes from there.",
     ),
 )
 JSON = (click.option("--json", "as_json", is_flag=True, help="Print JSON."),)

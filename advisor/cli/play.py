@@ -42,8 +42,8 @@ def _verbs() -> str:
 def play(scenario: str, rewrite: bool, engine: str) -> int:
     """Run a scenario file and print its transcript; exit code 1 where an expectation differs.
 
-    With --engine kafka real brokers are started for it, which takes a minute, Java and Maven; what
-    goes on is told on stderr.
+    With --engine kafka real brokers are started for it, which takes a minute, Java and Maven;
+    progress is printed on stderr.
     """
     from advisor.kafka_lab.engines import play as run
     from advisor.protocol.scenario.player import rewrite as rewritten
@@ -96,7 +96,7 @@ def explore(
     """Search for the fewest faults that lose an acknowledged record.
 
     Prints a scenario that `advisor play` runs, or how far the search looked without finding one;
-    stderr tells every few seconds how many states were seen, and at last how many faults it took.
+    progress, and at the end the number of faults, is printed on stderr.
     """
     from advisor.protocol.exploration.shortest_loss import FAULTS, Loss, shortest_loss
     from advisor.protocol.rules.config import Config

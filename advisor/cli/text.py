@@ -22,7 +22,7 @@ _MOST_LINES, _FIRST_LINES = 200, 20
 def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
     """Format an evaluation: explanation, dependents on internal topics, assumptions."""
     main, dependents = result.explain().splitlines(), result.dependents().explain().splitlines()
-    lines = [*main, "", *dependents, _records_given_up(result)]
+    lines = [*main, "", *dependents, _failed_sends(result)]
     assumed = [line for line in lines if line.startswith(_ASSUMPTION_PREFIX)]
     assumed += [f"{_ASSUMPTION_PREFIX}{note}" for note in notes]
     return _join_blocks(
@@ -30,15 +30,15 @@ def evaluation(result: Reliability, notes: Sequence[str] = ()) -> str:
     )
 
 
-def _records_given_up(result: Reliability) -> str:
-    """Format the records that producers give up, with `delivery.timeout.ms`."""
+def _failed_sends(result: Reliability) -> str:
+    """Format the failed sends a year, with `delivery.timeout.ms`."""
     from advisor.formatting import interval, significant
 
     low, high = map(significant, result.interval("records_refused_per_year"))
     timeout_ms = result.config.delivery_timeout_ms
     setting = "" if timeout_ms is None else f" with delivery.timeout.ms={timeout_ms}"
     number = significant(result.records_refused_per_year)
-    return f"Producers give up {number} records a year{interval(low, high)}{setting}."
+    return f"Failed sends: {number} a year{interval(low, high)}{setting}."
 
 
 def recommendation(result: Recommendation) -> str:
@@ -48,8 +48,8 @@ def recommendation(result: Recommendation) -> str:
 
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict, *result.remedies, result.tolerances],
-        [] if result.rack_rule in result.verdict else [result.rack_rule],
+        [result.verdict, *result.below_verdict, *result.remedies, result.tolerances],
+        [] if any(result.rack_rule in each for each in result.caveats) else [result.rack_rule],
         [goals_sentence(result.goals, result.best.reliability)],
         _topics(result),
         ["Why:", *(f"  {reason}" for reason in result.why)],
@@ -62,10 +62,10 @@ def recommendation(result: Recommendation) -> str:
 
 
 def _likeliest(result: Recommendation) -> list[str]:
-    """Format the likeliest way to a loss with the recommended setting, which may be played."""
+    """Format the most likely loss with the recommended setting, a scenario for `advisor play`."""
     for config, story in result.likeliest_losses:
         if config == result.best.config:
-            return ["Likeliest loss (advisor report shows it as a scenario):", f"  {story.said}"]
+            return ["Most likely loss (advisor report shows it as a scenario):", f"  {story.said}"]
     return []
 
 
@@ -162,7 +162,7 @@ def audit(result: Audit) -> str:
     goals = [WITHOUT_INTERVALS, result.goals_sentence]
     blocks = [
         list(state_lines(result.now)),
-        [result.verdict],
+        [result.verdict, *result.below_verdict],
         [*table(rows), *_more_topics(len(rest), sum(not topic.ok for topic in rest))],
         goals,
         [result.spread],

@@ -1,4 +1,4 @@
-"""Labels of numbers: "once in 1.2 million years", "99.98 %", "1.8 h/year".
+"""Labels of numbers: "once in 480 years", "99.98 %", "1.8 h/year".
 
 Two significant digits throughout: the inputs are not known better.
 """
@@ -11,22 +11,22 @@ from decimal import Context, Decimal
 
 from advisor import formatting as words_of
 from advisor.advice.phrases import years_between
-from advisor.formatting import significant, span, years
+from advisor.formatting import ONCE as _ONCE
+from advisor.formatting import RARER, RAREST_YEARS, brief_time_per_year, significant, span
+from advisor.formatting import once_in as once_in_words
 
-HOURS_PER_YEAR = 8760.0
-_ONCE = "once in "
 _LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
-_SPANS = (
-    (48.0, 24.0, "days"),
-    (1.0, 1.0, "h"),
-    (1.0 / 60.0, 1.0 / 60.0, "min"),
-    (1.0 / 3600.0, 1.0 / 3600.0, "s"),
-    (1.0 / 3.6e6, 1.0 / 3.6e6, "ms"),
-)
 
 
 def per_year(probability: float) -> str:
-    """Return a probability per year: "3.2 % / year", "4.1e-7 / year"; "none modelled" for 0."""
+    """Return a probability per year: "3.2 % / year"; no number for what is too rare to observe."""
+    if 0 < probability < 1 / RAREST_YEARS:
+        return f"under {significant(100 / RAREST_YEARS)} % / year"
+    return on_axis(probability)
+
+
+def on_axis(probability: float) -> str:
+    """Return a probability per year with its digits: "4.1e-7 / year"; "none modelled" for 0."""
     if probability == 0:
         return "none modelled"
     if probability >= 0.9995e-3:
@@ -35,7 +35,7 @@ def per_year(probability: float) -> str:
 
 
 def once_in(probability: float) -> str:
-    """Return the mean time between Poisson events: "once in 8 million years".
+    """Return the mean time between Poisson events: "once in 480 years".
 
     `probability` is that of at least one event in a year. Short for 0 and 1, to fit beside an axis;
     a probability of 1 does not determine the rate.
@@ -48,12 +48,11 @@ def once_in(probability: float) -> str:
 
 
 def once_in_years(mean_years: float) -> str:
-    """Return the mean time between events: "once in 8 million years", "once in 5.6 days"."""
-    if math.isinf(mean_years):
-        return "never, as modelled"
-    # Rounded first: 999,999.5 years are a million.
-    between = float(f"{mean_years:.1e}")
-    return f"{_ONCE}{_scientific(between) + ' years' if between >= 1e15 else years(between)}"
+    """Return the mean time between events: "once in 480 years", "once in 5.6 days".
+
+    What is rarer than anyone could observe has no number.
+    """
+    return "never, as modelled" if math.isinf(mean_years) else once_in_words(mean_years)
 
 
 def availability(unavailability: float) -> str:
@@ -70,17 +69,7 @@ def availability(unavailability: float) -> str:
 
 def time_per_year(unavailability: float, digits: int = 2) -> str:
     """Return an unavailability as time per year: "8.8 h/year"; "none modelled" for 0."""
-    if unavailability == 0:
-        return "none modelled"
-    if unavailability >= 0.995:
-        return "all year"
-    hours = unavailability * HOURS_PER_YEAR
-    for least, unit_hours, unit in _SPANS:
-        # 59.7 s would round to 60 s: use the larger unit.
-        text = significant(hours / unit_hours, digits)
-        if float(text.replace(",", "")) * unit_hours >= least:
-            return f"{text} {unit}/year"
-    return "under 1 ms/year"
+    return "none modelled" if unavailability == 0 else brief_time_per_year(unavailability, digits)
 
 
 def interval(low: float, high: float, say: Callable[[float], str]) -> str:
@@ -89,6 +78,8 @@ def interval(low: float, high: float, say: Callable[[float], str]) -> str:
     A common start or end is written once: "once in 3 months to 2 years", "5 to 39 s/year".
     """
     first, second = say(low), say(high)
+    if RARER in (first, second):
+        return "" if first == second else f"95 %: {second if first == RARER else first} or rarer"
     if first.startswith(_ONCE):
         return f"95 %: {first} to {second.removeprefix(_ONCE)}"
     return f"95 %: {span(first, second)}"
@@ -98,6 +89,8 @@ def between(least: str, most: str) -> str:
     """Return "once in 3 to 12 years", "5 to 39 s/year"; one of them if both are the same."""
     if least == most:
         return least
+    if RARER in (least, most):
+        return f"{most if least == RARER else least} or rarer"
     if least.startswith(_ONCE) and most.startswith(_ONCE):
         return f"{_ONCE}{span(least.removeprefix(_ONCE), most.removeprefix(_ONCE))}"
     return span(least, most)

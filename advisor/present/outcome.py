@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from advisor.formatting import RARER
 from advisor.present.labels import (
     availability,
     interval,
@@ -140,8 +141,8 @@ def _outcome(result: Reliability | Sampled, measure: str, intervals: bool) -> Ou
         figures = _years_between(result, intervals)
     brief, ends = brief_in_words(BETWEEN if measure == LOST else measure, *figures)
     if measure == LOST and estimate.value:
-        # Both ways: "5.6e-6 / year, once in 180,000 years".
-        value = f"{value}, {brief}"
+        # Both ways: "0.56 % / year, once in 180 years".
+        value = brief if brief == RARER else f"{value}, {brief}"
     if isinstance(result, Sampled) and not result.estimate(measure).seen:
         # No event was sampled: the estimate is only an upper bound.
         value, brief = (f"not seen; at most {words}" for words in (value, brief))
@@ -160,8 +161,8 @@ def _unacknowledged(
     gone = given_up_in_words(float(dropped)) if float(dropped) else "none"
     if isinstance(dropped, Estimate) and not dropped.seen:
         gone = f"at most {gone}"
-    full = f"nothing is acknowledged; records that get lost: {gone}"
-    return Outcome(LOST, title, full, f"nothing acknowledged ({gone} get lost)", "", causes)
+    words = f"nothing acknowledged; records lost: {gone}"
+    return Outcome(LOST, title, words, words, "", causes)
 
 
 def _parts(result: Reliability | Sampled, measure: str) -> tuple[str, str]:

@@ -2,69 +2,41 @@
 
 from __future__ import annotations
 
-import math
-
+from advisor.advice.choice import choose, judged
+from advisor.advice.goals import Goals
 from advisor.advice.tolerance import largest_share, survival
 from advisor.cluster.model import Cluster
-from advisor.formatting import significant, unacknowledged
-from advisor.present.labels import once_in_years, time_per_year
-from advisor.present.outcome import compared_outcomes, estimated, point_of
 from advisor.protocol.rules.config import Config
-from advisor.reliability.results.fault_tolerance import never_writes
+from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import (
-    BEYOND_SETTINGS,
-    BY_SETTINGS,
-    Said,
-    beyond,
-    beyond_in_words,
-    in_words,
-)
-
-# Above this, failures that the card leaves out dominate.
-_RARE_YEARS = 1e6
+from advisor.reliability.results.sampled import Sampled
 
 
-def verdict(result: Reliability) -> str:
-    """Return losses and refused writes of a setting, and what of it settings decide."""
-    _, refused, _ = compared_outcomes(result, intervals=False)
-    never = never_writes(result.config)
-    name = point_of(result, intervals=False).name
-    loss = estimated(result, "loss_probability_per_year", intervals=False).value
-    between = once_in_years(result.mean_years_to_loss)
-    stopped = estimated(result, "write_unavailability", intervals=False).value
-    if never:
-        return f"{name}: {never}."
-    loses = "nothing in this failure model loses an acknowledged record"
-    if result.config.acks == 0:
-        dropped = result.records_dropped_per_year
-        loses = unacknowledged(significant(dropped) if dropped else "")
-    elif loss:
-        loses = f"you lose an acknowledged record {between}"
-    if loss and result.config.acks != 0 and result.mean_years_to_loss >= _RARE_YEARS:
-        loses = f"these failures lose a record {between}, so mistakes and bugs come first"
-    if not stopped:
-        return f"{name}: {loses}; writes are never refused."
-    whole = (
-        f"{name}: {loses}; writes stop {time_per_year(stopped)}, "
-        f"mostly from {refused.shares[0][0]}."
-    )
-    parts = _parts(result)
-    return f"{whole} {parts}" if parts else whole
+def verdict(result: Reliability | Sampled, goals: Goals | None = None) -> str:
+    """Return the verdict on a setting, in at most 25 words; with yes or no if goals are given.
+
+    Parameters
+    ----------
+    result : Reliability or Sampled
+    goals : Goals, optional
+        Of a result of `evaluate`; what a sample decides is not held against goals.
+
+    Raises
+    ------
+    InputError
+        If the loss of a rack must be survived and a rack is unknown.
+    """
+    if goals is None or isinstance(result, Sampled):
+        return result.verdict
+    config, brokers = result.config, result.cluster.brokers
+    share = largest_share(brokers, config.replication_factor or 1, str(config.mode))
+    choice = choose(config, result, goals, share)
+    return explanation.verdict(result.outlook, judged(choice, goals))
 
 
-def _parts(result: Reliability) -> str:
-    """Return what settings decide and what they do not, without intervals; "" for all."""
-    if not beyond(result.model):
-        return ""
-    stops, losses = "write_unavailability", "loss_events_per_year"
-    times = (result.by_settings(stops), result.beyond_settings(stops))
-    years = (result.years_between(BY_SETTINGS), result.years_between(BEYOND_SETTINGS))
-    by, rest = (Said(time_per_year(each)) if each else Said() for each in times)
-    said = [math.isfinite(each) and result.config.acks != 0 for each in years]
-    loses = [Said(once_in_years(y)) if s else Said() for y, s in zip(years, said, strict=True)]
-    why = (beyond_in_words(result.causes, (name,), result.model) for name in (stops, losses))
-    return in_words((by, rest), (loses[0], loses[1]), *why)
+def no_setting_changes(result: Reliability | Sampled) -> str:
+    """Return what no setting changes, in one sentence; it stands below the verdict."""
+    return result.no_setting_changes
 
 
 def notes(config: Config) -> tuple[str, ...]:

@@ -45,16 +45,18 @@ def test_goals_are_met_by_what_settings_decide() -> None:
     for measure, limit in GOALS.limits.items():
         assert measures_of(result)[measure] > limit > decided_measures(result)[measure]
     assert answer.best.meets == plain.best.meets
-    assert answer.why[1:] == plain.why[1:]
-    assert answer.why[0].startswith("What follows is what settings decide")
+    assert answer.why[2:] == plain.why[1:]
+    assert answer.why[0].startswith("Main cause of loss by what settings decide: ")
+    assert answer.why[1] == "The comparisons below leave out what no setting changes."
 
 
 def test_the_rest_is_said_beside_the_goals() -> None:
-    """In the verdict, in the command line's text, in rows and in data."""
+    """Below the verdict, in the command line's text, in rows and in data."""
     answer, plain = recommend(SIX, CARD, LOAD, GOALS), recommend(SIX, PLAIN, LOAD, GOALS)
-    for said in (answer.verdict, repr(answer), answer._repr_html_(), text.recommendation(answer)):
-        assert "no setting changes (the whole site losing power)" in said
-    held = "They are held against what settings decide."
+    for said in (repr(answer), answer._repr_html_(), text.recommendation(answer)):
+        assert "No setting changes another " in said
+        assert "(site power outages)" in said
+    held = "They apply to what settings decide."
     assert held in text.recommendation(answer)
     assert "what settings decide" not in text.recommendation(plain)
     row = answer.rows(intervals=False)[0]
@@ -69,8 +71,8 @@ def test_the_rest_is_said_beside_the_goals() -> None:
 def test_a_missed_goal_names_what_settings_decide() -> None:
     """Not the whole measure, which the goal is not held against."""
     strict = Goals(loss_probability_per_year=None, write_unavailability=1e-12)
-    verdict = recommend(Cluster.uniform(1, 1), CARD, LOAD, strict).verdict
-    assert "by what settings decide; the goal is less than a second a year" in verdict
+    answer = recommend(Cluster.uniform(1, 1), CARD, LOAD, strict)
+    assert "by what settings decide; the goal is less than a second a year" in answer.caveats[0]
 
 
 def test_an_audit_is_held_against_the_same() -> None:
@@ -80,16 +82,18 @@ def test_an_audit_is_held_against_the_same() -> None:
     assert orders.ok
     assert has_beyond(orders.choice.reliability)
     assert not found.ok
-    assert found.verdict.startswith(
-        "1 of 2 topics falls short of the goals: logs. Beside that, no "
-    )
-    assert found.verdict.endswith("(the whole site losing power).")
-    assert "(of this settings decide: lost once in " in orders.sentence
+    assert found.verdict.startswith("No, 1 of 2 topics misses your goals; worst: ")
+    assert found.below_verdict[0].startswith("No setting changes up to another ")
+    assert found.below_verdict[0].endswith("(site power outages).")
     table = text.audit(found)
     assert "refused by settings" in table
-    assert "They are held against what settings decide." in table
+    assert "They apply to what settings decide." in table
     assert "refused by settings" in found._repr_html_()
     plain = audit(TOPICS, PLAIN, Workload(), GOALS)
+    assert plain.below_verdict[0] == (
+        "No setting changes what this card leaves out: software bugs, operator errors, the loss of "
+        "a region."
+    )
     for said in (plain.verdict, text.audit(plain), plain._repr_html_(), plain.explain()):
         assert "settings decide" not in said
         assert "by settings" not in said
@@ -101,15 +105,14 @@ def test_a_number_of_lost_records_can_be_a_goal() -> None:
         loss_probability_per_year=None, write_unavailability=None, acked_records_lost_per_year=2.5
     )
     assert goals.limits == {"acked_records_lost_per_year": 2.5}
-    assert goals.sentence == "Goals: at most 2.5 acknowledged records a year are lost."
+    assert goals.sentence == "Goals: at most 2.5 acknowledged records lost a year."
     answer = recommend(SIX, CARD, LOAD, goals)
     assert answer.best.meets == {"acked_records_lost_per_year": True}
     for choice in answer.choices:
         lost = choice.reliability.by_settings("acked_records_lost_per_year")
         assert choice.meets_all == (lost <= 2.5)
     none = Goals(write_unavailability=None, acked_records_lost_per_year=0.0)
-    verdict = recommend(SIX, CARD, LOAD, none).verdict
-    assert "the number of lost records (" in verdict
+    assert "the number of lost records (" in recommend(SIX, CARD, LOAD, none).caveats[0]
     with pytest.raises(InputError, match="acked_records_lost_per_year=-1"):
         Goals(acked_records_lost_per_year=-1)
 

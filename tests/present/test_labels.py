@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import advisor
+from advisor.formatting import RARER
 from advisor.present.figures.axis import loss_label, nines_axis, refused_label
 from advisor.present.labels import (
     as_given,
@@ -30,10 +31,21 @@ SMALL_SIDES = st.one_of(st.just(0.0), st.floats(min_value=1e-40, max_value=1.0))
         (1.0, ("100 % / year", "many times a year", "0 %", "all year")),
         (0.1, ("10 % / year", "once in 9.5 years", "90 %", "36 days/year")),
         (1e-3, ("0.1 % / year", "once in 1,000 years", "99.9 %", "8.8 h/year")),
-        (1e-4, ("1e-4 / year", "once in 10,000 years", "99.99 %", "53 min/year")),
-        (1e-6, ("1e-6 / year", "once in 1 million years", "99.9999 %", "32 s/year")),
-        (1e-9, ("1e-9 / year", "once in 1 billion years", "99.9999999 %", "32 ms/year")),
-        (1e-16, ("1e-16 / year", "once in 1e16 years", "16 nines", "under 1 ms/year")),
+        (1e-4, ("under 0.05 % / year", RARER, "99.99 %", "53 min/year")),
+        (1e-6, ("under 0.05 % / year", RARER, "99.9999 %", "32 s/year")),
+        (
+            1e-9,
+            ("under 0.05 % / year", RARER, "99.9999999 %", "32 ms/year"),
+        ),
+        (
+            1e-16,
+            (
+                "under 0.05 % / year",
+                RARER,
+                "16 nines",
+                "under 1 ms/year",
+            ),
+        ),
         (0.0, ("none modelled", "never, as modelled", "100 %, as modelled", "none modelled")),
     ],
 )
@@ -45,7 +57,8 @@ def test_labels_of_a_probability(probability: float, words: tuple[str, ...]) -> 
 
 def test_an_interval_writes_a_common_start_once() -> None:
     """The second end omits the words that the first began with."""
-    assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1 million years to 1,000 years"
+    assert interval(1e-2, 1e-3, once_in) == "95 %: once in 99 years to 1,000 years"
+    assert interval(1e-6, 1e-3, once_in) == "95 %: once in 1,000 years or rarer"
 
 
 @pytest.mark.parametrize(
@@ -136,9 +149,9 @@ def test_an_interval_widens_the_axis() -> None:
     assert axis.top > -math.log10(1e-9)
 
 
-@pytest.mark.parametrize(("hours", "words"), [(12.0, "you lose"), (1e-6, "mistakes and bugs")])
+@pytest.mark.parametrize(("hours", "words"), [(12.0, "once in 370 years"), (1e-6, "negligible")])
 def test_rare_losses_are_qualified(hours: float, words: str) -> None:
-    """Below one loss in a million years the verdict says that other causes come first."""
+    """Losses that are too rare to observe have no number in the verdict."""
     config = advisor.Config(replication_factor=2, min_insync_replicas=1)
     destroyed = {"per_year": 1.0, "hours": hours}
     card = advisor.FailureModel.from_dict({"broker": {"destroyed": destroyed}})
@@ -154,7 +167,7 @@ def test_a_setting_that_never_writes_has_no_negative_number() -> None:
     card = advisor.FailureModel.from_dict({"broker": {"crash": {"per_year": 1, "minutes": 5}}})
     result = advisor.evaluate(advisor.Cluster.uniform(3, 3), config, card)
     assert dict(tolerance_words(result))["while writes go on"] == "not even 0"
-    assert "never accepts a write" in verdict(result)
+    assert "Kafka 3.6 refuses every write" in verdict(result)
 
 
 def test_ends_of_many_values_share_their_words() -> None:

@@ -60,6 +60,16 @@ class AuditViews(RowTable):
 
     @property
     @abstractmethod
+    def no_setting_changes(self) -> str:
+        """What no setting changes, in one sentence."""
+
+    @property
+    @abstractmethod
+    def below_verdict(self) -> tuple[str, ...]:
+        """What stands below the verdict; a line each."""
+
+    @property
+    @abstractmethod
     def goals_sentence(self) -> str:
         """The goals, and what they are held against."""
 
@@ -77,8 +87,8 @@ class AuditViews(RowTable):
         Returns
         -------
         dict
-            "now", "verdict", "ok", "goals", "model", "topics" (rows without intervals), "spread"
-            (copysets), "findings" and "notes".
+            "now", "verdict", "no_setting_changes", "ok", "goals", "model", "topics" (rows without
+            intervals), "spread" (copysets), "findings" and "notes".
 
         See Also
         --------
@@ -95,6 +105,7 @@ class AuditViews(RowTable):
         return {
             "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
             "verdict": self.verdict,
+            "no_setting_changes": self.no_setting_changes,
             "ok": self.ok,
             "goals": self.goals.to_dict(),
             "model": self.model.name,
@@ -152,9 +163,9 @@ class AuditViews(RowTable):
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
         >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
         >>> [line for line in lines if line.startswith("Goals")][0][:40]
-        'Goals: an acknowledged record is lost at'
+        'Goals: data loss with probability 1e-06 '
         """
-        lines = [*state_lines(self.now), self.verdict, *self._topic_lines()]
+        lines = [*state_lines(self.now), self.verdict, *self.below_verdict, *self._topic_lines()]
         lines += [*_finding_lines(self.findings), self.spread, self.goals_sentence]
         return "\n".join([*lines, *self.notes[:MOST_ROWS]])
 
@@ -192,7 +203,7 @@ class AuditViews(RowTable):
         return plotting.draw("audit", self, ax)
 
     def __repr__(self) -> str:
-        head = [*state_lines(self.now), self.verdict]
+        head = [*state_lines(self.now), self.verdict, *self.below_verdict]
         return "\n".join([*head, *(f"  {line}" for line in self._topic_lines())])
 
     def _topic_lines(self) -> list[str]:
@@ -205,8 +216,9 @@ class AuditViews(RowTable):
 
     def _repr_html_(self) -> str:
         table = html_table([_html_row(t) for t in self.topics[:MOST_ROWS]], "Topics, worst first")
+        below = *self.below_verdict, *state_lines(self.now)
         return (
-            f"{html_verdict(self.verdict, *state_lines(self.now))}{table}"
+            f"{html_verdict(self.verdict, *below)}{table}"
             f"{html_paragraphs([self._more_topics, self.spread])}"
             f"{html_list(_finding_lines(self.findings))}"
         )

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.advice.beyond_settings import decided_words
 from advisor.advice.choice import BRIEF_GOALS, Choice, choose, goals_for
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_topic
 from advisor.advice.findings.rule import BROKEN
 from advisor.advice.goals import Goals
-from advisor.advice.phrases import every, listed
+from advisor.advice.phrases import listed
 from advisor.advice.tolerance import share_of
 from advisor.cluster import Cluster, Partition, Topic
-from advisor.formatting import significant, time_per_year, unacknowledged
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.results.explanation import verdict
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.workload import Workload
 
@@ -70,15 +69,8 @@ class TopicAudit:
 
     @property
     def sentence(self) -> str:
-        """Expected losses and refused writes, and missed goals, in one sentence."""
-        r = self.choice.reliability
-        loses = f"an acknowledged record is lost {every(r.mean_years_to_loss)},"
-        if r.config.acks == 0:
-            loses = f"{unacknowledged(significant(r.records_dropped_per_year))};"
-        text = (
-            f"{self.topic.name} ({self.choice.name}): {loses} writes are refused "
-            f"{time_per_year(r.write_unavailability)}{decided_words(r)}"
-        )
+        """Verdict, what is broken and missed goals, in one sentence."""
+        text = f"{self.topic.name}: {verdict(self.choice.reliability.outlook).rstrip('.')}"
         if self.broken:
             text += f"; now {listed(self.broken)}"
         if self.choice.unmet:

@@ -85,7 +85,7 @@ _RULES = (
         "KRA104",
         BROKEN,
         "A partition has no leader",
-        "No one can read or write it until a broker that holds its records is back.",
+        "It can be neither read nor written until a broker that holds its records is back.",
         "Start the brokers of its ISR or ELR; an unclean election is the last resort and loses "
         "records.",
     ),
@@ -156,7 +156,7 @@ _RULES = (
         "KRA203",
         RISK,
         "An internal topic has one replica",
-        "What Kafka keeps in it stands and falls with one broker.",
+        "One broker down makes it unavailable, one disk lost loses it.",
         "Reassign it to three replicas.",
     ),
     Rule(
@@ -190,8 +190,8 @@ _RULES = (
         "There are two racks only",
         "One of them always holds at least half of the replicas: when it goes, either acknowledged "
         "records may be lost or writes stop, whatever the replication factor.",
-        "Add a third rack, or decide which of the two you give up and write down how to lower "
-        "min.insync.replicas by hand.",
+        "Add a third rack, or decide whether to give up records or writes, and write down how to "
+        "lower min.insync.replicas by hand.",
     ),
     Rule(
         "KRA302",
@@ -245,7 +245,8 @@ _RULES = (
         "KRA310",
         NOTE,
         "No rack is known",
-        "Replicas are taken to fail one by one; a shared rack, switch or zone makes that wrong.",
+        "Replicas are assumed to fail independently; a shared rack, switch or zone makes that "
+        "wrong.",
         "Name the racks with --racks.",
     ),
     Rule(
@@ -288,7 +289,7 @@ _RULES = (
         RISK,
         "The controllers are in two racks only",
         "One of two racks always holds at least half of the controllers. When it fails, no leader "
-        "is elected and no ISR changes, although the other rack is well.",
+        "is elected and no ISR changes, although the other rack is up.",
         "Place a controller in a third rack or site; it needs no broker there.",
     ),
     Rule(
@@ -311,15 +312,15 @@ _RULES = (
         "KRA401",
         RISK,
         "delivery.timeout.ms ends before a failed leader is replaced",
-        "The producer gives up while the cluster is still mending itself.",
+        "Sends fail while the cluster is still electing a new leader.",
         "Leave delivery.timeout.ms at 120000 or above.",
     ),
     Rule(
         "KRA402",
         NOTE,
-        "Producers give up during outages of this setting",
-        "What is written with more of an outage left than delivery.timeout.ms is refused. The "
-        "number counts the outages of whole partitions, not the repairs of single brokers.",
+        "Sends fail during outages of this setting",
+        "A send fails when the outage outlasts delivery.timeout.ms. The number counts outages of "
+        "whole partitions, not repairs of single brokers.",
         "Decide how many sends may fail: recommend takes the limit as --records-refused-per-year, "
         "and its producer.properties has the shortest timeout tried that meets it, or the default "
         "where there is no limit.",
@@ -343,8 +344,8 @@ _RULES = (
         "KRA405",
         NOTE,
         "The producer is not idempotent",
-        "A retry can write a record twice or out of order. A default that conflicts with other "
-        "settings is switched off in silence.",
+        "A retry can write a record twice or out of order. Kafka silently turns idempotence off "
+        "where it is on by default and conflicts with other settings.",
         "Set enable.idempotence=true, so that a conflict is an error.",
     ),
     Rule(

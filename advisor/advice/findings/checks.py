@@ -181,9 +181,9 @@ def check_delivery_timeout(
     whose = f" of {topic}" if topic else ""
     yield finding(
         "KRA402",
-        f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: producers{whose} give up "
-        f"{significant(given_up)} records a year, {percent(part)} of what they write while writes "
-        f"stop.{_refused_by_timeout(refused or {}, result.model)}",
+        f"delivery.timeout.ms is {as_given(timeout_ms / 1000.0)} s: {significant(given_up)} "
+        f"failed sends a year{whose}, {percent(part)} of what is written while writes are refused."
+        f"{_refused_by_timeout(refused or {}, result.model)}",
     )
 
 

@@ -22,7 +22,7 @@ def cost_words(choice: Choice, copies: int, load: Workload) -> str:
     """
     cost = choice.reliability.cost
     moved = (
-        f"; getting there copies {count(copies, 'replica')}, "
+        f"; the change copies {count(copies, 'replica')}, "
         f"{in_bytes(copies * load.retained_bytes / load.partitions)}"
         if copies
         else ""

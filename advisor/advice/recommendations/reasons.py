@@ -6,19 +6,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from advisor.advice.beyond_settings import has_beyond
-from advisor.advice.choice import GOAL_WORDS, Choice, goals_for
-from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals
-from advisor.advice.phrases import count, dominant, every, how_often, listed
+from advisor.advice.choice import GOAL_WORDS, Choice, goals_for, judged
+from advisor.advice.goals import SURVIVE_WITHOUT_LOSS, SURVIVE_WRITABLE, Goals, limit_words
+from advisor.advice.phrases import count, dominant, every, listed
 from advisor.advice.recommendations.cost_words import more_stored
 from advisor.advice.recommendations.ranking import gain
 from advisor.advice.tolerance import largest_share
-from advisor.formatting import significant, time_per_year
+from advisor.formatting import is_rare, significant, time_per_year
+from advisor.reliability.results import explanation
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import BY_SETTINGS
 
-_RARE_YEARS = 1e6
 IN_WORDS: Mapping[str, Callable[[float], str]] = {
-    "loss_probability_per_year": how_often,
+    "loss_probability_per_year": limit_words,
     "write_unavailability": time_per_year,
     "read_unavailability": time_per_year,
     "records_refused_per_year": lambda records: f"{significant(records)} a year",
@@ -26,29 +26,21 @@ IN_WORDS: Mapping[str, Callable[[float], str]] = {
 }
 
 
-def verdict(choice: Choice, where: str) -> str:
-    """Return the verdict on a setting: losses and refused writes, on this cluster.
-
-    Parameters
-    ----------
-    choice : Choice
-    where : str
-        The cluster in words, such as "your six brokers in three racks".
-    """
-    settings, _, rest = choice.reliability.verdict.partition(": ")
-    return f"{settings} on {where}: {rest}"
+def verdict(choice: Choice, goals: Goals, met: bool | None = None) -> str:
+    """Return the verdict on a setting, with yes or no; `met` as for `judged`."""
+    return explanation.verdict(choice.reliability.outlook, judged(choice, goals, met))
 
 
 def tolerances(choice: Choice) -> str:
     """Return how many brokers may fail, for data, writes and reads, in one sentence."""
     t = choice.reliability.tolerates
     if t.while_writable < 0:
-        writing = "writes never succeed with these settings"
+        writing = "no write ever succeeds"
     else:
         writing = f"{t.while_writable} with writes going on"
     return (
-        f"Brokers that may be lost together: {t.without_loss} without losing an acknowledged "
-        f"record, {writing}, {t.while_readable} with reads going on."
+        f"Brokers you can lose at once: {t.without_loss} without data loss, {writing}, "
+        f"{t.while_readable} with reads going on."
     )
 
 
@@ -97,11 +89,12 @@ def reasons(
     """
     sentences = []
     most = dominant(best.reliability.decided.causes["loss_events_per_year"])
-    if has_beyond(best.reliability):
-        of_it = f": of the losses {most}" if most else ""
-        sentences.append(f"What follows is what settings decide{of_it}.")
-    elif most:
-        sentences.append(f"Of its losses {most}.")
+    split = has_beyond(best.reliability)
+    if most:
+        by = " by what settings decide" if split else ""
+        sentences.append(f"Main cause of loss{by}: {most}.")
+    if split:
+        sentences.append("The comparisons below leave out what no setting changes.")
     factor = best.config.replication_factor or 1
     around = (_against_factor(other, best, choices, brokers) for other in (factor - 1, factor + 1))
     sentences += [sentence for sentence in around if sentence]
@@ -112,7 +105,7 @@ def reasons(
     leader_only = _same(best, choices, acks=1, min_insync_replicas=1)
     if best.config.acks == "all" and leader_only is not None:
         often = every(_years(leader_only.reliability))
-        sentences.append(f"With acks=1 an acknowledged record would be lost {often}.")
+        sentences.append(f"With acks=1: data loss {often}.")
     return tuple(dict.fromkeys(sentences))
 
 
@@ -186,8 +179,8 @@ def _within_uncertainty(other: Choice, best: Choice) -> str:
     low, high = (significant(times) for times in gain(other, best, goal))
     return (
         f"{other.name} would meet the goal for {GOAL_WORDS[goal]} by its numbers, with "
-        f"{more_stored(other, best)}; on the same draws of the failure model it is {low} to {high} "
-        "times as good, so the difference is not sure."
+        f"{more_stored(other, best)}; but it is {low} to {high} times as good (95 %), so the "
+        "difference is not certain."
     )
 
 
@@ -214,36 +207,32 @@ def _no_better(other: Choice, best: Choice) -> str:
     how = "as often" if theirs == own else f"{theirs} instead of {own}"
     text = (
         f"RF {c.replication_factor} with min.insync.replicas {c.min_insync_replicas} misses the "
-        f"same goals: an acknowledged record is lost {how}"
+        f"same goals: data loss {how}"
     )
     if t.without_loss == ours.without_loss:
         return f"{text}."
     theirs, own = count(t.without_loss, "broker"), count(ours.without_loss, "broker")
-    return f"{text}, and {theirs} instead of {own} may go without a loss."
+    return f"{text}; it tolerates losing {theirs} instead of {own}."
 
 
 def _against_min_isr(other: Choice, best: Choice) -> str:
     r, ours = other.reliability, best.reliability
     theirs, own = every(_years(r)), every(_years(ours))
     least = other.config.min_insync_replicas
-    # Beyond a million years the number means little: what the card leaves out dominates.
-    if min(_years(r), _years(ours)) > _RARE_YEARS:
-        lost = f"With min.insync.replicas {least} losses would {_both_rare(r, ours)}"
+    if is_rare(min(_years(r), _years(ours))):
+        lost = f"With min.insync.replicas {least}: data loss {_both_rare(r, ours)}"
     elif theirs == own:
-        lost = f"With min.insync.replicas {least} losses are as frequent"
+        lost = f"With min.insync.replicas {least}: data loss as often"
     else:
-        lost = (
-            f"With min.insync.replicas {least} an acknowledged record would be lost {theirs} "
-            f"instead of {own}"
-        )
+        lost = f"With min.insync.replicas {least}: data loss {theirs} instead of {own}"
     refused, now = (time_per_year(each.by_settings("write_unavailability")) for each in (r, ours))
-    return f"{lost}, and writes would be refused {refused} instead of {now}."
+    return f"{lost}; writes refused {refused} instead of {now}."
 
 
 def _both_rare(theirs: Reliability, ours: Reliability) -> str:
-    """Return how two loss rates compare that are both below one in a million years."""
+    """Return how two loss rates compare that are both too rare to be observed."""
     times = _years(ours) / _years(theirs)
     if not math.isfinite(times) or 0.5 < times < 2.0:
-        return "stay rarer than once in a million years"
+        return "as rare"
     more = f"{significant(times)} times as often" if times > 1 else "less often"
-    return f"come {more}, in both cases less than once in a million years"
+    return f"{more}, but too rare to observe either way"

@@ -21,26 +21,24 @@ from advisor.advice.findings.checks import (
 from advisor.advice.findings.known_bugs import check_version
 from advisor.advice.goals import Goals
 from advisor.advice.migration.targets import in_words
-from advisor.advice.phrases import count
 from advisor.advice.recommendations import reasons
 from advisor.advice.recommendations.change import Change
 from advisor.advice.recommendations.cost_words import cost_words
-from advisor.advice.recommendations.loss_story import Story, likeliest, tell
+from advisor.advice.recommendations.loss_story import LossStories
 from advisor.advice.recommendations.remedies import cheapest, softer_goals
 from advisor.advice.recommendations.topic_changes import shortfall
 from advisor.advice.tolerance import rack_rule
 from advisor.cluster import Cluster
-from advisor.progress import progress_bar
-from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.uncertainty import is_large
+from advisor.reliability.results.explanation import measured_lines
 from advisor.reliability.workload import Workload
 from advisor.tables import RowTable, html_list, html_table, html_verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(Change, RowTable):
+class Recommendation(Change, LossStories, RowTable):
     """The settings that meet the goals at least cost, or the best compromise.
 
     Attributes
@@ -124,13 +122,28 @@ class Recommendation(Change, RowTable):
 
     @property
     def verdict(self) -> str:
-        """What the plan lowers, what is lost and refused, and which goals are missed."""
+        """Yes or no, data loss, downtime and main cause of the best setting; at most 25 words."""
+        met = self.best.meets_all and not shortfall(self.topic_changes, self.best)
+        return reasons.verdict(self.best, self.goals, met)
+
+    @property
+    def no_setting_changes(self) -> str:
+        """What no setting changes, in one sentence."""
+        return self.best.reliability.no_setting_changes
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the plan lowers, which goals are missed, and the risks taken; a sentence each."""
         missing = reasons.shortfall(self.best, self.goals, self.rack_rule, self.choices)
-        text = reasons.verdict(self.best, self.where)
         risks = reasons.risk_words(self.best, self.choices)
         topics = shortfall(self.topic_changes, self.best)
-        first = in_words(self.plan.lowered)
-        return " ".join(filter(None, [first, text, missing, risks, topics]))
+        return tuple(filter(None, [in_words(self.plan.lowered), missing, risks, topics]))
+
+    @property
+    def below_verdict(self) -> tuple[str, ...]:
+        """What no setting changes, caveats, and the numbers with their intervals; a line each."""
+        numbers = measured_lines(self.best.reliability)
+        return (self.no_setting_changes, *self.caveats, *numbers)
 
     @cached_property
     def now(self) -> CurrentState:
@@ -151,13 +164,6 @@ class Recommendation(Change, RowTable):
         return tuple(filter(None, ["" if remedy is None else remedy.said, softer]))
 
     @property
-    def where(self) -> str:
-        """The cluster in words: "your six brokers in three racks"."""
-        brokers = count(len(self.cluster.brokers), "broker")
-        racks = len(self.cluster.racks)
-        return f"your {brokers}" + (f" in {count(racks, 'rack')}" if racks else "")
-
-    @property
     def tolerances(self) -> str:
         """How many brokers may fail, for data, writes and reads, in one sentence."""
         return reasons.tolerances(self.best)
@@ -174,24 +180,6 @@ class Recommendation(Change, RowTable):
         copies = sum(move.copies for move in self.plan.moves)
         cost = cost_words(self.best, copies, self.load)
         return (*why, cost, *filter(None, [self.plan.crowded]))
-
-    @cached_property
-    def stories(self) -> tuple[tuple[Config, Story], ...]:
-        """The fewest faults that lose a record, for best and present settings; seconds each."""
-        configs = dict.fromkeys(c.config for c in (self.best, self.current) if c is not None)
-        told = []
-        with progress_bar(len(configs), " stories", "Fewest faults") as done:
-            for config in configs:
-                told.append((config, tell(config)))
-                done(1)
-        return tuple(told)
-
-    @cached_property
-    def likeliest_losses(self) -> tuple[tuple[Config, Story], ...]:
-        """The likeliest way to a loss, for the recommended and the present settings."""
-        shown = {c.config: c for c in (self.best, self.current) if c is not None}
-        told = ((config, likeliest(choice.reliability)) for config, choice in shown.items())
-        return tuple((config, story) for config, story in told if story is not None)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -257,6 +245,8 @@ class Recommendation(Change, RowTable):
         return {
             "now": {"said": list(state_lines(self.now)), **self.now.to_dict()},
             "verdict": self.verdict,
+            "no_setting_changes": self.no_setting_changes,
+            "caveats": list(self.caveats),
             "meets_all_goals": self.best.meets_all,
             "remedies": list(self.remedies),
             "best": self.best.to_dict(),
@@ -377,19 +367,22 @@ class Recommendation(Change, RowTable):
         ... )
         >>> cluster = advisor.Cluster.uniform(brokers=1, racks=None)
         >>> advice = advisor.recommend(cluster, model, advisor.Workload(partitions=1))
-        >>> advice.explain().splitlines()[3]
+        >>> advice.explain().splitlines()[-6]
         'The rack of no broker is known, so nothing can be said about losing one.'
         """
-        parts = [*state_lines(self.now), self.verdict]
+        parts = [*state_lines(self.now), self.verdict, *self.below_verdict]
         if self.current is not None and self.current.config != self.best.config:
-            parts.append(f"Today: {reasons.verdict(self.current, self.where)}")
+            parts.append(f"Today: {reasons.verdict(self.current, self.goals)}")
         parts += [*self.remedies, self.tolerances, self.rack_rule, *self.why, *self.notes]
         return "\n".join(parts)
 
     def __repr__(self) -> str:
-        return "\n".join([*state_lines(self.now), self.verdict, self.tolerances, *self.why])
+        below = *self.below_verdict, self.tolerances, *self.why
+        return "\n".join([*state_lines(self.now), self.verdict, *below])
 
     def _repr_html_(self) -> str:
         rows = [choice.short_row() for choice in self.choices]
-        head = html_verdict(self.verdict, *state_lines(self.now), self.tolerances)
+        head = html_verdict(
+            self.verdict, *self.below_verdict, *state_lines(self.now), self.tolerances
+        )
         return f"{head}{html_list(self.why)}{html_table(rows, 'Settings compared, best first')}"

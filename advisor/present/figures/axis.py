@@ -10,11 +10,12 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from advisor.formatting import RARER
 from advisor.present.labels import (
     availability,
+    on_axis,
     once_in,
     once_in_years,
-    per_year,
     time_per_year,
 )
 from advisor.present.points import Estimated
@@ -63,7 +64,8 @@ def loss_label(probability: float) -> str:
     if probability == 0:
         return "no loss\nmodelled"
     between = once_in_years(1 / probability) if probability <= _RARE else once_in(probability)
-    return f"{per_year(probability)}\n{between}"
+    # On the axis a rare probability is a position, not a promise: it gets no years.
+    return f"{on_axis(probability)}\n{'' if between == RARER else between}".rstrip()
 
 
 def refused_label(unavailability: float) -> str:

@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from advisor.advice.choice import GOAL_WORDS, Choice
+from advisor.advice.choice import GOAL_WORDS, Choice, judged
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
 from advisor.present.labels import per_year, time_per_year
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
-from advisor.present.setting_text import notes, rack_words, tolerance_words, verdict
+from advisor.present.setting_text import notes, rack_words, tolerance_words
+from advisor.reliability.results.explanation import verdict
 
 _MISSING = "This page has no answer for this combination. Run the notebook to compute it."
 _MARKED = {"chosen": "chosen", "today": "today", "best": "recommended"}
@@ -46,14 +47,15 @@ def setting_json(
     point = point_of(result, intervals=intervals)
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
-    lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
-    lines += [f"Brokers that may be lost: {tolerated}.", rack_words(result.cluster, config)]
+    lines = [result.no_setting_changes]
+    lines += [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
+    lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
         "at": [config.replication_factor, config.effective_min_insync_replicas],
         "met": choice.meets_all,
         "badge": badge(choice),
-        "verdict": verdict(result),
+        "verdict": verdict(result.outlook, judged(choice) if choice.meets else None),
         "lines": lines,
         "notes": list(notes(config)),
         "commands": [list(block) for block in commands],

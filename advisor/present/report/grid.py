@@ -117,6 +117,6 @@ def _setting(choice: Choice, shown: Sequence[str], intervals: bool) -> dict[str,
                 f"{outcome.title}: {outcome.said}{_decided(outcome)}"
                 for outcome in outcomes(choice.reliability, intervals)
             ),
-            f"Brokers that may be lost: {tolerated}.",
+            f"Brokers you can lose: {tolerated}.",
         ],
     }

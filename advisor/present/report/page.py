@@ -41,24 +41,22 @@ from advisor.reliability.results.sampled import Sampled
 _WIDE = {"width_inches": 8.6}
 _NARROW = {"width_inches": 4.0}
 _CURVES_CAPTION = (
-    "The curves rise and fall against each other: a larger min.insync.replicas loses less and "
+    "The two curves are a trade-off: a larger min.insync.replicas loses less and "
     "refuses more. Ribbons are 95 % intervals from the ranges of the failure model. Grey dots: "
-    "another setting is nowhere worse, at no more replicas."
+    "another setting is at least as good in both, with no more replicas."
 )
 _PARETO_CAPTION = (
     "Each dot is one setting. Up and to the right is better; a larger dot keeps more replicas. "
     "Crossed lines are 95 % intervals."
 )
 _CURVES_SPLIT = (
-    " Grey area: no setting gets there, because of what none of them changes. Dotted: what "
+    " Grey area: no setting reaches it, because of what no setting changes. Dotted: what "
     "settings decide, alone."
 )
-_PARETO_SPLIT = (
-    " Dots stand where settings alone would put them. Grey area: in all, no setting gets there."
-)
+_PARETO_SPLIT = " Dots show what settings alone decide. Grey area: no setting reaches it."
 _TOO_LARGE = (
     "Which assumption moves these numbers most was not computed: with so many replicas or "
-    "partitions it takes minutes. In Python, the result's tornado() tells."
+    "partitions it takes minutes. In Python, the result's tornado() computes it."
 )
 _WITHOUT_INTERVALS = {
     False: "Settings with other acks than the recommended one, or with more than three replicas, "
@@ -160,6 +158,7 @@ def _context(
         "title": f"Replication advice for {_subject(recommendation)}",
         "now": state_lines(recommendation.now),
         "verdict": recommendation.verdict,
+        "below_verdict": recommendation.below_verdict,
         "remedies": recommendation.remedies,
         "today": "" if audit is None else audit.verdict,
         "goals": goals_sentence(recommendation.goals, best.reliability),
@@ -193,9 +192,9 @@ def _context(
         "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": card_in_words(recommendation.model),
-        "made_by": f"Made by kafka-replication-advisor {_version()}. Everything here was computed "
-        "exactly, without drawing lots, except the 95 % intervals and what is called sampled, "
-        "whose seeds are fixed.",
+        "made_by": f"Made by kafka-replication-advisor {_version()}. All numbers are "
+        "exact solutions except the 95 % intervals and what is marked as sampled; their seeds are "
+        "fixed.",
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": _found(
             recommendation.findings
@@ -292,10 +291,10 @@ def _as_listed(choice: Choice) -> tuple[int, int, str, int]:
 def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
     plan = recommendation.plan
     if recommendation.refused:
-        note = "Nothing is written that loses more than today unless you ask for it."
+        note = "Commands that lower durability are only written with --allow-lower-durability."
         return [{"title": "No commands", "note": note, "text": refusal(recommendation.refused)}]
     blocks = [
-        ("Before you begin", "Each line must come back clean.", plan.preflight),
+        ("Before you begin", "Run these checks first.", plan.preflight),
         ("Make the change", "", plan.steps),
         ("Check that it took", "", plan.verify),
         ("Rollback", "Undoes the change.", plan.rollback),

@@ -43,8 +43,9 @@ def audited(audit: Audit, recommendation: Recommendation) -> dict[str, Any]:
         groups[MOST_KINDS - 1 :] = [others]
     rows = [_row([topic], planned) for topic in worst] + [_row(kind, planned) for kind in groups]
     return {
-        "caption": f"{audit.verdict} First comes what does not work now, then what misses a goal, "
-        f"by how far, then the rest, by the records it loses. {WITHOUT_INTERVALS}",
+        "caption": f"{audit.verdict} {audit.no_setting_changes} Order: topics that do not "
+        f"work now, then those that miss a goal, then the rest by records lost. "
+        f"{WITHOUT_INTERVALS}",
         "rows": rows,
         "hidden": _hidden(audit, rest),
     }

@@ -40,17 +40,16 @@ class Cost:
         """One sentence."""
         return (
             f"{in_bytes(self.bytes_stored)} stored; followers fetch "
-            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; an "
-            f"acknowledgement waits about {significant(self.acknowledgement_ms)} ms for followers "
-            "(coarse: round trips alone)."
+            f"{in_bytes(self.bytes_per_second_between_brokers)}/s, {self.abroad}; acks=all adds "
+            f"about {significant(self.acknowledgement_ms)} ms of latency (round trips only)."
         )
 
     @property
     def abroad(self) -> str:
         """The traffic between racks, in words."""
         if self.bytes_per_second_between_racks is None:
-            return "from which racks is not known"
-        return f"{in_bytes(self.bytes_per_second_between_racks)}/s of it from another rack"
+            return "racks unknown"
+        return f"{in_bytes(self.bytes_per_second_between_racks)}/s of it across racks"
 
     def to_dict(self) -> dict[str, float | None]:
         """Return every field by name."""

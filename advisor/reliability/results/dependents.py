@@ -49,7 +49,9 @@ class Stopped:
 
     def __str__(self) -> str:
         low, high = map(time_per_year, self.bounds)
-        within = "" if low == high else f" ({low} to {high}, however its parts hang together)"
+        within = (
+            "" if low == high else f" ({low} to {high}, whether or not its parts fail together)"
+        )
         parts = "; ".join(f"{name} {time_per_year(share)}" for name, share in self.parts)
         return f"{time_per_year(self.unavailability)}{within}: {parts}"
 
@@ -108,7 +110,7 @@ class Dependents:
     def explain(self) -> str:
         """Return a sentence for each client, and what was assumed."""
         who = (("A consumer group", self.consumer_group), ("A transaction", self.transaction))
-        lines = [f"{name} stops {stopped}." for name, stopped in who if stopped is not None]
+        lines = [f"{name} is down {stopped}." for name, stopped in who if stopped is not None]
         return "\n".join([*lines, *(f"Assumed: {text}." for text in self.assumptions)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
     PARTS,
+    TIMES_RARER,
     Split,
     check_part,
 )
@@ -309,6 +310,7 @@ class ExactMeasures:
                 partial(Split.part, measure="mean_years_to_loss", part=part)
             ]
         readings[_key(_YEARS, BEYOND_SETTINGS)] = [partial(Split.years, part=BEYOND_SETTINGS)]
+        readings[TIMES_RARER] = [Split.times_rarer]
         for key, reading in readings.items():
             value = reading[0](self._split)
             ends = [(value, value)]

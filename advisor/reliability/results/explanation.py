@@ -1,129 +1,289 @@
-"""An exact result in words: its verdict, its causes, its numerical error."""
+"""A result in words: the verdict, the numbers below it with their intervals, causes, errors.
+
+The verdict is one sentence of at most 25 words, and one on what no setting changes. Every screen
+takes both from here, for exact and for sampled results, with and without goals. Its numbers are
+what settings decide; their intervals stand directly below.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from advisor import formatting
+from advisor.formatting import (
+    OPERATOR_LOSS_YEARS,
+    brief_time_per_year,
+    is_rare,
+    once_at_most,
+    once_in,
+    once_interval,
+    significant,
+    time_per_year,
+    unacknowledged,
+)
+from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import mechanisms
-from advisor.reliability.results.exact_measures import ExactMeasures
-from advisor.reliability.results.fault_tolerance import never_writes, tolerance_in_words
-from advisor.reliability.results.sensitivity import Tornado
+from advisor.reliability.results.fault_tolerance import (
+    never_writes,
+    tolerance,
+    tolerance_in_words,
+)
 from advisor.reliability.results.settings_split import (
     BEYOND_SETTINGS,
     BY_SETTINGS,
+    LOSSES,
     PARTS,
-    Said,
-    beyond_in_words,
-    in_words,
+    STOPS,
+    TIMES_RARER,
+    Amount,
+    Judged,
+    Outlook,
+    beyond_causes,
+    main_cause,
 )
 from advisor.reliability.results.units import MEASURES, UNITS
 
-# Rarer than this, what the card leaves out matters more than what it holds.
-_BEYOND_BELIEF_YEARS = 1e6
+if TYPE_CHECKING:
+    from advisor.reliability.results.exact_measures import ExactMeasures
+    from advisor.reliability.results.sensitivity import Tornado
+
+MOST_WORDS = 25
+"""Of a verdict."""
 _PARTS_HEADING = "What settings decide + what no setting changes:"
+_SAID_ABOVE = ("loss_probability_per_year", "loss_events_per_year", "mean_years_to_loss", STOPS)
+_MOST_CAUSES = 2
+_LEFT_OUT = "what this card leaves out: software bugs, operator errors, the loss of a region"
+
 # Smaller shares of the losses are not mentioned.
 _SMALLEST_SHARE = 0.01
 # A smaller relative numerical error is not mentioned.
 _SMALLEST_ERROR = 1e-6
 
 
-def verdict(result: ExactMeasures) -> str:
-    """What is lost, what is refused, what it is mostly due to; what of it settings decide."""
-    settings = (
-        f"RF {result.config.replication_factor}, min.insync.replicas "
-        f"{result.config.min_insync_replicas}, acks={result.config.acks}"
+def verdict(outlook: Outlook, judged: Judged | None = None) -> str:
+    """Return yes or no, data loss, downtime and the main cause, in at most 25 words.
+
+    Parameters
+    ----------
+    outlook : Outlook
+    judged : Judged, optional
+        Without it there is no yes or no.
+    """
+    head = _head(outlook.config, judged)
+    config = outlook.config
+    if tolerance(config).while_writable < 0:
+        return (
+            f"{head}: Kafka {config.kafka_version} refuses every write; main cause: min ISR > RF."
+        )
+    missed = judged.times_over if judged is not None else {}
+    loss, stops = _loss(outlook, missed), _stops(outlook.stopped[0])
+    cause = outlook.main[_explained(outlook, missed)]
+    for main in (f" (main cause: {cause})", f" ({cause})", ""):
+        first = _explained(outlook, missed) == LOSSES
+        parts = (f"{loss}{main}", stops) if first else (loss, f"{stops}{main}")
+        text = f"{head}: {', '.join(parts)}."
+        if not cause:
+            return f"{head}: {loss}, {stops}."
+        if len(text.split()) <= MOST_WORDS:
+            break
+    return text
+
+
+def name_of(config: Config) -> str:
+    """Return "RF 3 with min ISR 2", or "RF 3 with acks=1", where min ISR has no effect."""
+    if config.acks == "all":
+        return f"RF {config.replication_factor} with min ISR {config.min_insync_replicas}"
+    return f"RF {config.replication_factor} with acks={config.acks}"
+
+
+def _head(config: Config, judged: Judged | None) -> str:
+    if judged is None:
+        return name_of(config)
+    return (
+        f"Yes, {name_of(config)} meets your goals"
+        if judged.met
+        else (f"No, {name_of(config)} misses your goals")
     )
+
+
+def _explained(outlook: Outlook, missed: Mapping[str, float]) -> str:
+    """The measure whose main cause is given: one that is missed, else losses that matter."""
+    if LOSSES in missed:
+        return LOSSES
+    if STOPS in missed or outlook.is_negligible or not outlook.main[LOSSES]:
+        return STOPS
+    if outlook.config.acks == 0:
+        return STOPS
+    return LOSSES
+
+
+def _loss(outlook: Outlook, missed: Mapping[str, float]) -> str:
+    by, rest = outlook.years
+    if outlook.config.acks == 0:
+        dropped = significant(outlook.dropped.value) if outlook.dropped.value else ""
+        bound = "" if outlook.dropped.seen or not dropped else "under "
+        return unacknowledged(f"{bound}{dropped}")
+    if not outlook.is_negligible:
+        often = once_in(by.value)
+        return f"data loss {often if by.seen else often.replace('once', 'under once')}"
+    if not by.seen and outlook.simulated and math.isinf(rest.value):
+        return f"no data loss in {outlook.simulated:,} simulated years"
+    times = missed.get(LOSSES, 0.0)
+    if times:
+        return f"data loss {_times(times)} your goal"
+    if math.isinf(by.value) and math.isinf(rest.value):
+        return "no modelled data loss"
+    return f"data loss negligible beside {outlook.reference[1]}"
+
+
+def _times(factor: float) -> str:
+    """Return "20 times", "above" where no number helps."""
+    return f"{significant(factor)} times" if 1.05 < factor < math.inf else "above"
+
+
+def _stops(stopped: Amount) -> str:
+    if not stopped.value:
+        return "writes never refused"
+    most = "" if stopped.seen else "under "
+    return f"writes refused {most}{brief_time_per_year(stopped.value)}"
+
+
+def no_setting_changes(outlook: Outlook) -> str:
+    """Return one sentence on what no setting changes, and how much rarer the settings' losses are.
+
+    The latter where losses by settings are so rare that they cannot be told from it.
+    """
+    parts = []
+    by, rest = outlook.stopped
+    if rest.value:
+        amount = f"{'' if rest.seen else 'up to '}{time_per_year(rest.value)}"
+        another = "another " if by.value else ""
+        parts.append(f"{another}{amount} of refused writes{_named(outlook.beyond[STOPS])}")
+    acknowledged = outlook.config.acks != 0 and tolerance(outlook.config).while_writable >= 0
+    lost, losses = outlook.years[1], outlook.config.acks != 0 and acknowledged
+    negligible = losses and outlook.is_negligible
+    if losses and math.isfinite(lost.value) and not (negligible and is_rare(lost.value)):
+        parts.append(f"a lost record {once_in(lost.value)}{_named(outlook.beyond[LOSSES])}")
+    elif negligible:
+        years = f"{OPERATOR_LOSS_YEARS:,.0f}"
+        parts.append(f"data loss by bugs and operator errors, about once in {years} years")
+    if not parts:
+        return f"No setting changes {_LEFT_OUT}."
+    text = f"No setting changes {' and '.join(parts)}"
+    if negligible and math.isfinite(outlook.times_rarer):
+        whose = "what settings decide" if outlook.beyond[LOSSES] else "the failures in this card"
+        text += f", {significant(outlook.times_rarer)} times as often as {whose}"
+    return f"{text}."
+
+
+def _named(causes: Sequence[str]) -> str:
+    """Return the largest causes in brackets."""
+    if not causes:
+        return ""
+    others = ["others"] if len(causes) > _MOST_CAUSES else []
+    return f" ({', '.join([*causes[:_MOST_CAUSES], *others])})"
+
+
+def outlook_of(result: ExactMeasures) -> Outlook:
+    """Return what the verdict says of an exact result, as numbers."""
+    decided = result.decided
+    by = Amount(result.years_between(BY_SETTINGS))
+    if decided.loss_events_per_year == 0 and decided.error_bounds["loss_events_per_year"] > 0.0:
+        by = Amount(decided.at_worst("mean_years_to_loss"), seen=False)
+    causes, events = result.causes, "loss_events_per_year"
+    return Outlook(
+        config=result.config,
+        years=(by, Amount(result.years_between(BEYOND_SETTINGS))),
+        stopped=(Amount(result.by_settings(STOPS)), Amount(result.beyond_settings(STOPS))),
+        dropped=Amount(result.records_dropped_per_year),
+        main={LOSSES: main_cause(decided.causes[events]), STOPS: main_cause(decided.causes[STOPS])},
+        beyond={
+            LOSSES: beyond_causes(causes, events, result.model),
+            STOPS: beyond_causes(causes, STOPS, result.model),
+        },
+    )
+
+
+def measured_lines(result: ExactMeasures) -> list[str]:
+    """Return the numbers of the verdict with their 95 % intervals, and where they come from."""
     never = never_writes(result.config)
     if never:
-        return f"{settings}: {never}."
-    parts = _parts_in_words(result)
-    whole = f"{settings}: {_loss_words(result)}; {_refusal_words(result)}."
-    return f"{whole} {parts}" if parts else whole
+        return [f"{formatting.capital(never)}."]
+    outlook = outlook_of(result)
+    return [
+        *_loss_lines(result, outlook),
+        *_stop_lines(result, outlook),
+        f"Source: failure-model card {result.model.name}, solved exactly; "
+        + ("95 %: over the ranges of its numbers." if result.model.uncertain else "no ranges."),
+    ]
 
 
-def _loss_words(result: ExactMeasures) -> str:
+def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
     if result.config.acks == 0:
-        dropped = result.records_dropped_per_year
-        return formatting.unacknowledged(formatting.significant(dropped) if dropped else "")
-    if result.loss_events_per_year == 0:
-        if result.error_bounds["loss_events_per_year"] > 0.0:
-            least = formatting.years(result.at_worst("mean_years_to_loss"))
-            return f"no loss was found; there is less than one in {least}"
-        return "nothing in this failure model loses an acknowledged record"
-    low, high = result.interval("mean_years_to_loss")
-    if low >= _BEYOND_BELIEF_YEARS:
-        least, most = formatting.years(low), formatting.years(high)
-        within = formatting.interval(least, most) or f" (about once in {least})"
-        return (
-            "these failures lose an acknowledged record less than once in "
-            f"a million years{within}, so mistakes and bugs, which no card knows, come first"
+        within = formatting.interval(*map(significant, result.interval("records_dropped_per_year")))
+        dropped = significant(result.records_dropped_per_year)
+        return [f"Records lost, never acknowledged: {dropped} a year{within}."]
+    whole = result.decided is result
+    cause = f"; main cause of loss: {outlook.main[LOSSES]}" if outlook.main[LOSSES] else ""
+    by = f"{_often(outlook.years[0])}{once_interval(*result.years_between_interval(BY_SETTINGS))}"
+    if outlook.is_negligible and math.isfinite(outlook.times_rarer):
+        years, named = outlook.reference
+        ends = result.years_between_interval(BY_SETTINGS)
+        low, high = ends[0] / years, ends[1] / years
+        if named in outlook.beyond[LOSSES]:
+            # Draw by draw, since much of what makes both frequent is the same.
+            low, high = result.intervals[TIMES_RARER]
+        most = significant(high) if math.isfinite(high) else "any number"
+        within = formatting.interval(significant(low), most)
+        by = (
+            f"{significant(outlook.times_rarer)} times rarer{within} than by {named}, so this "
+            "setting cannot be distinguished from one that loses nothing"
         )
-    about = formatting.years(result.mean_years_to_loss)
-    within = formatting.interval(formatting.years(low), formatting.years(high))
-    return (
-        f"you lose an acknowledged record about once in {about}{within}"
-        f"{', an order of magnitude' * result.has_no_digit('mean_years_to_loss')}"
-    )
+        cause = f"; main cause of loss in the card: {outlook.main[LOSSES]}"
+    digit = ", an order of magnitude" * result.has_no_digit("mean_years_to_loss")
+    lines = [f"Data loss{'' if whole else ', settings decide'}: {by}{digit}{cause}."]
+    rest = outlook.years[1]
+    if math.isfinite(rest.value):
+        within = once_interval(*result.years_between_interval(BEYOND_SETTINGS))
+        lines.append(f"Data loss, no setting changes: {_often(rest)}{within}.")
+    return lines
 
 
-def _refusal_words(result: ExactMeasures) -> str:
-    if result.write_unavailability == 0:
-        return "writes are never refused"
-    low, high = result.interval("write_unavailability")
-    causes = result.causes["write_unavailability"]
-    first = max(causes, key=lambda name: causes[name])
-    share = causes[first] / result.write_unavailability
-    about = formatting.time_per_year(result.write_unavailability)
-    within = formatting.interval(formatting.time_per_year(low), formatting.time_per_year(high))
-    most = f"{formatting.percent(share)} of it from {mechanisms.words(first)}"
-    return f"writes stop {about}{within}, {most}"
+def _often(amount: Amount) -> str:
+    """How often a record is lost."""
+    if math.isinf(amount.value):
+        return "none modelled"
+    return once_in(amount.value) if amount.seen else once_at_most(amount.value)
 
 
-def _parts_in_words(result: ExactMeasures) -> str:
-    """What settings decide and what they do not; "" where the card holds nothing beyond them."""
-    if result.decided is result:
-        return ""
-    stops, losses = "write_unavailability", "loss_events_per_year"
-    refused = _time_said(result, BY_SETTINGS), _time_said(result, BEYOND_SETTINGS)
-    loses = Said(), Said()
-    if result.config.acks != 0:
-        loses = _once_said(result, BY_SETTINGS), _once_said(result, BEYOND_SETTINGS)
-    why = (beyond_in_words(result.causes, (name,), result.model) for name in (stops, losses))
-    return in_words(refused, loses, *why)
-
-
-def _time_said(result: ExactMeasures, part: str) -> Said:
-    """Time a year without writes of one part."""
-    measure = "write_unavailability"
-    value = result.by_settings(measure) if part == BY_SETTINGS else result.beyond_settings(measure)
-    if not value:
-        return Said()
-    ends = map(formatting.time_per_year, result.interval(measure, part))
-    low, high = (end.removesuffix(" a year") for end in ends)
-    return Said(formatting.time_per_year(value), formatting.interval(low, high))
-
-
-def _once_said(result: ExactMeasures, part: str) -> Said:
-    """How often one part loses a record."""
-    years = result.years_between(part)
-    if math.isinf(years):
-        return Said()
-    low, high = result.years_between_interval(part)
-    often = f"once in {formatting.years(years)}"
-    if low >= _BEYOND_BELIEF_YEARS:
-        often = "less than once in a million years"
-    return Said(often, formatting.interval(formatting.years(low), formatting.years(high)))
+def _stop_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
+    if not result.write_unavailability:
+        return ["Refused writes: none modelled."]
+    parts: list[tuple[str, str | None, float]] = [("", None, result.write_unavailability)]
+    if result.decided is not result:
+        by, rest = (amount.value for amount in outlook.stopped)
+        parts = [
+            ("settings decide", BY_SETTINGS, by),
+            ("no setting changes", BEYOND_SETTINGS, rest),
+        ]
+    lines = []
+    for name, part, value in parts:
+        ends = formatting.interval(*map(time_per_year, result.interval(STOPS, part)))
+        cause = f"; main cause: {outlook.main[STOPS]}" if part != BEYOND_SETTINGS else ""
+        said = f"{time_per_year(value)}{ends}{cause}" if value else "none modelled"
+        lines.append(f"Refused writes{f', {name}' * bool(name)}: {said}.")
+    return lines
 
 
 def parts_table(result: ExactMeasures) -> list[str]:
     """Return a line for each measure of which some is beyond settings, under a heading."""
-    say = formatting.significant
+    say = significant
     lines = []
     for name in MEASURES:
         parts = result.by_settings(name), result.beyond_settings(name)
-        if parts[1] and name != "mean_years_to_loss":
+        if parts[1] and name not in _SAID_ABOVE:
             ends = (formatting.interval(*map(say, result.interval(name, part))) for part in PARTS)
             by, rest = (f"{say(v)}{within}" for v, within in zip(parts, ends, strict=True))
             lines.append(f"  {name}: {by} + {rest} {UNITS[name]}")
@@ -152,44 +312,51 @@ def numerical_error(result: ExactMeasures) -> str:
 
 
 def explain(result: ExactMeasures, tornado: Callable[[str], Tornado]) -> str:
-    """Return verdict, tolerated failures, causes, numerical error and assumptions as text."""
+    """Return verdict, intervals, tolerated failures, causes, errors and assumptions as text."""
     # Where no write ever succeeds there is nothing to divide by causes.
-    explained = (
-        () if never_writes(result.config) else ("loss_events_per_year", "write_unavailability")
-    )
+    explained = () if never_writes(result.config) else ("loss_events_per_year", STOPS)
     lines = [
-        verdict(result),
+        verdict(outlook_of(result)),
+        no_setting_changes(outlook_of(result)),
+        *measured_lines(result),
         f"{formatting.capital(tolerance_in_words(result.config))}.",
         *([""] if explained else []),
     ]
     for measure in explained:
-        parts = sorted(result.causes[measure].items(), key=lambda item: -item[1])
-        whole = sum(part for _, part in parts)
-        value = formatting.significant(getattr(result, measure))
-        # One failure may hit many partitions: their losses come more often than the first.
-        each = measure == "loss_events_per_year" and whole and result.load.partitions > 1
-        lines.append(
-            f"{measure} = {value}{', each partition by itself' if each else ''}"
-            f"{', because of:' * bool(parts)}"
-        )
-        lines += [
-            f"  {100 * part / whole:5.1f} %  {mechanisms.words(name)} ({name})"
-            for name, part in parts
-            if part > 0.0005 * whole
-        ]
-        if measure == "loss_events_per_year":
-            lines += _flush_window_words(result)
-        if whole and result.swings_are_quick:
-            lines.append(tornado(measure).verdict)
+        lines += _cause_lines(result, measure, tornado)
     if result.write_stalled:
-        waits = formatting.time_per_year(result.write_stalled)
-        lines.append(f"acks=all waits {waits} more for followers that have to leave the ISR.")
+        waits = time_per_year(result.write_stalled)
+        within = formatting.interval(*map(time_per_year, result.interval("write_stalled")))
+        lines.append(f"acks=all waits {waits}{within} more for followers that leave the ISR.")
     lines += parts_table(result)
     lines += ["", f"Card: {result.model.name}. Method: {result.method}."]
     lines.append(numerical_error(result))
     lines.append(f"Cost: {result.cost}")
     lines += [f"Assumed: {text}." for text in result.assumptions]
     return "\n".join(lines)
+
+
+def _cause_lines(
+    result: ExactMeasures, measure: str, tornado: Callable[[str], Tornado]
+) -> list[str]:
+    """Return the causes of a measure as shares, and the assumption that moves it most."""
+    parts = sorted(result.causes[measure].items(), key=lambda item: -item[1])
+    whole = sum(part for _, part in parts)
+    name = "data loss" if measure != STOPS else "refused writes"
+    # One failure may hit many partitions: their losses come more often than the first.
+    each = measure != STOPS and result.load.partitions > 1
+    heading = f"Causes of {name}{', each partition counted' if each else ''}:"
+    lines = [heading] if whole else [f"Nothing in this card causes {name}."]
+    lines += [
+        f"  {100 * part / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"
+        for cause, part in parts
+        if part > 0.0005 * whole
+    ]
+    if measure != STOPS:
+        lines += _flush_window_words(result)
+    if whole and result.swings_are_quick:
+        lines.append(tornado(measure).verdict)
+    return lines
 
 
 def _flush_window_words(result: ExactMeasures) -> list[str]:

@@ -96,7 +96,7 @@ def never_writes(config: Config) -> str:
     factor, least = config.replication_factor or 1, config.min_insync_replicas
     there = "one replica there is" if factor == 1 else f"{factor} replicas there are"
     return (
-        f"Kafka {config.kafka_version} never accepts a write, because min.insync.replicas {least} "
-        f"asks for more in-sync replicas than the {there} (3.7 and later take it for {factor}); "
+        f"Kafka {config.kafka_version} refuses every write with acks=all, because "
+        f"min.insync.replicas {least} is more than the {there} (3.7 and later use {factor}); "
         f"set min.insync.replicas to {max(factor - 1, 1)}, or keep {(least or 1) + 1} replicas"
     )

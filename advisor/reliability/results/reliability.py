@@ -11,7 +11,7 @@ from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
-from advisor.reliability.results.settings_split import PARTS
+from advisor.reliability.results.settings_split import PARTS, Outlook
 from advisor.reliability.results.units import MEASURES, UNITS, check_measure
 from advisor.tables import MeasureTable
 
@@ -109,8 +109,18 @@ class Reliability(ExactMeasures, MeasureTable):
 
     @property
     def verdict(self) -> str:
-        """What is lost, what is refused, what it is mostly due to; what of it settings decide."""
-        return explanation.verdict(self)
+        """Data loss, downtime and main cause by what settings decide, in at most 25 words."""
+        return explanation.verdict(self.outlook)
+
+    @property
+    def no_setting_changes(self) -> str:
+        """What no setting changes, in one sentence."""
+        return explanation.no_setting_changes(self.outlook)
+
+    @property
+    def outlook(self) -> Outlook:
+        """What the verdict says, as numbers."""
+        return explanation.outlook_of(self)
 
     def explain(self) -> str:
         """Return verdict, tolerated failures, causes, numerical error and assumptions as text.
@@ -132,8 +142,8 @@ class Reliability(ExactMeasures, MeasureTable):
         ... )
         >>> config = advisor.Config(replication_factor=1, acks=1)
         >>> result = advisor.evaluate(advisor.Cluster.uniform(1, racks=1), config, card)
-        >>> "write_unavailability = 3.8e-05, because of:" in result.explain()
-        True
+        >>> result.explain().split(", ")[0]
+        'RF 1 with acks=1: no modelled data loss'
         """
         return explanation.explain(self, self.tornado)
 
@@ -211,7 +221,12 @@ class Reliability(ExactMeasures, MeasureTable):
 
     def _paragraphs(self) -> tuple[str, ...]:
         tolerated = formatting.capital(tolerance_in_words(self.config))
-        return f"{tolerated}.", explanation.numerical_error(self)
+        return (
+            self.no_setting_changes,
+            *explanation.measured_lines(self),
+            f"{tolerated}.",
+            explanation.numerical_error(self),
+        )
 
     def tornado(self, measure: str = "loss_events_per_year") -> Tornado:
         """Return how far each number of the card moves a measure, one at a time from low to high.
@@ -265,8 +280,8 @@ class Reliability(ExactMeasures, MeasureTable):
         >>> import advisor
         >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config(replication_factor=2)
         >>> result = advisor.evaluate(cluster, config, "three_az_cloud")
-        >>> print(result.dependents().explain().splitlines()[0][:22])
-        A consumer group stops
+        >>> print(result.dependents().explain().splitlines()[0][:24])
+        A consumer group is down
         """
         return dependents(self)
 

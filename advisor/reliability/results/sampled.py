@@ -9,18 +9,29 @@ from typing import Any, Never
 
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
+from advisor.formatting import once_in, once_interval
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.failures.uncertainty import Interval
+from advisor.reliability.results import explanation
 from advisor.reliability.results.assumptions import assumptions
-from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
+from advisor.reliability.results.fault_tolerance import (
+    Tolerance,
+    never_writes,
+    tolerance_in_words,
+)
 from advisor.reliability.results.settings_split import (
+    LOSSES,
     PARTS,
-    Said,
+    STOPS,
+    Outlook,
+    amount_of,
     beyond,
-    beyond_in_words,
-    in_words,
+    beyond_causes,
+    main_cause,
+    years_of_parts,
 )
 from advisor.reliability.results.units import MEASURES, UNITS, Estimate, check_measure
 from advisor.reliability.workload import Workload
@@ -173,17 +184,51 @@ class Sampled(MeasureTable):
 
     @property
     def verdict(self) -> str:
-        """What was lost, what was refused, and what of it settings decide."""
-        settings = (
-            f"RF {self.config.replication_factor}, min.insync.replicas "
-            f"{self.config.min_insync_replicas}, acks={self.config.acks}"
+        """Data loss, downtime and main cause by what settings decide, in at most 25 words."""
+        return explanation.verdict(self.outlook)
+
+    @property
+    def no_setting_changes(self) -> str:
+        """What no setting changes, in one sentence."""
+        return explanation.no_setting_changes(self.outlook)
+
+    @property
+    def outlook(self) -> Outlook:
+        """What the verdict says, as numbers."""
+        events, by = "loss_events_per_year", decided_by_settings
+        main = {
+            measure: main_cause({name: n for name, n in self.causes[key].items() if by(name)})
+            for measure, key in ((LOSSES, events), (STOPS, STOPS))
+        }
+        return Outlook(
+            config=self.config,
+            years=years_of_parts(self.mean_years_to_loss, self.parts["mean_years_to_loss"]),
+            stopped=(amount_of(self.parts[STOPS][0]), amount_of(self.parts[STOPS][1])),
+            dropped=amount_of(self.records_dropped_per_year),
+            main=main,
+            beyond={
+                LOSSES: beyond_causes(self.causes, events, self.model),
+                STOPS: beyond_causes(self.causes, STOPS, self.model),
+            },
+            simulated=self.years,
         )
+
+    @property
+    def measured_lines(self) -> list[str]:
+        """The numbers of the verdict with their 95 % intervals, and where they come from."""
         never = never_writes(self.config)
         if never:
-            return f"{settings}: {never}."
-        parts = self._parts_words()
-        whole = f"{settings}: {self._loss_words()}; {self._refusal_words()}."
-        return f"{whole} {parts}" if parts else whole
+            return [f"{formatting.capital(never)}."]
+        loss = f"Data loss: {self._loss_words()}."
+        if self.config.acks == 0:
+            loss = f"Records lost, never acknowledged: {self.records_dropped_per_year} a year."
+        return [
+            loss,
+            f"Refused writes: {_refused_words(self.write_unavailability)}.",
+            *self._parts_lines(),
+            f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
+            "its values taken as exact; 95 %: chance of the sample.",
+        ]
 
     def dependents(self) -> Never:
         """`Reliability.dependents` only.
@@ -208,53 +253,35 @@ class Sampled(MeasureTable):
         )
 
     def _loss_words(self) -> str:
-        if self.config.acks == 0:
-            dropped = self.records_dropped_per_year
-            return formatting.unacknowledged(f"{dropped}" if dropped.high > 0.0 else "")
         first = self.mean_years_to_loss
         if math.isinf(first.low):
-            return "nothing in this failure model loses an acknowledged record"
+            return "nothing in this card loses an acknowledged record"
         if not first.seen:
             return (
-                f"no acknowledged record was lost in {self.years:,} simulated years, so less than "
-                f"once in {formatting.years(first.low)} (95 %)"
+                f"none in {self.years:,} simulated years, so {once_atamount_of(first.low)} (95 %)"
             )
-        within = formatting.interval(formatting.years(first.low), formatting.years(first.high))
-        return (
-            f"you lose an acknowledged record about once in {formatting.years(first.value)}{within}"
-        )
+        return f"{once_in(first.value)}{once_interval(first.low, first.high)}"
 
-    def _refusal_words(self) -> str:
-        stops = self.write_unavailability
-        if stops.high == 0.0:
-            return "writes are never refused"
-        if not stops.seen:
-            return f"writes were never refused in {self.years:,} simulated years"
-        within = formatting.interval(*map(formatting.time_per_year, (stops.low, stops.high)))
-        return f"writes stop {formatting.time_per_year(stops.value)}{within}"
-
-    def _parts_words(self) -> str:
-        """What settings decide and what they do not; "" where nothing is beyond them."""
+    def _parts_lines(self) -> list[str]:
+        """What settings decide and what they do not, with intervals; nothing if they decide all."""
         if not beyond(self.model):
-            return ""
-        stops, losses = "write_unavailability", "loss_events_per_year"
-        by, rest = (_time_said(part) for part in self.parts[stops])
-        loses = (self._once(0), self._once(1)) if self.config.acks != 0 else (Said(), Said())
-        why = (beyond_in_words(self.causes, (name,), self.model) for name in (stops, losses))
-        return in_words((by, rest), loses, *why)
+            return []
+        lines = []
+        for half, name in enumerate(("settings decide", "no setting changes")):
+            refused = _refused_words(self.parts[STOPS][half])
+            often = "" if self.config.acks == 0 else f"; data loss {self._once(half)}"
+            lines.append(f"{formatting.capital(name)}: refused writes {refused}{often}.")
+        return lines
 
-    def _once(self, half: int) -> Said:
+    def _once(self, half: int) -> str:
         """How often what settings decide (0), or do not (1), loses a record."""
         waited, part = self.mean_years_to_loss, self.parts["mean_years_to_loss"][half]
         if not waited.seen or part.high == 0.0:
-            return Said()
+            return "not seen"
         if not part.seen:
-            least = formatting.years(waited.value**2 / part.high)
-            return Said(f"less than once in {least} (95 %)")
-        value, low, high = (
-            formatting.years(waited.value**2 / each) for each in (part.value, part.high, part.low)
-        )
-        return Said(f"once in {value}", formatting.interval(low, high))
+            return f"not seen, so {once_atamount_of(waited.value**2 / part.high)} (95 %)"
+        value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
+        return f"{once_in(value)}{once_interval(low, high)}"
 
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled.
@@ -267,7 +294,7 @@ class Sampled(MeasureTable):
         >>> "seed 7" in sampled.explain()
         True
         """
-        lines = [self.verdict, f"{formatting.capital(str(self.tolerates))}.", ""]
+        lines = [self.verdict, *self._paragraphs(), ""]
         for name in MEASURES:
             found = self.estimate(name)
             lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
@@ -343,10 +370,11 @@ class Sampled(MeasureTable):
         return plotting.draw("sampled", self, ax)
 
     def __repr__(self) -> str:
-        return f"{self.verdict}\n{formatting.capital(str(self.tolerates))}."
+        return "\n".join([self.verdict, *self._paragraphs()])
 
     def _paragraphs(self) -> tuple[str, ...]:
-        return (f"{formatting.capital(str(self.tolerates))}.",)
+        tolerated = f"{formatting.capital(tolerance_in_words(self.config))}."
+        return self.no_setting_changes, *self.measured_lines, tolerated
 
     def _html_columns(self) -> tuple[str, ...]:
         parts = tuple(part.replace("_", " ") for part in PARTS)
@@ -364,12 +392,11 @@ class Sampled(MeasureTable):
         ]
 
 
-def _time_said(part: Estimate) -> Said:
-    """Time a year of one part."""
+def _refused_words(part: Estimate) -> str:
+    """Time without writes with its interval."""
     if part.high == 0.0:
-        return Said()
-    low, high = map(formatting.time_per_year, (part.low, part.high))
+        return "none modelled"
     if not part.seen:
-        return Said(f"less than {high}")
-    ends = (end.removesuffix(" a year") for end in (low, high))
-    return Said(formatting.time_per_year(part.value), formatting.interval(*ends))
+        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
+    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
+    return f"{formatting.time_per_year(part.value)}{ends}"

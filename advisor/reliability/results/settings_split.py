@@ -10,36 +10,30 @@ often the next failure of one broker, which alone would have lost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from advisor.errors import InputError
+from advisor.formatting import OPERATOR_LOSS_YEARS, is_rare
+from advisor.protocol.rules.config import Config
 from advisor.reliability.common_cause.first_loss import AnyLoss
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import PER_YEAR, decided_by_settings
+from advisor.reliability.results.units import Estimate
 
 BY_SETTINGS, BEYOND_SETTINGS = "by_settings", "beyond_settings"
 PARTS = (BY_SETTINGS, BEYOND_SETTINGS)
+TIMES_RARER = "times_rarer"
+"""The interval of `Split.times_rarer` among those of a result."""
 _MEAN_YEARS = "mean_years_to_loss"
-_MOST_CAUSES = 3
 # Smaller shares of what is beyond settings are not named.
 _SMALLEST_SHARE = 0.02
-
-
-class Said(NamedTuple):
-    """Words for one part of a measure, and for its interval; both "" for nothing."""
-
-    value: str = ""
-    interval: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.value}{self.interval}"
-
-
-Pair = tuple[Said, Said]
-"""By settings and beyond settings."""
+LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"
+# Losses so many times rarer than those of people and bugs cannot be distinguished: how often
+# those happen is known to a factor of ten (cluster-wiped in data/failure_rates.csv).
+_RARER = 10.0
 
 
 class Measured(Protocol):
@@ -114,63 +108,134 @@ class Split:
         rate = 1.0 / self.whole.mean_years_to_loss - 1.0 / without
         return 1.0 / rate if rate > 0.0 else math.inf
 
+    def times_rarer(self) -> float:
+        """How many times rarer the losses that settings decide are than the others."""
+        return self.years(BY_SETTINGS) / self.years(BEYOND_SETTINGS)
+
     def beyond_at_worst(self, measure: str) -> float:
         """Return what is beyond settings with the numerical error of the whole."""
         return max(self.whole.at_worst(measure) - self.part(measure, BY_SETTINGS), 0.0)
 
 
-def beyond_in_words(
-    causes: Mapping[str, Mapping[str, float]], measures: tuple[str, ...], model: FailureModel
-) -> str:
-    """Return the largest causes of some measures that no setting changes: "a, b".
+def beyond_causes(
+    causes: Mapping[str, Mapping[str, float]], measure: str, model: FailureModel
+) -> tuple[str, ...]:
+    """Return the causes of a measure that no setting changes, in words, largest first.
 
     Where none of them is a cause, because another failure had to come on top, all of the card.
 
     Parameters
     ----------
     causes : mapping of measure to mapping of mechanism to float
-    measures : tuple of str
     """
-    shares = dict.fromkeys(beyond(model), 0.0)
-    for measure in measures:
-        parts = {name: part for name, part in causes[measure].items() if name in shares}
-        whole = math.fsum(parts.values())
-        for name, part in parts.items():
-            shares[name] = max(shares[name], part / whole if whole else 0.0)
+    parts = {name: causes[measure].get(name, 0.0) for name in beyond(model)}
+    whole = math.fsum(parts.values())
     largest = sorted(
-        (name for name in shares if shares[name] >= _SMALLEST_SHARE),
-        key=lambda name: (-shares[name], name),
+        (name for name, part in parts.items() if whole and part >= _SMALLEST_SHARE * whole),
+        key=lambda name: (-parts[name], name),
     )
-    largest = largest or list(shares)
-    named = [mechanisms.words(name) for name in largest[:_MOST_CAUSES]]
-    return ", ".join([*named, *(["others"] if len(largest) > _MOST_CAUSES else [])])
+    return tuple(mechanisms.words(name) for name in largest or parts)
 
 
-def in_words(refused: Pair, loses: Pair, why_refused: str, why_loses: str) -> str:
-    """Return what settings decide and what they do not, in one or two sentences; "" for all.
+def main_cause(causes: Mapping[str, float]) -> str:
+    """Return the largest cause of a measure in words; "" for none."""
+    if not any(part > 0.0 for part in causes.values()):
+        return ""
+    return mechanisms.words(max(causes, key=lambda name: causes[name]))
+
+
+class Amount(NamedTuple):
+    """A number of a result; `seen` is False where only a bound is known."""
+
+    value: float
+    seen: bool = True
+
+
+class Outlook(NamedTuple):
+    """What a verdict says of a result, as numbers.
+
+    Attributes
+    ----------
+    config : Config
+    years : (Amount, Amount)
+        Mean years until settings lose a record, and until what no setting changes does; infinite
+        for never. A bound is a lower one.
+    stopped : (Amount, Amount)
+        Fraction of time in which writes are refused, in the same two parts. A bound is an upper
+        one.
+    dropped : Amount
+        Records a year lost with acks=0.
+    main : mapping of str to str
+        Main cause of losses and of refused writes by what settings decide, in words.
+    beyond : mapping of str to tuple of str
+        Causes of the same that no setting changes, largest first.
+    simulated : int
+        Years simulated; 0 for an exact result.
+    """
+
+    config: Config
+    years: tuple[Amount, Amount]
+    stopped: tuple[Amount, Amount]
+    dropped: Amount
+    main: Mapping[str, str]
+    beyond: Mapping[str, Sequence[str]]
+    simulated: int = 0
+
+    @property
+    def reference(self) -> tuple[float, str]:
+        """Losses that settings are compared with: mean years between, and their cause."""
+        years, named = self.years[1].value, self.beyond.get(LOSSES)
+        if named and not is_rare(years):
+            return years, named[0]
+        return OPERATOR_LOSS_YEARS, "operator errors"
+
+    @property
+    def times_rarer(self) -> float:
+        """How many times rarer losses by settings are than the reference's."""
+        return self.years[0].value / self.reference[0]
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether losses by settings cannot be told from those of people and bugs."""
+        return self.times_rarer > _RARER or is_rare(self.years[0].value)
+
+
+class Judged(NamedTuple):
+    """What goals say of a setting.
+
+    Attributes
+    ----------
+    met : bool
+        Whether every goal is met.
+    times_over : mapping of str to float
+        Missed measure to how many times its limit it is; infinite for a limit of 0.
+    """
+
+    met: bool
+    times_over: Mapping[str, float]
+
+
+def amount_of(estimate: Estimate) -> Amount:
+    """Return a sampled part of a measure for the verdict; a bound where nothing was seen."""
+    seen = estimate.seen or estimate.high == 0.0
+    return Amount(estimate.value if estimate.seen else estimate.high, seen)
+
+
+def years_of_parts(waited: Estimate, parts: tuple[Estimate, Estimate]) -> tuple[Amount, Amount]:
+    """Return the mean years until each part of the losses makes one, as sampled.
 
     Parameters
     ----------
-    refused : pair of Said
-        Time without writes of each part.
-    loses : pair of Said
-        How often each part loses a record.
-    why_refused, why_loses : str
-        Causes beyond settings, such as "the whole site losing power".
+    waited : Estimate
+        Mean years to any loss.
+    parts : (Estimate, Estimate)
+        Its division among settings and the rest.
     """
-    sentences = []
-    by, rest = refused
-    if rest.value and by.value:
-        sentences.append(
-            f"Settings decide {by.value} of refused writes{by.interval}; another {rest} no setting "
-            f"changes ({why_refused})."
-        )
-    elif rest.value:
-        sentences.append(f"No setting changes how long writes are refused ({why_refused}).")
-    by, rest = loses
-    if rest.value and by.value:
-        why = f" ({why_loses})" if why_loses != why_refused or not sentences else ""
-        sentences.append(f"What settings decide loses a record {by}; the rest{why} does {rest}.")
-    elif rest.value:
-        sentences.append(f"No setting changes how often a record is lost ({why_loses}).")
-    return " ".join(sentences)
+    if not waited.seen:
+        return Amount(waited.low, seen=math.isinf(waited.low)), Amount(math.inf)
+    squared = waited.value**2
+    by, rest = (squared / p.value if p.seen and p.value else math.inf for p in parts)
+    if not parts[0].seen and parts[0].high:
+        # Where only the other part lost records, this one has a bound.
+        return Amount(squared / parts[0].high, seen=False), Amount(rest)
+    return Amount(by), Amount(rest)

@@ -195,7 +195,7 @@ def test_a_replica_must_pay_on_the_same_draws(
     if factor == 3:
         why = " ".join(answer.why)
         assert "RF 4, min.insync.replicas 3, acks=all would meet the goal for lost records" in why
-        assert "so the difference is not sure" in why
+        assert "so the difference is not certain" in why
         assert "stored instead of" in why
 
 
@@ -208,7 +208,7 @@ def test_no_replicas_for_a_tenth_less() -> None:
     answer = search(made_up, thirty, RANGES, LOAD, Goals(loss_probability_per_year=0.105))
     assert answer.best.name == "RF 3, min.insync.replicas 2, acks=all"
     assert not answer.best.meets_all
-    assert "No setting is sure to meet every goal; this one misses" in answer.verdict
+    assert "No setting is sure to meet every goal; this one misses" in answer.caveats[0]
 
 
 def test_paired_ratio_needs_no_common_uncertainty() -> None:
@@ -250,16 +250,16 @@ def test_risks_are_said_first_and_last() -> None:
     goals = Goals(loss_probability_per_year=between, write_unavailability=None)
     answer = search(evaluate, cluster, card, LOAD, goals)
     assert answer.best.config.min_insync_replicas == 3
-    assert "no setting without risks meets the goals" in answer.verdict
+    assert "no setting without risks meets the goals" in answer.caveats[-1]
     assert (
         "An audit calls it a risk that min.insync.replicas equals the replication factor (KRA102)"
-    ) in answer.verdict
+    ) in answer.caveats[-1]
     (found,) = [f for f in answer.findings if f.code == "KRA102"]
     assert found.detail == "as recommended here, min ISR and RF are both 3."
     loose = Goals(loss_probability_per_year=0.1, write_unavailability=0.1)
     usual = search(evaluate, cluster, card, LOAD, loose)
     assert usual.best.risks == ()
-    assert "risk" not in usual.verdict
+    assert usual.caveats == ()
     why = " ".join(usual.why)
     assert "but an audit calls it a risk that" in why or "RF 2 is too few" in why
     assert "It costs " in why

@@ -76,7 +76,7 @@ def test_unknown_racks_are_not_priced() -> None:
     found = cost_of(config(2), LOAD, place(cluster, config(2), 5), cluster)
     assert found.bytes_per_second_between_racks is None
     assert found.acknowledgement_ms == 2.0
-    assert "not known" in found.verdict
+    assert "racks unknown" in found.verdict
 
 
 def test_bytes_in_words() -> None:
@@ -96,8 +96,8 @@ def test_every_number_has_its_place_in_the_sentence() -> None:
         acknowledgement_ms=5.0,
     )
     assert cost.verdict == (
-        "2 GB stored; followers fetch 3 MB/s, 4 kB/s of it from another rack; an acknowledgement "
-        "waits about 5 ms for followers (coarse: round trips alone)."
+        "2 GB stored; followers fetch 3 MB/s, 4 kB/s of it across racks; acks=all adds about 5 ms "
+        "of latency (round trips only)."
     )
     assert cost.to_dict() == {
         "bytes_stored": 2e9,

@@ -150,7 +150,7 @@ def test_old_versions_have_neither_transactions_nor_offsets_of_their_own() -> No
             group,
             transaction,
         )
-        assert found.explain().startswith("A consumer group stops") == group
+        assert found.explain().startswith("A consumer group is down") == group
 
 
 def test_dependents_are_told_in_words() -> None:
@@ -159,9 +159,9 @@ def test_dependents_are_told_in_words() -> None:
     cluster = described(one_replica(OFFSETS, **one), one_replica(TRANSACTIONS, **one))
     found = evaluate(cluster, CONFIG, MODEL, LOAD).dependents()
     group, transaction = found.explain().splitlines()
-    assert group.startswith("A consumer group stops 10 hours a year: topic read less than")
+    assert group.startswith("A consumer group is down 10 hours a year: topic read less than")
     assert transaction.startswith(
-        "A transaction stops 20 hours a year (10 hours a year to 20 hours a year, however"
+        "A transaction is down 20 hours a year (10 hours a year to 20 hours a year, whether or"
     )
     assert transaction.endswith("__consumer_offsets 10 hours a year.")
     (assumed,) = (

@@ -12,7 +12,7 @@ from advisor.errors import InputError
 from advisor.formatting import significant
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
-from advisor.reliability.results.settings_split import beyond_in_words
+from advisor.reliability.results.settings_split import beyond_causes
 from advisor.reliability.results.units import MEASURES
 from sampled_runs import FAR, off_by, sample
 
@@ -114,13 +114,13 @@ def test_a_card_of_one_kind_has_one_part() -> None:
         for name in ("loss_probability_per_year", "write_unavailability", "mean_years_to_loss"):
             assert getattr(found, part)(name) == getattr(found, name) > 0
             assert getattr(found, other)(name) == 0.0
-    names = ("write_unavailability", "loss_events_per_year")
     both = advisor.evaluate(SIX, CONFIGS[1], BOTH, LOAD)
-    assert beyond_in_words(both.causes, names, BOTH) == "the whole site losing power"
-    assert beyond_in_words(both.causes, names, ALONE) == ""
+    for name in ("write_unavailability", "loss_events_per_year"):
+        assert beyond_causes(both.causes, name, BOTH) == ("site power outages",)
+        assert beyond_causes(both.causes, name, ALONE) == ()
     triggered = {"loss_events_per_year": {"broker.power": 1.0}}
-    said = beyond_in_words(triggered, ("loss_events_per_year",), BOTH)
-    assert said == "the whole site losing power"
+    said = beyond_causes(triggered, "loss_events_per_year", BOTH)
+    assert said == ("site power outages",)
 
 
 def test_unknown_names_are_refused() -> None:
@@ -175,15 +175,16 @@ def test_both_parts_are_said_with_their_intervals() -> None:
     exact = advisor.evaluate(SIX, CONFIGS[0], card, LOAD)
     sampled, _ = sample(SIX, CONFIGS[1], card, LOAD, years=2000)
     for found in (exact, sampled):
-        first = repr(found).splitlines()[0]
+        first, second, *numbers = repr(found).splitlines()
         assert first == found.verdict
-        said = re.search(
-            r"Settings decide (.+) a year of refused writes \(95 %: .+\); another (.+) a year "
-            r"\(95 %: .+\) no setting changes \(the whole site losing power\)\. What settings "
-            r"decide loses a record .*once in .+ \(95 %.*\); the rest does once in .+ \(95 %: ",
-            first,
+        assert len(first.split()) <= 25
+        assert second == found.no_setting_changes
+        assert re.fullmatch(
+            r"No setting changes another .+ of refused writes \(site power outages\) and a lost "
+            r"record once in .+ \(site power outages\).*\.",
+            second,
         )
-        assert said is not None
+        assert sum("(95 %: " in line for line in numbers) >= 3
         assert (
             "<th scope='col'>by settings</th><th scope='col'>beyond settings</th>"
             in found._repr_html_()
@@ -200,9 +201,13 @@ def test_both_parts_are_said_with_their_intervals() -> None:
     assert "beyond settings" in sampled.explain()
     plain = advisor.evaluate(SIX, CONFIGS[0], ALONE, LOAD)
     assert "ettings decide" not in plain.explain() + repr(plain)
+    assert plain.no_setting_changes.startswith("No setting changes ")
     assert "by settings" not in plain._repr_html_()
     unacknowledged = advisor.evaluate(SIX, CONFIGS[3], BOTH, LOAD)
-    assert "loses a record" not in unacknowledged.verdict
+    assert "lost record" not in unacknowledged.no_setting_changes
     only = advisor.evaluate(SIX, CONFIGS[1], FailureModel.from_dict({"cluster": SITE, **SPARE}))
-    assert "No setting changes how long writes are refused (the whole site" in only.verdict
-    assert "No setting changes how often a record is lost (the whole site" in only.verdict
+    assert re.fullmatch(
+        r"No setting changes .+ of refused writes \(site power outages\) and a lost record .+\.",
+        only.no_setting_changes,
+    )
+    assert "another" not in only.no_setting_changes

@@ -1,0 +1,78 @@
+"""The verdict of an audit: how many topics miss the goals, and the worst of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.phrases import first_of, listed
+from advisor.formatting import brief_time_per_year, is_rare, once_in
+from advisor.reliability.results.explanation import MOST_WORDS
+from advisor.reliability.results.settings_split import BY_SETTINGS, LOSSES, STOPS
+
+
+def audit_verdict(topics: Sequence[TopicAudit]) -> str:
+    """Return yes or no, and the worst data loss, downtime and its main cause, by settings.
+
+    At most 25 words. The cause is that of the losses, or of refused writes where losses are too
+    rare to matter.
+    """
+    if not topics:
+        return "Yes: there is no topic."
+    failing = {topic.topic.name for topic in topics if not topic.ok}
+    total = len({topic.topic.name for topic in topics})
+    every = f"{total:,} topic{'s' * (total != 1)}"
+    head = f"Yes, {f'all {every} meet' if total > 1 else 'the only topic meets'} your goals"
+    if failing:
+        miss = "misses" if len(failing) == 1 else "miss"
+        head = f"No, {len(failing):,} of {every} {miss} your goals"
+    soonest = min(topics, key=_years)
+    longest = max(topics, key=_stopped)
+    loss, stops = _loss_words(soonest), _stops_words(_stopped(longest))
+    outlook = soonest.choice.reliability.outlook
+    cause = outlook.main[LOSSES]
+    if is_rare(_years(soonest)) or not cause:
+        cause, loss = "", f"{loss}, {stops}"
+        stops = ""
+        cause = longest.choice.reliability.outlook.main[STOPS]
+    parts = [f"{loss} (main cause: {cause})" if cause else loss, *filter(None, [stops])]
+    text = f"{head}; worst: {', '.join(parts)}."
+    if len(text.split()) > MOST_WORDS:
+        text = text.replace("main cause: ", "")
+    return text
+
+
+def _years(topic: TopicAudit) -> float:
+    """Mean years between losses by what settings decide; infinite without acknowledgements."""
+    result = topic.choice.reliability
+    return math.inf if result.config.acks == 0 else result.years_between(BY_SETTINGS)
+
+
+def _stopped(topic: TopicAudit) -> float:
+    return topic.choice.reliability.by_settings(STOPS)
+
+
+def _loss_words(topic: TopicAudit) -> str:
+    if topic.choice.reliability.config.acks == 0:
+        return "nothing acknowledged"
+    years = _years(topic)
+    if math.isinf(years):
+        return "no modelled data loss"
+    return f"data loss {once_in(years)}" if not is_rare(years) else "negligible data loss"
+
+
+def _stops_words(stopped: float) -> str:
+    return f"writes refused {brief_time_per_year(stopped)}" if stopped else "writes never refused"
+
+
+def failing_lines(topics: Sequence[TopicAudit]) -> tuple[str, ...]:
+    """Return which topics did not work when described, and which miss a goal; a line each."""
+    broken = dict.fromkeys(f"{t.topic.name} ({listed(t.broken)})" for t in topics if t.broken)
+    missing = dict.fromkeys(t.topic.name for t in topics if t.choice.unmet)
+    lines = []
+    if broken:
+        lines.append(f"In trouble when this was described: {first_of(list(broken))}.")
+    if missing:
+        lines.append(f"Goals missed by: {first_of(list(missing))}.")
+    return tuple(lines)
