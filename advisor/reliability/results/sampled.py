@@ -17,11 +17,8 @@ from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import explanation
 from advisor.reliability.results.assumptions import assumptions
-from advisor.reliability.results.fault_tolerance import (
-    Tolerance,
-    never_writes,
-    tolerance_in_words,
-)
+from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
+from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
 from advisor.reliability.results.settings_split import (
     LOSSES,
     PARTS,
@@ -257,9 +254,7 @@ class Sampled(MeasureTable):
         if math.isinf(first.low):
             return "nothing in this card loses an acknowledged record"
         if not first.seen:
-            return (
-                f"none in {self.years:,} simulated years, so {once_atamount_of(first.low)} (95 %)"
-            )
+            return f"none in {self.years:,} simulated years, so {once_at_most(first.low)} (95 %)"
         return f"{once_in(first.value)}{once_interval(first.low, first.high)}"
 
     def _parts_lines(self) -> list[str]:
@@ -279,7 +274,7 @@ class Sampled(MeasureTable):
         if not waited.seen or part.high == 0.0:
             return "not seen"
         if not part.seen:
-            return f"not seen, so {once_atamount_of(waited.value**2 / part.high)} (95 %)"
+            return f"not seen, so {once_at_most(waited.value**2 / part.high)} (95 %)"
         value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
         return f"{once_in(value)}{once_interval(low, high)}"
 
@@ -373,8 +368,8 @@ class Sampled(MeasureTable):
         return "\n".join([self.verdict, *self._paragraphs()])
 
     def _paragraphs(self) -> tuple[str, ...]:
-        tolerated = f"{formatting.capital(tolerance_in_words(self.config))}."
-        return self.no_setting_changes, *self.measured_lines, tolerated
+        brokers = f"{formatting.capital(tolerated(self.config))}."
+        return self.no_setting_changes, *self.measured_lines, brokers
 
     def _html_columns(self) -> tuple[str, ...]:
         parts = tuple(part.replace("_", " ") for part in PARTS)
