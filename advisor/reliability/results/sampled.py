@@ -9,7 +9,7 @@ from typing import Any, Never
 
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
-from advisor.formatting import once_in, once_interval
+from advisor.formatting import once_at_most, once_in, once_interval
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
