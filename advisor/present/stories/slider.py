@@ -1,7 +1,8 @@
 """One HTML fragment that shows a list of steps one at a time, with plain JavaScript.
 
 It works in JupyterLab, in nbconvert's HTML and in a report, without a kernel and without network.
-Without JavaScript, and in print, all steps are listed one below the other.
+Without JavaScript, and in print, all steps are listed one below the other. The controls are made by
+the script, so that where JupyterLab strips scripts from a notebook not yet trusted none are dead.
 """
 
 from __future__ import annotations
@@ -15,9 +16,8 @@ _STYLE = """<style>
 .advisor-drawing.advisor-story {
   border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem;
 }
-.advisor-drawing.advisor-story h3 { margin: 0 0 .4rem; font-size: 1rem; font-weight: 700; }
-.advisor-drawing.advisor-story .controls { display: none; }
-.advisor-drawing.advisor-live .controls {
+.advisor-drawing.advisor-story .title { margin: 0 0 .4rem; font-size: 1rem; font-weight: 700; }
+.advisor-drawing.advisor-story .controls {
   display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .3rem 0;
 }
 .advisor-drawing.advisor-story .controls label {
@@ -28,7 +28,9 @@ _STYLE = """<style>
   font: inherit; color: inherit; background: transparent; border: 1px solid var(--soft);
   border-radius: .3rem; padding: .25rem .7rem; min-height: 2rem; cursor: pointer;
 }
-.advisor-drawing.advisor-story button:disabled { opacity: .5; cursor: default; }
+.advisor-drawing.advisor-story button[aria-disabled=true] {
+  color: var(--soft); border-style: dashed;
+}
 .advisor-drawing.advisor-story output { font-variant-numeric: tabular-nums; }
 .advisor-drawing.advisor-story.advisor-story ol { list-style: none; margin: 0; padding: 0; }
 .advisor-drawing.advisor-story.advisor-story li {
@@ -59,17 +61,29 @@ _STYLE = """<style>
 }
 </style>"""
 
+# JupyterLab takes a key for a shortcut unless the focused element itself is marked: its rules match
+# that element before they look at what it stands in.
+_MARK = 'data-lm-suppress-shortcuts="true"'
+_CONTROLS = (
+    f'<div class="controls"><button type="button" {_MARK}>Back</button>'
+    f'<label><span>Step</span><input type="range" min="0" value="0" step="1" {_MARK}></label>'
+    f'<button type="button" {_MARK}>Next</button><output aria-live="polite"></output></div>'
+)
 _SCRIPT = """<script>
 document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) => {
-  const steps = story.querySelectorAll("li"), range = story.querySelector("input");
-  const said = story.querySelector("output"), [back, next] = story.querySelectorAll("button");
+  const steps = story.querySelectorAll("li");
+  if (steps.length < 2) { return; }
+  story.querySelector(".title").insertAdjacentHTML("afterend", `CONTROLS`);
+  const range = story.querySelector("input"), said = story.querySelector("output");
+  const [back, next] = story.querySelectorAll("button");
+  range.max = steps.length - 1;
   const show = (number) => {
     range.value = number;
     steps.forEach((step, place) => step.classList.toggle("advisor-shown", place === number));
     said.textContent = "Step " + (number + 1) + " of " + steps.length;
     range.setAttribute("aria-valuetext", said.textContent + ": " + steps[number].dataset.title);
-    back.disabled = number === 0;
-    next.disabled = number === steps.length - 1;
+    back.setAttribute("aria-disabled", number === 0);
+    next.setAttribute("aria-disabled", number === steps.length - 1);
   };
   range.addEventListener("input", () => show(Number(range.value)));
   back.addEventListener("click", () => show(Math.max(0, Number(range.value) - 1)));
@@ -77,7 +91,7 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
   story.classList.add("advisor-live");
   show(0);
 });
-</script>"""
+</script>""".replace("CONTROLS", _CONTROLS)
 
 
 def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str:
@@ -96,17 +110,8 @@ def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str
     listed = "".join(
         f'<li data-title="{escape(short, quote=True)}">{html}</li>' for short, html in steps
     )
-    controls = (
-        '<div class="controls"><button type="button">Back</button>'
-        f'<label><span>Step</span><input type="range" min="0" max="{len(steps) - 1}" value="0" '
-        'step="1"></label><button type="button">Next</button>'
-        '<output aria-live="polite"></output></div>'
-        if len(steps) > 1
-        else ""
-    )
     return (
-        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" aria-label="{name}" '
-        f'data-lm-suppress-shortcuts="true"><h3>{escape(title)}</h3>{controls}'
-        f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>"
-        f"{_SCRIPT if controls else ''}"
+        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" aria-label="{name}">'
+        f'<p class="title">{escape(title)}</p>'
+        f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>{_SCRIPT}"
     )

@@ -169,13 +169,3 @@ def test_what_a_scenario_prints_is_escaped() -> None:
     ).story()
     assert "<script>alert" not in story.html
     assert "&lt;b&gt;" in story.html
-
-
-def test_keys_typed_in_a_story_stay_in_it() -> None:
-    """JupyterLab's shortcuts are off inside; the slider has a label and native controls."""
-    tags = Tags(advisor.play(UNCLEAN).story().html)
-    assert tags.all("section")[0]["data-lm-suppress-shortcuts"] == "true"
-    (slider,) = tags.all("input")
-    assert (slider["type"], slider["min"], slider["max"]) == ("range", "0", "7")
-    assert len(tags.all("button")) == 2
-    assert len(tags.all("label")) == 1
