@@ -29,6 +29,10 @@ function mount(root, data, ask) {
     Object.keys(attributes || {}).forEach(function (name) {
       made.setAttribute(name, attributes[name]);
     });
+    // JupyterLab's rules match the focused element itself before they look at the root.
+    if (/^(select|input|button|summary|textarea|a)$/.test(tag)) {
+      made.setAttribute("data-lm-suppress-shortcuts", "true");
+    }
     if (words !== undefined) { made.textContent = words; }
     if (parent) { parent.appendChild(made); }
     return made;
