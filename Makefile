@@ -3,6 +3,8 @@
 #   make report   the main job on a sample cluster: prints the verdict, writes out/report.html
 #   make check    style, types and the fast tests, in two minutes: run it before each commit
 #   make test     everything that is checked before a change is accepted
+#   make docs     the documentation as a site that works offline, in out/docs
+#   make picture  draws the picture of the README again
 #   make fuzz     100,000 mutated files and 20,000 drawn calls, in some minutes (SEED=7)
 #   make bench    how fast the main pieces are, against peers in the same run
 #   make lock     updates the pinned dependencies from pyproject.toml
@@ -21,7 +23,7 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
-.PHONY: report style types check test fuzz bench lock clean
+.PHONY: report style types check test docs picture fuzz bench lock clean
 .DELETE_ON_ERROR:
 
 report: $(READY)
@@ -45,6 +47,20 @@ check: style types
 test: style types
 	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --nbval-lax tests notebooks
+
+# Documents and notebooks are copied beside the pages' sources, where Sphinx can find them.
+PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md
+DOCS := out/docs
+docs: $(READY)
+	@rm -rf $(DOCS) $(DOCS)-source
+	@mkdir -p $(DOCS)-source
+	@cp -r docs/. notebooks $(PAGES) $(DOCS)-source
+	@$(PY) -m sphinx -q -W --keep-going -b html $(DOCS)-source $(DOCS)
+	@rm -rf $(DOCS)-source $(dir $(DOCS))jupyter_execute
+	@echo "Documentation: $(DOCS)/index.html"
+
+picture: $(READY)
+	@$(PY) docs/picture.py
 
 SEED := 7
 fuzz: $(READY)

@@ -38,6 +38,7 @@ SLOW = (
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_story_in_browser.py",
+    "system/test_docs.py",
     "system/test_exact_against_sampled.py",
     "system/test_fuzz.py",
     "system/test_independent_oracle.py",

@@ -23,7 +23,7 @@ def play(
     ----------
     source : str or Path
         Text of a scenario, or path of its file. A string that contains a newline or starts with
-        ``cluster `` is a text.
+        ``cluster`` is a text.
     engine : {"model", "kafka"}, default "model"
         ``kafka`` starts real brokers of the scenario's version, in about a minute. It needs Java
         17, Maven and the extra ``live``; network faults also need Linux and root. Session and lag

@@ -84,6 +84,7 @@ def test_only_public_names_are_listed() -> None:
         (advisor.simulate, "year", "years"),
         (advisor.recommend, "workload", "load"),
         (advisor.audit, "goal", "goals"),
+        (advisor.explorer, "settings", "config"),
         (advisor.play, "file", "source"),
         (advisor.assign, "rf", "replication_factor"),
     ],

@@ -62,7 +62,7 @@ def _draw(ax: Axes, audit: Audit) -> None:
     ax.set_xticks([at for at, _ in across.ticks], [label for _, label in across.ticks])
     ax.set_yticks([at for at, _ in upwards.ticks], [label for _, label in upwards.ticks])
     ax.tick_params(axis="both", length=0)
-    ax.set_title("Topics against the goals", pad=5)
+    ax.set_title("Topics: durability against write availability", pad=5)
     ax.set_xlabel("write availability, better to the right", labelpad=3)
     _shade_missed(ax, across, upwards, goals)
     for ok in (True, False):

@@ -42,11 +42,11 @@ class Play:
     Parameters
     ----------
     transcript : str
-        Scenario text with the actual output below each command, in ``> `` lines.
+        Scenario text with the actual output below each command, in ``>`` lines.
     differences : tuple of (int, str, str)
         Line number, expected text and printed text of every line of output that differs from the
-        scenario's ``> `` lines; an empty text means no line. The output of a command without
-        ``> `` lines is not compared.
+        scenario's ``>`` lines; an empty text means no line. The output of a command without
+        ``>`` lines is not compared.
     moments : tuple of Moment
         The cluster after each command; empty for real brokers.
 
