@@ -222,7 +222,7 @@ def audit(
     if endless:
         hours = as_given(load.retention_hours)
         notes.append(
-            f"Records that retention.ms keeps for ever were assumed to be kept {hours} hours: "
+            f"Records that retention.ms keeps forever were assumed to be kept {hours} hours: "
             f"{first_of(endless)}."
         )
     evaluated = evaluated or topic_evaluator()

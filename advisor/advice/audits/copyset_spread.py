@@ -32,11 +32,11 @@ def spread_numbers(placement: Copysets) -> dict[str, object]:
 def spread_words(placement: Copysets) -> str:
     """Return `spread_numbers` in two or three sentences."""
     if not placement.sets:
-        return "No partition stands anywhere."
+        return "No partition is placed."
     sets = len(placement.sets)
     shared = significant(placement.mean_scatter_width)
     text = (
-        f"The partitions stand on {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
+        f"The partitions use {sets:,} {'different sets' if sets > 1 else 'set'} of brokers "
         "(copysets); a broker shares partitions with "
         f"{shared} other{'' if shared == '1' else 's'} on average (scatter width)."
     )

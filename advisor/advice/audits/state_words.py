@@ -43,7 +43,7 @@ def _missing(state: CurrentState) -> str:
         return "no broker is missing; "
     names = first_of([str(broker) for broker in state.missing])
     brokers = f"brokers {names} are" if len(state.missing) > 1 else f"broker {names} is"
-    return f"{brokers} missing (in sync nowhere); "
+    return f"{brokers} missing (in no ISR); "
 
 
 def _partitions(number: int) -> str:

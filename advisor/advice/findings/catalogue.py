@@ -190,7 +190,7 @@ _RULES = (
         "There are two racks only",
         "One of them always holds at least half of the replicas: when it goes, either acknowledged "
         "records may be lost or writes stop, whatever the replication factor.",
-        "Add a third rack, or decide whether to give up records or writes, and write down how to "
+        "Add a third rack, or decide whether records or writes matter more, and write down how to "
         "lower min.insync.replicas by hand.",
     ),
     Rule(
@@ -205,7 +205,7 @@ _RULES = (
         "KRA304",
         NOTE,
         "There are as many replicas as brokers",
-        "When a broker is gone for good there is nowhere to make a new replica: repair takes as "
+        "When a broker is gone for good, no other broker can take its replicas: repair takes as "
         "long as replacing the broker.",
         "Have at least one broker more than the replication factor.",
     ),

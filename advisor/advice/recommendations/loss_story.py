@@ -37,8 +37,8 @@ _STRIKES: dict[BrokerEvent, tuple[str, str, str]] = {
     BrokerEvent.DESTROY: ("one broker loses its disk", "{} brokers lose their disks", "destroy"),
     BrokerEvent.LAG: ("one follower falls behind", "{} followers fall behind", "lag"),
     BrokerEvent.LIMP: (
-        "one broker limps, so that no follower can fetch from it",
-        "{} brokers limp",
+        "one broker stops serving its followers",
+        "{} brokers stop serving followers",
         "limp",
     ),
 }

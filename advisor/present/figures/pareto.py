@@ -234,7 +234,7 @@ def shape_keys(points: Sequence[Point]) -> list[style.Entry]:
     ]
     used = {_SHAPES[p.acks] for p in points}
     keys = [entry for entry in keys if entry[0] in used]
-    keys.append(("o", style.MUTED, "grey: another setting is nowhere worse"))
+    keys.append(("o", style.MUTED, "grey: another setting is at least as good"))
     if any(_floors(points)):
         keys.append(("s", style.MUTED, "grey area: lost in what no setting changes"))
     return keys

@@ -211,7 +211,7 @@ def _stories(recommendation: Recommendation) -> list[dict[str, str]]:
     for config, fewest in recommendation.stories:
         c = config
         name = f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}"
-        for kind, story in (("likeliest", likeliest.get(config)), ("fewest faults", fewest)):
+        for kind, story in (("most likely", likeliest.get(config)), ("fewest faults", fewest)):
             if story is not None:
                 title = f"{name}, acks={c.acks}: {kind}"
                 shown.append({"title": title, "said": story.said, "scenario": story.scenario})

@@ -79,7 +79,7 @@ class ConsumerRules:
         if self.max_poll_records < 1:
             raise InputError(f"max_poll_records={self.max_poll_records} must be at least 1")
         if self.commit == BACKGROUND and self.auto_commit_interval_ms == 0.0:
-            raise InputError("auto_commit_interval_ms=0 would keep 0.8's thread busy for ever")
+            raise InputError("auto_commit_interval_ms=0 would keep 0.8's thread busy forever")
         times = (self.auto_commit_interval_ms, self.processing_ms, self.poll_every_ms)
         if not all(0.0 <= ms < math.inf for ms in times) or self.poll_every_ms == 0.0:
             raise InputError(

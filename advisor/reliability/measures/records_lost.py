@@ -254,7 +254,7 @@ def _complex_hours(
             return total
     raise NotComputedError(
         "records in gaps were not settled: outages so frequent and long that a healthy cluster "
-        "is hardly ever seen are too much for the chain"
+        "is almost never reached are too much for the chain"
     )
 
 

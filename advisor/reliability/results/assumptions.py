@@ -186,6 +186,6 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
         f"replacing a broker takes {kind}, {significant(hours)} hours on average. Of "
         "those that a power cut of the site took for good, some are then replaced, empty, before "
         f"the others are back (after {significant(minutes)} minutes on average), and may lead. "
-        "Where replacing hardly ever goes that fast, fewer records are lost than shown; give "
+        "Where replacement is rarely that fast, fewer records are lost than shown; give "
         f"{entry.turns_into}.shape, such as 4, and ask simulate()",
     )

@@ -159,7 +159,7 @@ def sum_of_paths(
         return None
     raise NotComputedError(
         f"the chain did not settle within {most} sweeps: outages so frequent and long that "
-        "a healthy cluster is hardly ever seen are too much for a chain of this size"
+        "a healthy cluster is almost never reached are too much for a chain of this size"
     )
 
 

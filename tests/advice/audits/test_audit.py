@@ -143,7 +143,7 @@ def test_unlimited_retention_uses_that_of_the_load(endless: str) -> None:
     assert load_of(kept, Workload(retention_hours=50.0)).retention_hours == 50.0
     gone = topic("gone", (1,), retention_ms=str(10**12))
     notes = audit(Cluster(SIX, (kept, gone)), CARD).notes
-    said = "Records that retention.ms keeps for ever were assumed to be kept 168 hours: kept."
+    said = "Records that retention.ms keeps forever were assumed to be kept 168 hours: kept."
     assert [note for note in notes if "retention" in note] == [said]
 
 

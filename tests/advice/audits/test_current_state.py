@@ -171,7 +171,7 @@ def test_eligible_leader_replicas_take_over() -> None:
 def test_what_to_do_first_names_a_broker_and_a_command() -> None:
     """The broker that helps most comes first, with the command that lists what waits for it."""
     offline = said(topic("dead", (2,), (3,), (3,), leader=False), topic("t", (1,)))
-    assert offline[0].startswith("Now: brokers 2 and 3 are missing (in sync nowhere); ")
+    assert offline[0].startswith("Now: brokers 2 and 3 are missing (in no ISR); ")
     assert offline[2].startswith("First: bring back broker 3, which offline partitions wait for")
     assert offline[2].endswith(
         "kafka-topics.sh --bootstrap-server $BS --describe --unavailable-partitions"
@@ -208,7 +208,7 @@ def test_audit_recommend_and_report_begin_with_it(
     cluster = advisor.load_cluster(PUBLISHED)
     first = state_lines(current_state(cluster, "3.5"))[0]
     assert first == (
-        "Now: brokers 1 and 2 are missing (in sync nowhere); of 5 partitions 5 have one in-sync "
+        "Now: brokers 1 and 2 are missing (in no ISR); of 5 partitions 5 have one in-sync "
         "replica left."
     )
     card = tmp_path / "card.toml"

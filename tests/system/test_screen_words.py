@@ -1,0 +1,380 @@
+"""Every word that a user can see: verdicts of 25 words, operators' terms, numbers to believe."""
+
+import ast
+import html
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import advisor
+from advisor.__main__ import main
+from advisor.catalog import evidence, model_names
+from advisor.cli.commands import advisor as command_line
+from advisor.formatting import OPERATOR_LOSS_YEARS, RAREST_YEARS
+from advisor.present.setting_text import no_setting_changes, verdict
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Sampled
+from package_graph import MODULES, module_name
+
+ROOT = Path(__file__).resolve().parents[2]
+CLUSTERS = ROOT / "data" / "clusters"
+MOST_WORDS = 25
+
+# Whole words and phrases that nobody runs a cluster with, whatever their case.
+BANNED = [
+    "at hand",
+    "alike",
+    "asked for",
+    "befalls?",
+    "bugs?, which no card knows",
+    "come first",
+    "drawing lots",
+    "falls? short",
+    "for ever",
+    "for want of",
+    "getting there",
+    "get lost",
+    "gives? up",
+    "given up",
+    "goes before",
+    "hang together",
+    "hardly ever",
+    "held against",
+    "in silence",
+    "likeliest",
+    "losing power",
+    "mends?",
+    "mended",
+    "more seldom",
+    "mostly from",
+    "no one",
+    "nobody",
+    "nowhere",
+    "of it from",
+    "seldom",
+    "somebody",
+    "stands? and falls?",
+    "the way back",
+    "those who",
+    "told apart",
+    "whoever",
+    "worked out",
+]
+PATTERN = re.compile(rf"\b({'|'.join(BANNED)})\b", re.IGNORECASE)
+
+# Once in more years than anyone could observe. Goals are the user's own numbers.
+UNBELIEVABLE = re.compile(
+    r"[\d.]+ (million|billion|trillion) years"
+    r"|once in (?:[\d,.]+ to )?(\d{2,},\d{3}|[3-9],\d{3}) years"
+)
+
+# Strings of the package that are no words on a screen, or quote somebody else.
+EXCUSED: dict[str, str] = {}
+
+
+def wrong_words(text: str) -> list[str]:
+    """List the banned words and unbelievable numbers of a text, with what surrounds them."""
+    flat = " ".join(text.split())
+    found = [*PATTERN.finditer(flat), *UNBELIEVABLE.finditer(flat)]
+    return [flat[max(match.start() - 40, 0) : match.end() + 30] for match in found]
+
+
+def strings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the strings of a module that are not docstrings, f-strings with "0" for values."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    inside = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in ast.walk(node)
+        if part is not node
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (p.value if isinstance(p, ast.Constant) else "0" for p in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name_only = node.value.isidentifier() and node.value.isupper()
+            if not name_only and id(node) not in docstrings | inside:
+                yield node.lineno, node.value
+
+
+def visible(page: str) -> str:
+    """Return the text of a page: no tags, scripts or styles; attributes that are read out."""
+    spoken = re.findall(r'(?:aria-label|title|alt|placeholder)="([^"]*)"', page)
+    bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return html.unescape(" ".join([re.sub(r"<[^>]+>", " ", bare), *spoken]))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_no_string_of_the_package_has_them(path: Path) -> None:
+    """Messages, errors, findings, labels and help, whatever path of the code prints them."""
+    found = [
+        (line, words)
+        for line, text in strings(path.read_text())
+        for words in wrong_words(text)
+        if not any(excuse in text for excuse in EXCUSED)
+    ]
+    assert found == []
+
+
+def test_commands_describe_themselves_without_them() -> None:
+    """`--help` of the group and of each command, docstrings included."""
+    from click.testing import CliRunner
+
+    for line in ([], *([name] for name in command_line.commands)):
+        shown = CliRunner().invoke(command_line, [*line, "--help"])
+        assert shown.exit_code == 0
+        assert wrong_words(shown.output) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "advisor" / "present").rglob("*.jinja"))
+    + sorted((ROOT / "advisor" / "present").rglob("*.js")),
+    ids=lambda path: path.name,
+)
+def test_templates_and_scripts_are_free_of_them(path: Path) -> None:
+    """The report's fixed text and what scripts write into a page."""
+    assert wrong_words(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name
+)
+def test_notebooks_are_free_of_them(path: Path) -> None:
+    """Markdown and stored outputs, as text or as a page."""
+    found = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        texts = ["".join(cell["source"])] if cell["cell_type"] == "markdown" else []
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            texts += ["".join(output.get("text", ())), "".join(data.get("text/plain", ()))]
+            texts.append(visible("".join(data.get("text/html", ()))))
+        found += [words for text in texts for words in wrong_words(text)]
+    assert found == []
+
+
+SIX = CLUSTERS / "three-az-six-brokers.txt"
+FOUR = CLUSTERS / "two-az-four-brokers.txt"
+
+
+def line_of(path: Path, card: str) -> list[str]:
+    racks = path.with_suffix(".racks.toml")
+    return [str(path), *(["--racks", str(racks)] if racks.exists() else []), "--model", card]
+
+
+COMMANDS = {
+    "evaluate": ["evaluate", *line_of(SIX, "three_az_cloud")],
+    "evaluate acks=0": ["evaluate", *line_of(SIX, "three_az_cloud"), "--acks", "0"],
+    "evaluate one replica": ["evaluate", *line_of(FOUR, "two_az"), "--rf", "1", "--min-isr", "1"],
+    "evaluate never": [
+        *("evaluate", *line_of(SIX, "single_rack"), "--kafka-version", "3.6"),
+        *("--rf", "2", "--min-isr", "3"),
+    ],
+    "evaluate metal": ["evaluate", *line_of(CLUSTERS / "bare-metal-3.9.toml", "bare_metal_racks")],
+    "simulate": [
+        *("simulate", *line_of(SIX, "three_az_cloud")),
+        *("--years", "200", "--engine", "local"),
+    ],
+    "audit": ["audit", *line_of(SIX, "three_az_cloud")],
+    "audit four": ["audit", *line_of(FOUR, "two_az"), "--acks", "1"],
+    "audit broken": ["audit", *line_of(CLUSTERS / "testp3-3-broker-1-killed.txt", "single_rack")],
+    "recommend": ["recommend", *line_of(FOUR, "two_az")],
+    "cards": ["cards"],
+    "a card": ["cards", "single_rack"],
+    "explore": ["explore", "--faults", "1"],
+    "play": ["play", str(ROOT / "tests" / "scenarios" / "l07-last-replica-standing.txt")],
+    "error": ["evaluate", str(ROOT / "missing.txt"), "--model", "three_az_cloud"],
+    "error of a card": ["evaluate", str(SIX), "--model", "three_az_clod"],
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS.keys())
+def test_the_command_line_is_free_of_them(
+    line: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Output of every command on shipped clusters and cards, and errors."""
+    main(line)
+    shown = capsys.readouterr()
+    assert shown.out + shown.err
+    assert wrong_words(shown.out + shown.err) == []
+    if line[0] in ("evaluate", "simulate", "recommend", "audit") and shown.out:
+        said = shown.out.splitlines()
+        first = next(i for i, each in enumerate(said) if re.match("Yes|No, |RF ", each))
+        check_verdict(said[first], said[first + 1])
+
+
+@pytest.mark.slow
+def test_the_report_is_free_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its visible text, the data of its script, and what the command prints."""
+    path = tmp_path / "report.html"
+    assert main(["report", *line_of(FOUR, "two_az"), "--output", str(path)]) == 0
+    assert wrong_words(capsys.readouterr().out) == []
+    page = path.read_text(encoding="utf-8")
+    assert wrong_words(visible(page)) == []
+    for data in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL):
+        texts = (text for text in re.findall(r'"((?:[^"\\]|\\.)*)"', data))
+        assert [words for text in texts for words in wrong_words(text)] == []
+
+
+SETTINGS = [
+    {"replication_factor": rf, "min_insync_replicas": least, "acks": acks}
+    for rf in (1, 2, 3)
+    for least in range(1, rf + 1)
+    for acks in ("all", 1, 0)
+    if acks == "all" or least == 1
+]
+NEVER = advisor.Config(kafka_version="3.6", replication_factor=2, min_insync_replicas=3, acks="all")
+GOALS = {
+    "none": None,
+    "usual": advisor.Goals(),
+    "easy": advisor.Goals(loss_probability_per_year=0.9, write_unavailability=0.9),
+    "hard": advisor.Goals(loss_probability_per_year=0.0, write_unavailability=1e-9),
+}
+LOAD = advisor.Workload(partitions=6)
+
+
+@cache
+def cards() -> dict[str, advisor.FailureModel]:
+    """The shipped cards, and cards without ranges and without what no setting changes."""
+    shipped = {name: advisor.load_model(name) for name in model_names()}
+    own = {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    rare = {"broker": {"crash": {"per_year": 1e-9, "minutes": 1.0}}}
+    custom = {"one cause": own, "hardly a cause": rare}
+    return shipped | {k: advisor.FailureModel.from_dict(v) for k, v in custom.items()}
+
+
+def check_verdict(first: str, second: str, goals: bool | None = None) -> None:
+    """Hold one verdict and the sentence below it."""
+    assert len(first.split()) <= MOST_WORDS, first
+    assert first.endswith(".")
+    if goals is not None:
+        assert bool(re.match("Yes|No,", first)) == goals, first
+    assert re.fullmatch(r"No setting changes [^.]*(\.\d[^.]*)*\.", second), second
+    assert wrong_words(f"{first} {second}") == []
+
+
+@pytest.mark.parametrize("card", [*model_names(), "one cause", "hardly a cause"])
+@pytest.mark.parametrize("racks", [None, 1, 3])
+def test_every_verdict_has_25_words(card: str, racks: int | None) -> None:
+    """All settings, with and without goals; data loss, downtime, and yes or no with goals."""
+    cluster = advisor.Cluster.uniform(3, racks)
+    configs = [*(advisor.Config(kafka_version="4.1", **each) for each in SETTINGS), NEVER]
+    for config, goals in itertools.product(configs, GOALS.values()):
+        result = advisor.evaluate(cluster, config, cards()[card], LOAD)
+        first = verdict(result, goals)
+        check_verdict(first, no_setting_changes(result), goals is not None)
+        if goals is None:
+            assert first == result.verdict
+        if config is NEVER:
+            assert "refuses every write" in first
+            continue
+        assert re.search("data loss|nothing acknowledged", first)
+        assert re.search("writes (never )?refused", first)
+        if result.write_unavailability and " modelled" not in first:
+            assert re.search(r"\((main cause: )?[a-z -]+\)", first)
+
+
+@pytest.mark.parametrize("acks", ["all", 1, 0])
+@pytest.mark.parametrize("years", [1, 400])
+def test_every_verdict_of_a_sample_has_25_words(acks: str | int, years: int) -> None:
+    """Few years that saw nothing, and many."""
+    for card, factor in itertools.product(("single_rack", "hardly a cause"), (1, 3)):
+        config = advisor.Config(replication_factor=factor, min_insync_replicas=1, acks=acks)
+        cluster = advisor.Cluster.uniform(3, 1)
+        found: Sampled = advisor.simulate(
+            cluster, config, cards()[card], LOAD, years=years, engine="local"
+        )
+        check_verdict(found.verdict, found.no_setting_changes, False)
+        assert repr(found).splitlines()[:2] == [found.verdict, found.no_setting_changes]
+
+
+@cache
+def result_of(card: str, least: int = 2) -> Reliability:
+    config = advisor.Config(replication_factor=3, min_insync_replicas=least, acks="all")
+    return advisor.evaluate(advisor.Cluster.uniform(6, 3), config, cards()[card], LOAD)
+
+
+def test_rare_losses_are_compared_with_those_of_operators() -> None:
+    """A factor in place of years; data keep the number that goals are held against."""
+    result = result_of("three_az_cloud")
+    years = result.years_between("by_settings")
+    assert years > 1e5
+    assert "data loss negligible beside wiped logs" in result.verdict
+    factor = years / result.years_between("beyond_settings")
+    told = re.search(r"([\d,]+) times as often", result.no_setting_changes)
+    assert told is not None
+    assert float(told[1].replace(",", "")) == pytest.approx(factor, rel=0.05)
+    assert "cannot be distinguished" in repr(result)
+    kept = result.to_dict()["by_settings"]["loss_probability_per_year"]
+    assert kept == pytest.approx(1.0 / years, rel=1e-3)
+    strict = advisor.Goals(loss_probability_per_year=kept / 2, write_unavailability=None)
+    assert verdict(result, strict).startswith("No, RF 3 with min ISR 2 misses your goals: ")
+    assert "data loss 2 times your goal" in verdict(result, strict)
+    loose = advisor.Goals(loss_probability_per_year=kept * 2, write_unavailability=None)
+    assert verdict(result, loose).startswith("Yes, ")
+
+
+def test_common_losses_keep_their_number() -> None:
+    """Where settings decide, the verdict gives years and the main cause of loss."""
+    assert re.match(
+        r"RF 3 with min ISR 1: data loss once in \d+ years \(main cause: gray failures\), ",
+        result_of("three_az_cloud", 1).verdict,
+    )
+
+
+def test_thresholds_are_those_of_the_evidence() -> None:
+    """Value and low end of how often people and automation wipe brokers, with its source."""
+    wiped = evidence()["cluster-wiped"]
+    assert pytest.approx(1.0 / wiped.value) == OPERATOR_LOSS_YEARS
+    assert pytest.approx(1.0 / wiped.low) == RAREST_YEARS
+
+
+def test_every_number_below_a_verdict_has_its_interval() -> None:
+    """Lines with a number below the verdict have one, and the last names the card."""
+    for card in model_names():
+        lines = repr(result_of(card)).splitlines()
+        numbers = [line for line in lines if re.match("Data loss|Refused writes", line)]
+        assert len(numbers) == 4
+        assert all("(95 %: " in line for line in numbers)
+        assert any(line.startswith(f"Source: failure-model card {card},") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody knows.",
+        "Producers give up 3 records",
+        "once in 550 million years",
+        "once in 12,000 years",
+        "once in 35 to 3,100 years",
+        "which is worked\n out",
+        "1.5 billion years",
+    ],
+)
+def test_a_wrong_word_is_found(text: str) -> None:
+    """Whatever its case and its line breaks."""
+    assert len(wrong_words(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["once in 480 years", "rarer than once in 2,000 years", "5.7 million records a year"]
+)
+def test_ordinary_words_pass(text: str) -> None:
+    """Numbers that can be believed, and other millions."""
+    assert wrong_words(text) == []
+
+
+def test_strings_are_found_and_docstrings_left_out() -> None:
+    """Constants and f-strings of a module; comments and docstrings are no screen."""
+    source = (
+        '"""Nobody."""\n\ndef f(x):\n    """Seldom."""\n    return f"no{x}body " + "worked out"\n'
+    )
+    assert sorted(text for _, text in strings(source)) == ["no0body ", "worked out"]
