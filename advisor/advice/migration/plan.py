@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from advisor.advice.migration.after import crowded_broker_words, topics_after
 from advisor.advice.migration.dialects import dialect_files
+from advisor.advice.migration.maintenance import maintenance_files
 from advisor.advice.migration.moves import Move
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
 from advisor.advice.migration.targets import (
@@ -127,6 +128,7 @@ def make_plan(
     """
     tools = _tools(cluster, config)
     files = {**producer_files(config), **dialect_files(config)}
+    files |= maintenance_files(config, cluster.brokers, tools)
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
@@ -277,6 +279,7 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
     if config is None:
         return
     for_new = tools.alter_default(MIN_ISR, str(config.min_insync_replicas))
+    yield from _elr(tools, config)
     if for_new is None:
         return
     yield "# For topics still to be made: server.properties, and this line, which is not run here,"
@@ -284,6 +287,15 @@ def _default_for_new(tools: Tools, config: Config | None) -> Iterator[str]:
     yield f"#   {for_new}"
     if config.eligible_leader_replicas:
         yield "# (it also clears the eligible leader replicas of those topics)"
+
+
+def _elr(tools: Tools, config: Config) -> Iterator[str]:
+    """Yield comments on how to enable eligible leader replicas, where they are off."""
+    line = tools.enable_elr()
+    if line is not None and config.mode == "kraft" and not config.eligible_leader_replicas:
+        yield "# Eligible leader replicas (KIP-966) are off. They keep a partition that lost its"
+        yield "# ISR from an unclean election; new clusters have them from 4.1 on. Not run here:"
+        yield f"#   {line}"
 
 
 def _default_rollback(tools: Tools, config: Config | None) -> Iterator[str]:

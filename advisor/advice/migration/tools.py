@@ -94,6 +94,13 @@ class Tools:
             return f"zookeeper-shell.sh {ZOOKEEPER} get /controller"
         return f"kafka-metadata-quorum.sh {self._bootstrap()} describe --status"
 
+    def enable_elr(self) -> str | None:
+        """Enable eligible leader replicas (KIP-966); None before 4.0, which lacks them."""
+        if self._version < (4, 0):
+            return None
+        feature = "--feature eligible.leader.replicas.version=1"
+        return f"kafka-features.sh {self._bootstrap()} upgrade {feature}"
+
     def create(self, topic: str, partitions: int, factor: int, configs: Mapping[str, str]) -> str:
         """Create a topic."""
         line = (

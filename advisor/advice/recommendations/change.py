@@ -159,8 +159,8 @@ class Change(ABC):
         dict of str to str
             File name to content: the commands and the rollback as scripts, reassignment and
             election JSON if replicas move, properties for brokers and producers (also for Spring,
-            kafka-python, Sarama and franz-go), Strimzi resources. No properties for brokers if
-            topics were named.
+            kafka-python, Sarama and franz-go), Strimzi resources, a rolling restart, and what
+            Kubernetes may drain at once. No properties for brokers if topics were named.
 
         Raises
         ------
@@ -183,6 +183,7 @@ class Change(ABC):
         ...     print(name)
         commands.sh
         kafka-topics.yaml
+        kubernetes.yaml
         librdkafka.properties
         producer-franz-go.go
         producer-kafka-python.py
@@ -190,6 +191,7 @@ class Change(ABC):
         producer-spring.yaml
         producer.properties
         rollback.sh
+        rolling-restart.sh
         server.properties
         """
         check_allowed(self.plan.lowered, self.allow_lower_durability)
