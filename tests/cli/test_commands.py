@@ -55,15 +55,14 @@ def test_evaluate_prints_the_verdict(
     cluster = good(tmp_path)
     assert main(["evaluate", cluster, "--model", card]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("RF 3, min.insync.replicas 2, acks=all: ")
-    assert "\nA consumer group stops " in said
+    assert said.startswith("RF 3 with min ISR 2: data loss ")
+    assert said.splitlines()[1].startswith("No setting changes ")
+    assert "\nA consumer group is down " in said
     assert "Assumed: Kafka's version is not stated" in said
     assert "Assumed: No load was given" in said
     lines = [line.startswith("Assumed: ") for line in said.splitlines()]
     assert lines == sorted(lines)
-    assert re.search(
-        r"Producers give up [\d.,]+ records a year .*delivery.timeout.ms=120000\.", said
-    )
+    assert re.search(r"Failed sends: [\d.,]+ a year .*delivery.timeout.ms=120000\.", said)
     assert main(["evaluate", cluster, "--model", card, "--rf", "2", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["config"]["replication_factor"] == 2
@@ -83,7 +82,7 @@ def test_evaluate_says_whose_settings_it_used(
     line = ["evaluate", describe(tmp_path, few + many), "--model", card]
     assert main(line) == 0
     out = capsys.readouterr().out
-    assert out.startswith("RF 3, min.insync.replicas 2, ")
+    assert out.startswith("RF 3 with min ISR 2: ")
     assert (
         "Assumed: The settings are those of topic orders, the most frequent: 2 of 3 partitions "
         "have them."
@@ -104,7 +103,7 @@ def test_recommend_prints_verdict_commands_and_rollback(
     line += ["--loss-probability-per-year", "1e-4", "--survive", "broker"]
     assert main(line) == 0
     out = capsys.readouterr().out
-    assert out.startswith("RF 3, min.insync.replicas 2, acks=all on your three brokers: ")
+    assert out.startswith("Yes, RF 3 with min ISR 2 meets your goals: data loss ")
     assert "--entity-name t --add-config min.insync.replicas=2" in out
     assert "acks=all\n" in (folder / "producer.properties").read_text()
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -117,7 +116,7 @@ def test_audit_exit_code(tmp_path: Path, card: str, capsys: pytest.CaptureFixtur
     """Exit code 0 if every topic meets the goals, 1 otherwise, for text and JSON."""
     line = ["audit", good(tmp_path), "--model", card]
     assert main([*line, "--loss-probability-per-year", "0.5"]) == 0
-    assert capsys.readouterr().out.startswith("The only topic meets the goals.")
+    assert capsys.readouterr().out.startswith("Yes, the only topic meets your goals; ")
     assert main([*line, "--loss-probability-per-year", "1e-12", "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is False
@@ -228,8 +227,9 @@ def test_report_prints_the_verdict_and_writes_one_file(
     line = ["report", good(tmp_path), "--model", card, "--output", str(output)]
     assert main(line) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("RF ")
-    assert lines[1].startswith("Brokers that may be lost together: ")
+    assert re.match("Yes|No, ", lines[0])
+    assert lines[1].startswith("No setting changes ")
+    assert any(line.startswith("Brokers you can lose at once: ") for line in lines)
     assert lines[-1] == f"Report: {output}"
     assert list(output.parent.iterdir()) == [output]
     assert output.read_text().lower().lstrip().startswith("<!doctype html")

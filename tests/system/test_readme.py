@@ -17,5 +17,7 @@ def test_the_first_answer_is_the_one_shown() -> None:
     shown = re.escape(" ".join(found[1].split())).replace(re.escape("..."), ".*")
     cluster = load_cluster(SAMPLE.with_suffix(".txt"), racks=SAMPLE.with_suffix(".racks.toml"))
     answer = recommend(cluster, load_model("three_az_cloud"))
-    printed = " ".join(f"{answer.verdict} {answer.tolerances}".split())
+    printed = " ".join(
+        "\n".join((answer.verdict, *answer.below_verdict, answer.tolerances)).split()
+    )
     assert re.fullmatch(shown, printed), printed

@@ -10,7 +10,7 @@ from advised import MODEL, described
 from advisor import catalog
 from advisor.advice import Goals, Recommendation, recommend
 from advisor.advice.phrases import every
-from advisor.formatting import years
+from advisor.formatting import span, years
 from advisor.present import plot_reliability
 from advisor.present.card_text import card_in_words
 from advisor.present.figures.tornado import largest_swings
@@ -191,7 +191,8 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     assert result.loss_probability_per_year > 0.9
     told = every(result.mean_years_to_loss)
     low, high = map(years, result.interval("mean_years_to_loss"))
-    assert f"record about {told} (95 %: {low} to {high})" in result.verdict
+    assert f"data loss {told} (main cause: lost disks)" in result.verdict
+    assert f"Data loss: {told} (95 %: {span(low, high)})" in repr(result)
     lost = outcomes(result)[0]
     assert lost.brief == told
     assert lost.value.endswith(f" / year, {told}")
@@ -200,4 +201,4 @@ def test_one_number_has_one_wording(advice: Recommendation, replicas: int) -> No
     assert told in verdict(result)
     assert largest_swings(result)[0]["low"].startswith("once in ")
     assert not re.search(r"[0-9]%", result.explain())
-    assert re.search(r"[0-9] % of it from ", result.verdict)
+    assert re.search(r"[0-9] %  lost disks", result.explain())
