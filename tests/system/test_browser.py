@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -36,6 +37,18 @@ pytestmark = pytest.mark.skipif(
     FOUND is None and "CI" not in os.environ, reason=f"none of {', '.join(NAMES)} is installed"
 )
 WAIT_MS = 60_000
+KEYS = (
+    "topic",
+    "replication_factor",
+    "min_insync_replicas",
+    "acks",
+    "retries",
+    "delivery_timeout_ms",
+    "unclean_leader_election_enable",
+    "eligible_leader_replicas",
+    "kafka_version",
+    "card",
+)
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +152,9 @@ def lab(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     place = tmp_path_factory.mktemp("lab")
     shutil.copytree(root / "notebooks", place / "notebooks", ignore=shutil.ignore_patterns(".*"))
     shutil.copytree(root / "data", place / "data")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(book, place / "notebooks" / NOTEBOOK)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -172,27 +188,140 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
 
 
-def test_a_control_in_jupyterlab_moves_the_curve(browser: Browser, lab: str) -> None:
-    """Run the notebook down to the controls, change min.insync.replicas, and see the chart move."""
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.goto(lab.format(name="01_choose_replication_settings.ipynb"))
-    idle = page.get_by_text("| Idle")
-    idle.wait_for(timeout=WAIT_MS)
-    # Everything up to the controls and the cell that tries them.
-    page.get_by_role("heading", name="The same by chance").click(timeout=WAIT_MS)
+NOTEBOOK = "explorer.ipynb"
+CELLS = (
+    "import advisor\n"
+    "card = {'broker': {'crash': {'per_year': 2, 'minutes': 5}, "
+    "'destroyed': {'per_year': {'value': 0.01, 'low': 0.002, 'high': 0.05}, 'hours': 12}}}\n"
+    "advisor.explorer(advisor.Cluster.uniform(brokers=3, racks=3), "
+    "advisor.FailureModel.from_dict(card), advisor.Workload(partitions=3))",
+    "1 + 1",
+    "2 + 2",
+)
+SHORTCUTS = "ddabxcvzyjkmoOsl00"  # delete, insert, cut, copy, paste, undo, move, restart
+
+
+@pytest.fixture(scope="module")
+def explored(browser: Browser, lab: str) -> Iterator[Page]:
+    """Open a notebook with the explorer in JupyterLab and run it; its outputs were not stored."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(lab.format(name=NOTEBOOK))
+    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Above Selected Cell", exact=True).click()
-    control = page.get_by_label("min.insync.replicas", exact=True)
-    # JupyterLab renders only cells near the viewport; scroll to the controls.
-    page.get_by_role("heading", name="Try it").scroll_into_view_if_needed(timeout=WAIT_MS)
-    control.wait_for(timeout=2 * WAIT_MS)
-    chart = page.locator("svg#explorer")
-    idle.wait_for(timeout=2 * WAIT_MS)
-    assert "min ISR 2" in (chart.get_attribute("aria-label") or "")
-    before = chart.inner_html()
-    control.select_option("3")
-    page.locator("svg#explorer[aria-label*='min ISR 3']").wait_for(timeout=WAIT_MS)
-    assert chart.inner_html() != before
-    page.get_by_label("acks", exact=True).select_option("1")
-    page.locator("svg#explorer[aria-label*='acks=1']").wait_for(timeout=WAIT_MS)
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.locator(".ae-badge").wait_for(timeout=2 * WAIT_MS)
+    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+    yield page
     page.close()
+
+
+def cells_of(page: Page) -> list[bool]:
+    """Whether each cell of the open notebook is selected."""
+    script = "cells => cells.map(cell => cell.classList.contains('jp-mod-selected'))"
+    return list(page.locator(".jp-Notebook .jp-Cell").evaluate_all(script))
+
+
+def redraws(page: Page) -> int:
+    return int(page.locator(".advisor-explorer").get_attribute("data-redraws") or 0)
+
+
+def test_controls_badge_and_curves_are_in_view_together(explored: Page) -> None:
+    """In JupyterLab at 1280 x 800, in two columns, without scrolling between them."""
+    explored.locator(".ae-columns").evaluate("part => part.scrollIntoView({block: 'end'})")
+    panel = explored.locator(".jp-WindowedPanel-outer").bounding_box()
+    assert panel is not None
+    for part in (".ae-controls", ".ae-badge", ".ae-durability", ".ae-availability"):
+        box = explored.locator(part).bounding_box()
+        assert box is not None
+        assert box["y"] >= panel["y"]
+        assert box["y"] + box["height"] <= panel["y"] + panel["height"]
+        assert box["x"] + box["width"] <= 1280
+    left = explored.locator(".ae-controls").bounding_box()
+    right = explored.locator(".ae-picture").bounding_box()
+    assert left is not None
+    assert right is not None
+    assert left["x"] + left["width"] <= right["x"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> None:
+    """Arrows change it, typing stays in it, and no key reaches a cell of the notebook."""
+    field = explored.locator(f".ae-row [id$='-{key}']")
+    field.click()
+    explored.keyboard.press("Escape")  # closes the list that the click opened
+    field.focus()
+    before, cells = field.input_value(), cells_of(explored)
+    assert len(cells) == len(CELLS)
+    for press in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "Home", "End"):
+        explored.keyboard.press(press)
+        assert field.evaluate("field => field === document.activeElement")
+    explored.keyboard.type(SHORTCUTS)
+    explored.keyboard.press("Delete")
+    assert field.evaluate("field => field === document.activeElement")
+    assert cells_of(explored) == cells
+    explored.keyboard.press("Tab")
+    assert not field.evaluate("field => field === document.activeElement")
+    assert explored.evaluate("document.activeElement.closest('.advisor-explorer') !== null")
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(before)
+    else:
+        field.fill(before)
+        field.press("Enter")
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in ("topic", "card")])
+def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> None:
+    """One step with the keyboard is a change that is drawn."""
+    field = explored.locator(f".ae-row [id$='-{key}']")
+    before, drawn = field.input_value(), redraws(explored)
+    field.focus()
+    last = field.evaluate("f => f.selectedIndex !== undefined && f.selectedIndex === f.length - 1")
+    limit = field.get_attribute("max") == before
+    explored.keyboard.press("ArrowUp" if last or key == "delivery_timeout_ms" else "ArrowDown")
+    assert field.input_value() != before or limit
+    explored.wait_for_function(
+        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
+        arg=drawn,
+        timeout=WAIT_MS,
+    )
+    assert len(cells_of(explored)) == len(CELLS)
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(before)
+    else:
+        field.fill(before)
+        field.press("Enter")
+
+
+def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Page) -> None:
+    """The reason is Kafka's; the last picture is greyed until a setting has an answer again."""
+    field = explored.get_by_label("delivery.timeout.ms", exact=True)
+    before, curve = field.input_value(), explored.locator(".ae-durability polyline").count()
+    field.fill("10")
+    field.press("Enter")
+    explored.locator(".ae-picture.ae-old").wait_for(timeout=WAIT_MS)
+    said = explored.locator(".ae-row:has([id$='-delivery_timeout_ms']) .ae-refusal")
+    explored.wait_for_function(
+        "() => document.querySelector('[aria-invalid]') !== null", timeout=WAIT_MS
+    )
+    assert "delivery.timeout.ms should be equal to or larger than linger.ms" in said.inner_text()
+    assert explored.locator(".ae-durability polyline").count() == curve > 0
+    field.fill(before)
+    field.press("Enter")
+    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    assert said.inner_text() == ""
+
+
+def test_the_kernel_answers_what_the_page_lacks(explored: Page) -> None:
+    """Another number of retries is computed and drawn; its intervals follow by themselves."""
+    field = explored.get_by_label("retries", exact=True)
+    before = field.input_value()
+    field.fill("3")
+    field.press("Enter")
+    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+    explored.locator(".ae-durability .ae-interval").first.wait_for(
+        state="attached", timeout=WAIT_MS
+    )
+    assert "chosen: RF 3, min ISR 2" in explored.locator(".ae-legend").inner_text()
+    field.fill(before)
+    field.press("Enter")
+    explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
