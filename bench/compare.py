@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import exact
 import numpy as np
+import redraw
 import simpy
 from audit import judged
 from stopwatch import seconds
@@ -76,6 +77,7 @@ def main() -> None:
             f"{ours}: {taken * 1e6:,.1f} us; {peer}: {other * 1e6:,.1f} us; "
             f"ratio {taken / other:.2g}"
         )
+    redraw.main()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ function mount(root, data, ask) {
   var shown = null; // the last values whose setting could be drawn
   var waiting = 0;
   var idle = 0;
+  var lookedAhead = {};
   var fields = {};
 
   function text(x) { return typeof x === "number" ? texts[x] : x; }
@@ -100,7 +101,7 @@ function mount(root, data, ask) {
   // Choosing: look the setting up, or ask for it; the last picture stays meanwhile.
   function choose(changed, since) {
     var values = Object.assign({}, chosen);
-    var asked = ++waiting;
+    var asked = ++waiting, answered = false;
     var found = settings[key(values)];
     if (!found && !ask) {
       refuse(changed, data.missing);
@@ -111,37 +112,50 @@ function mount(root, data, ask) {
       commands.classList.add("ae-old");
       busy.textContent = "Computing " + nameOf(values) + " …";
     }
-    drawn(since);
-    if (ask && !(found && found.complete)) {
+    drawn(since, found || !ask);
+    if (ask && !complete(values)) {
       ask(values, function (reply) {
         Object.assign(settings, reply.settings);
         Object.assign(marks, reply.marks);
         if (asked !== waiting) { return; }
         if (settings[key(values)]) { show(values, settings[key(values)], changed); }
-        if (reply.done) { (settings[key(values)] || {}).complete = true; }
-        drawn(since);
+        if (!found) { drawn(since, !answered); }
+        answered = true;
       });
     }
   }
   function whenIdle() {
-    // Intervals take seconds: they come after the picture, and the kernel works on them apart.
+    // Intervals take seconds. They come after the picture, and then what one change would need;
+    // another process works on both.
     clearTimeout(idle);
-    var values = shown, setting = shown && settings[key(shown)];
-    if (!ask || !setting || !setting.ranged || setting.loss[1] < setting.loss[2]) { return; }
+    var values = shown;
+    if (!ask || lookedAhead[key(values)]) { return; }
     idle = setTimeout(function () {
-      setting.ranged = false;
+      lookedAhead[key(values)] = true;
       ask(values, function (reply) {
         Object.assign(settings, reply.settings);
-        if (shown && key(shown) === key(values)) { show(values, settings[key(values)]); }
-      }, "intervals");
+        Object.assign(marks, reply.marks);
+        if (key(shown) === key(values) && reply.settings[key(shown)]) {
+          show(shown, settings[key(shown)]);
+        }
+      }, "ahead");
     }, 1200);
   }
-  function drawn(since) {
-    if (since === undefined) { return; }
+  function complete(values) {
+    return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {
+      return placed(values, at[0], at[1]);
+    })).every(function (each) { return settings[key(each)] !== undefined; });
+  }
+  function placed(values, factor, least) {
+    return Object.assign({}, values, {
+      replication_factor: String(factor), min_insync_replicas: String(least)
+    });
+  }
+  function drawn(since, answers) {
     requestAnimationFrame(function () {
       var channel = new MessageChannel(); // its message comes after the frame was painted
       channel.port1.onmessage = function () {
-        root.dataset.redrawMs = (performance.now() - since).toFixed(1);
+        if (answers) { root.dataset.answerMs = (performance.now() - since).toFixed(1); }
         root.dataset.redraws = String(Number(root.dataset.redraws || 0) + 1);
       };
       channel.port2.postMessage(0);
@@ -227,13 +241,12 @@ function mount(root, data, ask) {
   // The picture: every known setting that differs in RF and min ISR only.
   function curve() {
     var points = [];
-    data.places.forEach(function (place) {
-      var values = Object.assign({}, shown, {
-        replication_factor: String(place[0]), min_insync_replicas: String(place[1])
-      });
-      var setting = settings[key(values)];
-      if (setting && setting.at && setting.at[1] === place[1]) { points.push(setting); }
-    });
+    for (var factor = 1; factor <= data.most; factor++) {
+      for (var least = 1; least <= factor; least++) {
+        var setting = settings[key(placed(shown, factor, least))];
+        if (setting && setting.at && setting.at[1] === least) { points.push(setting); }
+      }
+    }
     return points;
   }
   function draw() {

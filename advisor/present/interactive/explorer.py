@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import anywidget
@@ -18,7 +16,8 @@ from advisor.cluster.model import Cluster
 from advisor.errors import expect
 from advisor.present.interactive.controls import NEW_TOPIC
 from advisor.present.interactive.fragment import html_fragment, source
-from advisor.present.interactive.neighbourhood import Neighbourhood, with_intervals
+from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
+from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.workload import Workload
@@ -61,7 +60,7 @@ class Explorer(anywidget.AnyWidget):
 
     def __init__(self, around: Neighbourhood) -> None:
         self._around = around
-        self._worker: ProcessPoolExecutor | None = None
+        self._worker = Worker(around)
         self._offline = around.page()
         super().__init__(page={**self._offline, "controls": around.controls})
         self.on_msg(self._asked)
@@ -88,34 +87,16 @@ class Explorer(anywidget.AnyWidget):
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         """Answer with the setting first, then with its curve and what is marked there."""
         values = {name: str(value) for name, value in content["values"].items()}
-        around, key = self._around, self._around.key(values)
-        if content.get("kind") == "intervals":
-            self._ask_worker(content, values)
+        around = self._around
+        if content.get("kind") == "ahead":
+            self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
             return
-        self._reply(content, {key: around.setting(values)}, {})
-        others = {around.key(other): around.setting(other) for other in around.around(values)}
-        context, marks = around.marks(values)
-        self._reply(content, others, {context: marks}, done=True)
+        self._reply(content, Answer({around.key(values): around.setting(values)}, {}))
+        self._reply(content, around.answer(values))
 
-    def _ask_worker(self, content: dict[str, Any], values: dict[str, str]) -> None:
-        """Have intervals computed in another process, so that this one can go on answering."""
-
-        def answer(future: Future[dict[str, Any]]) -> None:
-            if future.cancelled() or future.exception() is not None:
-                self._worker = None  # interrupted: the next question starts another
-                return
-            self._around.keep(values, future.result())
-            self._reply(content, {self._around.key(values): future.result()}, {}, done=True)
-
-        if self._worker is None:
-            self._worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-        around = self._around.forgetful()
-        self._worker.submit(with_intervals, around, values).add_done_callback(answer)
-
-    def _reply(
-        self, content: dict[str, Any], settings: Any, marks: Any, done: bool = False
-    ) -> None:
-        self.send({"id": content["id"], "settings": settings, "marks": marks, "done": done})
+    def _reply(self, content: dict[str, Any], answer: Answer) -> None:
+        settings, marks = dict(answer.settings), dict(answer.marks)
+        self.send({"id": content["id"], "settings": settings, "marks": marks})
 
 
 @names_checked

@@ -44,6 +44,23 @@ from advisor.reliability.workload import Workload
 
 Values = Mapping[str, str]
 _LONG_TIMEOUT_MS = 600_000
+_MOST_AHEAD = 12
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question is answered with.
+
+    Attributes
+    ----------
+    settings : mapping of str to dict
+        Settings as JSON, by their keys.
+    marks : mapping of str to list of dict
+        Present and recommended settings, by the controls that decide them.
+    """
+
+    settings: Mapping[str, dict[str, Any]]
+    marks: Mapping[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -113,9 +130,34 @@ class Neighbourhood:
         """Return the same question without what was computed, to be sent to another process."""
         return replace(self, _settings={}, _marks={})
 
-    def keep(self, values: Values, setting: dict[str, Any]) -> None:
-        """Remember a setting that another process computed."""
-        self._settings[self.key(values)] = setting
+    def keep(self, answer: Answer) -> None:
+        """Remember what another process computed."""
+        self._settings.update(answer.settings)
+        self._marks.update(answer.marks)
+
+    def knows(self, values: Values) -> bool:
+        """Whether a setting was computed, and what is marked there."""
+        return self.key(values) in self._settings and setting_key(CONTEXT, values) in self._marks
+
+    def ranged(self, values: Values) -> bool:
+        """Whether a setting's intervals were computed."""
+        loss = self._settings.get(self.key(values), {}).get("loss", (0.0, 0.0, 0.0))
+        return bool(loss[1] < loss[2])
+
+    def answer(self, values: Values) -> Answer:
+        """Return a setting, those of its curve and what is marked there."""
+        settings = {self.key(each): self.setting(each) for each in (values, *self.around(values))}
+        context, marked = self.marks(values)
+        return Answer(settings, {context: marked})
+
+    def ahead(self, values: Values) -> Iterator[dict[str, str]]:
+        """Yield what one change of a control leads to, if it takes little time and is not known."""
+        shown = {control["key"]: control.get("options", ()) for control in self.controls}
+        for key in ("eligible_leader_replicas", "unclean_leader_election_enable", *CONTEXT, "acks"):
+            for option, _ in shown[key][:_MOST_AHEAD]:
+                other = {**values, key: option}
+                if not self.knows(other):
+                    yield other
 
     def around(self, values: Values) -> Iterator[dict[str, str]]:
         """Yield the settings of the same curve: other replication factors and min ISRs.
@@ -212,11 +254,6 @@ class Neighbourhood:
             for kind, choice in found
             if choice is not None and (kind == "today" or sure)
         ]
-
-
-def with_intervals(around: Neighbourhood, values: Values) -> dict[str, Any]:
-    """Return one setting with its 95 % intervals; called in another process."""
-    return around.setting(values, intervals=True)
 
 
 def recommended(

@@ -12,6 +12,7 @@ from typing import Any
 from advisor.advice.choice import GOAL_WORDS, Choice, judged
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
+from advisor.present.interactive.controls import MOST_REPLICAS
 from advisor.present.labels import per_year, time_per_year
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
@@ -59,7 +60,6 @@ def setting_json(
         "lines": lines,
         "notes": list(notes(config)),
         "commands": [list(block) for block in commands],
-        "ranged": bool(result.model.uncertain),
     }
 
 
@@ -125,6 +125,7 @@ def page_json(
         "marks": {name: list(each) for name, each in marks.items()},
         "marked": _MARKED,
         "places": sorted(map(list, places)),
+        "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
         "missing": missing,
         "goals": _limits(goals),
         "axes": _axes(goals),

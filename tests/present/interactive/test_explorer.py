@@ -2,6 +2,7 @@
 
 import json
 import re
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from advisor.cluster import Cluster
 from advisor.errors import InputError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.fragment import html_fragment
-from advisor.present.interactive.neighbourhood import Neighbourhood
+from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
+from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import load_model
@@ -216,8 +218,22 @@ def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
     key = view._around.key(values)
     assert list(sent[0]["settings"]) == [key]
     assert len(sent[1]["settings"]) == 6
-    assert [reply["done"] for reply in sent] == [False, True]
+    assert [len(reply["marks"]) for reply in sent] == [0, 1]
     assert {reply["id"] for reply in sent} == {"a1"}
+
+
+def test_another_process_looks_ahead(around: Neighbourhood) -> None:
+    """It sends the intervals first, then what one change needs; both are remembered."""
+    own = around.forgetful()
+    found: Queue[Answer] = Queue()
+    values = {**own.chosen, "retries": "7"}
+    expected = [own.key(other) for other in own.ahead(values)]
+    Worker(own).look_ahead(values, found.put)
+    ranged = found.get(timeout=120).settings[own.key(values)]
+    assert ranged["loss"][1] < ranged["loss"][0] < ranged["loss"][2]
+    got = [next(iter(found.get(timeout=120).settings)) for _ in expected]
+    assert got == expected
+    assert list(own.ahead(values)) == []
 
 
 def test_names_and_texts_stand_for_card_and_cluster() -> None:

@@ -1,0 +1,158 @@
+"""How long the explorer takes from a change to the painted frame, by the browser's clock.
+
+Starts JupyterLab and Chromium on this machine. Run by ``make bench``, which goes on without either.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CELL = (
+    "import advisor\n"
+    "load = advisor.Workload(partitions=12, records_per_second=1000, record_bytes=512)\n"
+    "advisor.explorer(advisor.Cluster.uniform(brokers=6, racks=3), 'three_az_cloud', load)"
+)
+WAIT_MS = 120_000
+# Control and values: what the page holds, and what the kernel computes.
+KNOWN = (
+    ("min_insync_replicas", ("1", "2", "3", "2")),
+    ("replication_factor", ("1", "2", "3", "1", "3")),
+    ("acks", ("1", "0", "all")),
+    ("unclean_leader_election_enable", ("true", "false")),
+)
+ASKED = (
+    ("retries", ("3", "4", "5", "6", "7", "2147483647")),
+    ("delivery_timeout_ms", ("60000", "90000", "240000", "900000", "120000")),
+)
+AHEAD_S = 45
+LOOKED_AHEAD = (
+    ("eligible_leader_replicas", ("false", "default")),
+    ("kafka_version", ("4.0", "3.9", "4.4")),
+)
+NEW = (
+    ("unclean_leader_election_enable", ("true",)),
+    ("kafka_version", ("3.7", "3.6", "3.0")),
+)
+
+
+@contextmanager
+def jupyter_lab(folder: Path) -> Iterator[str]:
+    """Serve a folder and yield the address of one of its notebooks, with `{name}` open."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token, own = secrets.token_hex(16), str(folder / "own")
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"]
+    command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]
+    command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    environment = {**os.environ, "JUPYTER_CONFIG_DIR": own, "JUPYTER_RUNTIME_DIR": own}
+    environment |= {"HOME": own, "IPYTHONDIR": own, "PYTHONPATH": str(ROOT)}
+    with (folder / "lab.log").open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_for(f"{address}/api?token={token}")
+            yield f"{address}/lab/tree/{{name}}?token={token}&reset"
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _wait_for(address: str) -> None:
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise TimeoutError("JupyterLab did not start")
+
+
+def run_all(page: Page) -> float:
+    """Run every cell; return the seconds until the first picture."""
+    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+    start = time.perf_counter()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.locator(".ae-durability").wait_for(timeout=WAIT_MS)
+    return time.perf_counter() - start
+
+
+def change(page: Page, control: str, value: str) -> float:
+    """Change one control; return the milliseconds until the frame with its answer was painted."""
+    root = page.locator(".advisor-explorer")
+    field = root.locator(f".ae-row [id$='-{control}']")
+    root.evaluate("root => { delete root.dataset.answerMs; }")
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(value)
+    else:
+        field.fill(value)
+        field.press("Enter")
+    page.wait_for_function(
+        "() => document.querySelector('.advisor-explorer').dataset.answerMs", timeout=WAIT_MS
+    )
+    taken = float(root.get_attribute("data-answer-ms") or "nan")
+    page.wait_for_timeout(400)  # the curve around it follows
+    return taken
+
+
+def measured(page: Page, changes: Any) -> list[float]:
+    """Return the milliseconds of every change."""
+    return [change(page, control, value) for control, values in changes for value in values]
+
+
+def main() -> None:
+    """Print a line for the first picture and for each kind of change."""
+    found = next((path for path in map(shutil.which, NAMES) if path), None)
+    if found is None:
+        print("redraws of the explorer: not measured, no Chromium found")
+        return
+    folder = Path(tempfile.mkdtemp(prefix="redraw-"))
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(book, folder / "explorer.ipynb")
+    with jupyter_lab(folder) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(address.format(name="explorer.ipynb"))
+        print(f"explorer, first picture in JupyterLab, imports included: {run_all(page):.1f} s")
+        page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+        page.wait_for_timeout(AHEAD_S * 1000)
+        for what, changes in (
+            ("from the page", KNOWN),
+            (f"looked ahead in {AHEAD_S} s", LOOKED_AHEAD),
+            ("asked of the kernel, known chains", ASKED),
+            ("asked of the kernel, two changes at once", NEW),
+        ):
+            taken = measured(page, changes)
+            print(
+                f"explorer, change to painted frame, {what}: median "
+                f"{statistics.median(taken):.0f} ms, worst {max(taken):.0f} ms of {len(taken)}"
+            )
+        if picture := os.environ.get("EXPLORER_PICTURE"):
+            page.screenshot(path=picture)
+        browser.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
