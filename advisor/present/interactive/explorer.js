@@ -101,7 +101,7 @@ function mount(root, data, ask) {
   // Choosing: look the setting up, or ask for it; the last picture stays meanwhile.
   function choose(changed, since) {
     var values = Object.assign({}, chosen);
-    var asked = ++waiting, answered = false;
+    var asked = ++waiting;
     var found = settings[key(values)];
     if (!found && !ask) {
       refuse(changed, data.missing);
@@ -113,16 +113,24 @@ function mount(root, data, ask) {
       busy.textContent = "Computing " + nameOf(values) + " …";
     }
     drawn(since, found || !ask);
-    if (ask && !complete(values)) {
-      ask(values, function (reply) {
-        Object.assign(settings, reply.settings);
-        Object.assign(marks, reply.marks);
-        if (asked !== waiting) { return; }
-        if (settings[key(values)]) { show(values, settings[key(values)], changed); }
-        if (!found) { drawn(since, !answered); }
-        answered = true;
-      });
-    }
+    if (!ask) { return; }
+    if (found) { askAround(values, asked); return; }
+    ask(values, function (reply) {
+      Object.assign(settings, reply.settings);
+      if (asked !== waiting) { return; }
+      show(values, settings[key(values)], changed);
+      drawn(since, true);
+      askAround(values, asked);
+    }, "setting");
+  }
+  function askAround(values, asked) {
+    // The curve and the marks come after the setting itself, which is drawn first.
+    if (complete(values)) { return; }
+    ask(values, function (reply) {
+      Object.assign(settings, reply.settings);
+      Object.assign(marks, reply.marks);
+      if (asked === waiting && shown) { draw(); }
+    }, "around");
   }
   function whenIdle() {
     // Intervals take seconds. They come after the picture, and then what one change would need;

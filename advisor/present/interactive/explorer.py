@@ -85,14 +85,16 @@ class Explorer(anywidget.AnyWidget):
         return {**data, "text/html": self.html}, metadata
 
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        """Answer with the setting first, then with its curve and what is marked there."""
+        """Answer with a setting; with its curve and marks; or with what may be chosen next."""
         values = {name: str(value) for name, value in content["values"].items()}
         around = self._around
         if content.get("kind") == "ahead":
             self._worker.look_ahead(values, lambda answer: self._reply(content, answer))
             return
+        if content.get("kind") == "around":
+            self._reply(content, around.answer(values))
+            return
         self._reply(content, Answer({around.key(values): around.setting(values)}, {}))
-        self._reply(content, around.answer(values))
 
     def _reply(self, content: dict[str, Any], answer: Answer) -> None:
         settings, marks = dict(answer.settings), dict(answer.marks)

@@ -210,11 +210,12 @@ def test_without_scripts_there_is_a_table(view: Explorer) -> None:
 
 
 def test_the_kernel_answers_with_the_setting_first(view: Explorer) -> None:
-    """A question gets its own setting, then the curve and the marks around it."""
+    """A question is for a setting, or for the curve and the marks around it."""
     sent: list[Any] = []
     view.send = lambda content: sent.append(content)
     values = {**view._around.chosen, "retries": "5"}
-    view._asked(view, {"id": "a1", "values": values}, [])
+    view._asked(view, {"id": "a1", "values": values, "kind": "setting"}, [])
+    view._asked(view, {"id": "a1", "values": values, "kind": "around"}, [])
     key = view._around.key(values)
     assert list(sent[0]["settings"]) == [key]
     assert len(sent[1]["settings"]) == 6
