@@ -61,6 +61,7 @@ function mount(root, data, ask) {
   var status = el(result, "div", { class: "ae-status", role: "status" });
   var badge = el(status, "p", { class: "ae-badge" });
   var verdict = el(status, "p", { class: "ae-verdict" });
+  var beyond = el(status, "p", { class: "ae-beyond" });
   var busy = el(result, "p", { class: "ae-busy", "aria-live": "polite" });
   var picture = el(result, "div", { class: "ae-picture" });
   var panels = {
@@ -189,6 +190,7 @@ function mount(root, data, ask) {
     at.field.setAttribute("aria-invalid", "true");
     badge.className = "ae-badge ae-none";
     badge.textContent = "– No answer for this setting";
+    beyond.textContent = "";
     verdict.textContent = "Below is the last setting that could be computed" +
       (shown ? ": " + nameOf(shown) + "." : ".");
   }
@@ -204,6 +206,7 @@ function mount(root, data, ask) {
     badge.className = "ae-badge " + (setting.met ? "ae-met" : "ae-missed");
     badge.textContent = (setting.met ? "✓ " : "✗ ") + text(setting.badge);
     verdict.textContent = text(setting.verdict);
+    beyond.textContent = text(setting.beyond);
     var notes = fields.min_insync_replicas || fields[data.controls[0].key];
     notes.said.textContent = (setting.notes || []).map(text).join(" ");
     lines.textContent = "";

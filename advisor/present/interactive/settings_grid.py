@@ -48,8 +48,7 @@ def setting_json(
     point = point_of(result, intervals=intervals)
     said = outcomes(result, intervals)
     tolerated = "; ".join(f"{number} {words}" for words, number in tolerance_words(result))
-    lines = [result.no_setting_changes]
-    lines += [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
+    lines = [f"{outcome.title}: {outcome.said}{_parts(outcome.parts)}" for outcome in said]
     lines += [f"Brokers you can lose: {tolerated}.", rack_words(result.cluster, config)]
     return {
         **mark_json(point),
@@ -57,6 +56,7 @@ def setting_json(
         "met": choice.meets_all,
         "badge": badge(choice),
         "verdict": verdict(result.outlook, judged(choice) if choice.meets else None),
+        "beyond": result.no_setting_changes,
         "lines": lines,
         "notes": list(notes(config)),
         "commands": [list(block) for block in commands],
@@ -150,7 +150,7 @@ def _packed(setting: Mapping[str, Any], texts: dict[str, int]) -> dict[str, Any]
             return texts.setdefault(value, len(texts))
         return [stored(each) for each in value] if isinstance(value, list) else value
 
-    words = ("name", "said", "badge", "verdict", "lines", "notes", "commands", "refusal")
+    words = ("name", "said", "badge", "verdict", "beyond", "lines", "notes", "commands", "refusal")
     return {name: stored(value) if name in words else value for name, value in setting.items()}
 
 

@@ -241,7 +241,7 @@ def test_names_and_texts_stand_for_card_and_cluster() -> None:
     """A card's name and a describe output's text are read."""
     text = "[brokers]\n1 = 'a'\n2 = 'b'\n"
     view = advisor.explorer(text, "two_az", LOAD)
-    assert view.verdict.startswith("RF 2, min ISR 1, acks=all")
+    assert "RF 2 with min ISR 1" in view.verdict
     with pytest.raises(InputError, match="goals"):
         advisor.explorer(text, "two_az", goals=1e-6)  # type: ignore[arg-type]
 
