@@ -27,6 +27,7 @@ CASES = {
     "watches": "every follower watches",
     "batches and queues": "queue_load",
     "locks": "herd_size",
+    "flush.messages": "flush.messages=1",
 }
 
 

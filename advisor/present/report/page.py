@@ -30,6 +30,7 @@ from advisor.present.figures.tornado import largest_swings
 from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import chart_places, grid
+from advisor.present.report.loss_stories import loss_stories
 from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
@@ -172,7 +173,7 @@ def _context(
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
         "schemes": schemes_compared(best.reliability),
         "why": recommendation.why,
-        "stories": _stories(recommendation),
+        "stories": loss_stories(recommendation),
         "outcomes": [
             {
                 "title": outcome.title,
@@ -202,20 +203,6 @@ def _context(
             else by_weight([*recommendation.risks_taken, *audit.findings])
         ),
     }
-
-
-def _stories(recommendation: Recommendation) -> list[dict[str, str]]:
-    """The likeliest loss and the one of fewest faults of each setting, side by side."""
-    likeliest = dict(recommendation.likeliest_losses)
-    shown = []
-    for config, fewest in recommendation.stories:
-        c = config
-        name = f"RF {c.replication_factor}, min.insync.replicas {c.min_insync_replicas}"
-        for kind, story in (("most likely", likeliest.get(config)), ("fewest faults", fewest)):
-            if story is not None:
-                title = f"{name}, acks={c.acks}: {kind}"
-                shown.append({"title": title, "said": story.said, "scenario": story.scenario})
-    return shown
 
 
 def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -70,6 +70,7 @@ _CONTROLS = (
     f'<button type="button" {_MARK}>Next</button><output aria-live="polite"></output></div>'
 )
 _SCRIPT = """<script>
+(function () {
 document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) => {
   const steps = story.querySelectorAll("li");
   if (steps.length < 2) { return; }
@@ -91,6 +92,7 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
   story.classList.add("advisor-live");
   show(0);
 });
+}());
 </script>""".replace("CONTROLS", _CONTROLS)
 
 

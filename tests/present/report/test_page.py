@@ -188,7 +188,7 @@ def test_names_are_escaped(advice: Recommendation) -> None:
     text = render_report(recommend(cluster, model), audit(cluster, model))
     assert EVIL not in text
     assert "<img onerror" not in text
-    assert len(Page(text).all("script")) == len(Page(render_report(advice)).all("script")) == 2
+    assert len(Page(text).all("script")) == len(Page(render_report(advice)).all("script")) == 3
     assert EVIL.split("alert")[0] not in text.replace("<script>\n(function", "")
 
 
