@@ -20,7 +20,7 @@ _OFFSETS = ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0), (0, 13, 0.5)
 _ENTRIES = (
     ("o", style.DURABILITY, "meets the goals"),
     ("D", _MISSED, "misses a goal; the worst are named"),
-    ("s", style.GREY, "grey area: worse than a goal allows"),
+    ("s", style.MUTED, "grey area: worse than a goal allows"),
 )
 Place = tuple[float, float]
 
