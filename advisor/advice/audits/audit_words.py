@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 
 from advisor.advice.audits.topic_audit import TopicAudit
+from advisor.advice.choice import judged
+from advisor.advice.goals import Goals
 from advisor.advice.phrases import first_of, listed
 from advisor.formatting import brief_time_per_year, is_rare, once_in
-from advisor.reliability.results.explanation import MOST_WORDS
+from advisor.reliability.results.explanation import MOST_WORDS, times_words
 from advisor.reliability.results.settings_split import BY_SETTINGS, LOSSES, STOPS
 
 
-def audit_verdict(topics: Sequence[TopicAudit]) -> str:
+def audit_verdict(topics: Sequence[TopicAudit], goals: Goals) -> str:
     """Return yes or no, and the worst data loss, downtime and its main cause, by settings.
 
     At most 25 words. The cause is that of the losses, or of refused writes where losses are too
@@ -29,7 +31,7 @@ def audit_verdict(topics: Sequence[TopicAudit]) -> str:
         head = f"No, {len(failing):,} of {every} {miss} your goals"
     soonest = min(topics, key=_years)
     longest = max(topics, key=_stopped)
-    loss, stops = _loss_words(soonest), _stops_words(_stopped(longest))
+    loss, stops = _loss_words(soonest, goals), _stops_words(_stopped(longest))
     outlook = soonest.choice.reliability.outlook
     cause = outlook.main[LOSSES]
     if is_rare(_years(soonest)) or not cause:
@@ -53,13 +55,16 @@ def _stopped(topic: TopicAudit) -> float:
     return topic.choice.reliability.by_settings(STOPS)
 
 
-def _loss_words(topic: TopicAudit) -> str:
+def _loss_words(topic: TopicAudit, goals: Goals) -> str:
     if topic.choice.reliability.config.acks == 0:
         return "nothing acknowledged"
     years = _years(topic)
     if math.isinf(years):
         return "no modelled data loss"
-    return f"data loss {once_in(years)}" if not is_rare(years) else "negligible data loss"
+    if not is_rare(years):
+        return f"data loss {once_in(years)}"
+    times = judged(topic.choice, goals).times_over.get(LOSSES)
+    return f"data loss {times_words(times)} your goal" if times else "negligible data loss"
 
 
 def _stops_words(stopped: float) -> str:

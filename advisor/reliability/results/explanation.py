@@ -132,13 +132,13 @@ def _loss(outlook: Outlook, missed: Mapping[str, float]) -> str:
         return f"no data loss in {outlook.simulated:,} simulated years"
     times = missed.get(LOSSES, 0.0)
     if times:
-        return f"data loss {_times(times)} your goal"
+        return f"data loss {times_words(times)} your goal"
     if math.isinf(by.value) and math.isinf(rest.value):
         return "no modelled data loss"
     return f"data loss negligible beside {outlook.reference[1]}"
 
 
-def _times(factor: float) -> str:
+def times_words(factor: float) -> str:
     """Return "20 times", "above" where no number helps."""
     return f"{significant(factor)} times" if 1.05 < factor < math.inf else "above"
 
