@@ -281,10 +281,10 @@ def test_a_loss_probability_that_is_not_exact_has_bounds() -> None:
     assert chances["5"]["low"] < chances["5"]["value"] < chances["5"]["high"]
     low = f"{100 * chances['5']['low']:.2g} %"
     assert f"{low} to 100 % if five brokers are" in spread_words(found)
-    assert "on 1 set of brokers (copysets); a broker shares partitions with 1 other on" in (
+    assert "use 1 set of brokers (copysets); a broker shares partitions with 1 other on" in (
         spread_words(copysets([(1, 2)], 2))
     )
-    assert spread_words(copysets([], 3)) == "No partition stands anywhere."
+    assert spread_words(copysets([], 3)) == "No partition is placed."
 
 
 def test_only_the_first_certain_loss_is_reported() -> None:
