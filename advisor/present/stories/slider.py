@@ -17,11 +17,12 @@ _STYLE = """<style>
   border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem;
 }
 .advisor-drawing.advisor-story .title { margin: 0 0 .4rem; font-size: 1rem; font-weight: 700; }
-.advisor-drawing.advisor-story .controls {
+.advisor-drawing.advisor-story .advisor-steps {
   display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .3rem 0;
 }
-.advisor-drawing.advisor-story .controls label {
-  display: flex; flex: 1 1 12rem; align-items: center; gap: .5rem; min-width: 0;
+.advisor-drawing.advisor-story .advisor-steps label {
+  display: flex; flex: 1 1 12rem; flex-direction: row; align-items: center; gap: .5rem;
+  min-width: 0;
 }
 .advisor-drawing.advisor-story input[type=range] { flex: 1 1 6rem; min-width: 0; height: 1.6rem; }
 .advisor-drawing.advisor-story button {
@@ -31,7 +32,7 @@ _STYLE = """<style>
 .advisor-drawing.advisor-story button[aria-disabled=true] {
   color: var(--soft); border-style: dashed;
 }
-.advisor-drawing.advisor-story output { font-variant-numeric: tabular-nums; }
+.advisor-drawing.advisor-story .advisor-said { font-variant-numeric: tabular-nums; }
 .advisor-drawing.advisor-story.advisor-story ol { list-style: none; margin: 0; padding: 0; }
 .advisor-drawing.advisor-story.advisor-story li {
   margin: .4rem 0 1.2rem; padding: 0; min-width: 0;
@@ -53,7 +54,7 @@ _STYLE = """<style>
 }
 .advisor-drawing.advisor-story .key { color: var(--soft); font-size: .85rem; }
 @media print {
-  .advisor-drawing.advisor-live .controls { display: none; }
+  .advisor-drawing.advisor-live .advisor-steps { display: none; }
   .advisor-drawing.advisor-live ol { display: block; }
   .advisor-drawing.advisor-live.advisor-live li {
     visibility: visible; margin-bottom: 1rem; break-inside: avoid;
@@ -65,9 +66,10 @@ _STYLE = """<style>
 # that element before they look at what it stands in.
 _MARK = 'data-lm-suppress-shortcuts="true"'
 _CONTROLS = (
-    f'<div class="controls"><button type="button" {_MARK}>Back</button>'
+    f'<div class="advisor-steps"><button type="button" {_MARK}>Back</button>'
     f'<label><span>Step</span><input type="range" min="0" value="0" step="1" {_MARK}></label>'
-    f'<button type="button" {_MARK}>Next</button><output aria-live="polite"></output></div>'
+    f'<button type="button" {_MARK}>Next</button>'
+    '<span class="advisor-said" aria-live="polite"></span></div>'
 )
 _SCRIPT = """<script>
 (function () {
@@ -75,7 +77,7 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
   const steps = story.querySelectorAll("li");
   if (steps.length < 2) { return; }
   story.querySelector(".title").insertAdjacentHTML("afterend", `CONTROLS`);
-  const range = story.querySelector("input"), said = story.querySelector("output");
+  const range = story.querySelector("input"), said = story.querySelector(".advisor-said");
   const [back, next] = story.querySelectorAll("button");
   range.max = steps.length - 1;
   const show = (number) => {
