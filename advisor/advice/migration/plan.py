@@ -132,7 +132,7 @@ def make_plan(
     for_new = None
     if topics is None:
         for_new = with_usual_floor(config, len(cluster.brokers))
-        files["server.properties"] = broker_properties(for_new)
+        files["server.properties"] = broker_properties(for_new, len(cluster.racks) > 1)
     names = None if topics is None else set(topics)
     chosen = [t for t in cluster.topics if names is None or t.name in names]
     lowered = tuple(lowered_acks(config, today))

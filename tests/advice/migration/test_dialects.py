@@ -9,10 +9,12 @@ import pytest
 import yaml
 from kafka import KafkaProducer
 
+import advisor
 from advisor import catalog
 from advisor.advice.migration import client_defaults as module
 from advisor.advice.migration.client_defaults import client_defaults, newest
 from advisor.advice.migration.dialects import dialect_files
+from advisor.advice.migration.properties import broker_properties
 from advisor.cli import text
 from advisor.errors import ConfigError, ModelError
 from advisor.protocol.rules.config import Config
@@ -158,3 +160,15 @@ def test_other_columns_are_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(catalog, "data_path", lambda _name: path)
     with pytest.raises(ModelError, match=r"client_defaults\.csv:1: the columns must be client"):
         client_defaults.__wrapped__()
+
+
+def test_consumers_may_fetch_from_their_own_rack() -> None:
+    """Brokers in several racks are told of KIP-392 in a comment, from 2.4 on."""
+    line = "# replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    assert line in broker_properties(SAFE, racks=True).splitlines()
+    assert "replica.selector" not in broker_properties(SAFE)
+    assert "replica.selector" not in broker_properties(
+        SAFE.changed(kafka_version="2.3"), racks=True
+    )
+    advice = advisor.recommend(advisor.Cluster.uniform(3, racks=3), "three_az_cloud")
+    assert line in advice.files()["server.properties"].splitlines()
