@@ -206,7 +206,7 @@ def report(
     for line in (*state_lines(recommendation.now), *verdict, recommendation.tolerances):
         click.echo(line)
     if audited is not None:
-        click.echo(f"Today: {audited.verdict}")
+        click.echo("\n".join((f"Today: {audited.verdict}", *audited.below_verdict[1:])))
     click.echo(f"Report: {path}")
 
 

@@ -380,3 +380,13 @@ def test_strings_are_found_and_docstrings_left_out() -> None:
         '"""Nobody."""\n\ndef f(x):\n    """Seldom."""\n    return f"no{x}body " + "worked out"\n'
     )
     assert sorted(text for _, text in strings(source)) == ["no0body ", "worked out"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "models").glob("*.toml")), ROOT / "data" / "failure_rates.csv"],
+    ids=lambda path: path.name,
+)
+def test_cards_and_their_evidence_are_free_of_them(path: Path) -> None:
+    """The report and `advisor cards` show their titles and notes."""
+    assert wrong_words(path.read_text(encoding="utf-8")) == []

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from advisor.advice import Audit, Finding, Recommendation
+from advisor.advice.audits.audit_words import failing_lines
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.beyond_settings import goals_sentence, has_beyond
 from advisor.advice.choice import GOAL_WORDS, Choice
@@ -161,7 +162,7 @@ def _context(
         "verdict": recommendation.verdict,
         "below_verdict": recommendation.below_verdict,
         "remedies": recommendation.remedies,
-        "today": "" if audit is None else audit.verdict,
+        "today": "" if audit is None else " ".join([audit.verdict, *failing_lines(audit.topics)]),
         "goals": goals_sentence(recommendation.goals, best.reliability),
         "split": has_beyond(best.reliability),
         "tolerances": tolerance_words(best.reliability),
