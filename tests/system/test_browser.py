@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from advisor.advice import Goals, audit, recommend
@@ -85,6 +86,18 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(recommend(cluster, card), path, audit(cluster, card))
 
 
+@pytest.fixture(scope="module")
+def exported(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Export the notebook that shows the explorer, as nbconvert does with our configuration."""
+    folder = tmp_path_factory.mktemp("exported")
+    books = sorted((root / "notebooks").glob("*.ipynb"))
+    book = next(path for path in books if "advisor.explorer(" in path.read_text())
+    command = [sys.executable, "-m", "nbconvert", "--config", "jupyter_nbconvert_config.py"]
+    command += ["--to", "html", "--output-dir", str(folder), str(book)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    return folder / f"{book.stem}.html"
+
+
 def opened(browser: Browser, report: Path, width: int, scripts: bool = True) -> Page:
     """Open the report in a page that records errors and requests."""
     context = browser.new_context(
@@ -125,17 +138,52 @@ def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width
 
 
 def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> None:
-    """Choosing another min ISR changes the words and moves the mark in the curves."""
+    """Choosing another min ISR changes the verdict and the picture; what is missing is said."""
     page = opened(browser, report, 1400)
-    mark = page.locator("#curves-wide .chosen")
-    before, stood = page.locator("output").inner_text(), mark.get_attribute("x1")
-    assert "min.insync.replicas 2" in before
+    picture, legend = page.locator(".ae-durability"), page.locator(".ae-legend")
+    before = picture.inner_html()
+    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
     page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
-    after = page.locator("output").inner_text()
-    assert "RF 3, min.insync.replicas 3, acks=all" in after
-    assert mark.get_attribute("x1") != stood
-    page.get_by_role("combobox", name="Replication factor").select_option("1")
-    assert "not compared" in page.locator("output").inner_text()
+    assert "chosen: RF 3, min ISR 3, acks=all" in legend.inner_text()
+    assert "Misses your goals" in page.locator(".ae-badge").inner_text()
+    assert picture.inner_html() != before
+    page.get_by_role("combobox", name="replication factor").select_option("1")
+    assert "not compared" in page.locator(".ae-refusal:not(:empty)").inner_text()
+    assert page.locator(".ae-picture.ae-old").count() == 1
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_explorer(
+    browser: Browser, report: Path, exported: Path, width: int, scheme: str
+) -> None:
+    """In the report and on an exported page, on a phone and a desk, light and dark."""
+    for path in (report, exported):
+        page = opened(browser, path, width)
+        page.emulate_media(color_scheme=scheme)
+        page.locator(".ae-badge").wait_for(timeout=WAIT_MS)
+        found = Axe().run(page, context=".advisor-explorer").response["violations"]
+        serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+        assert serious == []
+        box = page.locator(".advisor-explorer").bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+        page.close()
+
+
+def test_an_exported_notebook_works_without_kernel_and_network(
+    browser: Browser, exported: Path
+) -> None:
+    """The page asks no address, and its controls change the picture."""
+    page = opened(browser, exported, 1280)
+    legend = page.locator(".ae-legend")
+    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
+    page.get_by_label("min.insync.replicas", exact=True).select_option("1")
+    assert "chosen: RF 3, min ISR 1, acks=all" in legend.inner_text()
+    asked = [address for address in page.asked if not address.startswith("data:")]
+    assert asked == [exported.as_uri()]
+    assert page.troubles == []
 
 
 def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path) -> None:

@@ -5,7 +5,9 @@
 // asks the kernel for a setting that `data` lacks, and may reply several times; null without one.
 function mount(root, data, ask) {
   "use strict";
-  var SVG = "http://www.w3.org/2000/svg";
+  var sample = document.createElement("div");
+  sample.innerHTML = "<svg></svg>";
+  var SVG = sample.firstChild.namespaceURI;
   var WORDS = { loss: "durability", refused: "availability" };
   var number = (window.advisorExplorers = (window.advisorExplorers || 0) + 1);
   var texts = data.texts || [];
@@ -185,14 +187,14 @@ function mount(root, data, ask) {
     clear();
     picture.classList.add("ae-old");
     commands.classList.add("ae-old");
-    var at = fields[changed] || fields[data.controls[0].key];
+    var at = fields[changed] || fields[Object.keys(fields)[0]];
     at.said.textContent = words;
     at.field.setAttribute("aria-invalid", "true");
     badge.className = "ae-badge ae-none";
     badge.textContent = "– No answer for this setting";
     beyond.textContent = "";
     verdict.textContent = "Below is the last setting that could be computed" +
-      (shown ? ": " + nameOf(shown) + "." : ".");
+      (shown ? ": " + text(settings[key(shown)].name) + "." : ".");
   }
   function show(values, setting, changed) {
     if (setting.refusal !== undefined) {
@@ -207,8 +209,8 @@ function mount(root, data, ask) {
     badge.textContent = (setting.met ? "✓ " : "✗ ") + text(setting.badge);
     verdict.textContent = text(setting.verdict);
     beyond.textContent = text(setting.beyond);
-    var notes = fields.min_insync_replicas || fields[data.controls[0].key];
-    notes.said.textContent = (setting.notes || []).map(text).join(" ");
+    var notes = fields.min_insync_replicas;
+    if (notes) { notes.said.textContent = (setting.notes || []).map(text).join(" "); }
     lines.textContent = "";
     setting.lines.forEach(function (line) { el(lines, "li", {}, text(line)); });
     draw();

@@ -55,4 +55,5 @@ def _table(page: Mapping[str, Any]) -> str:
         rows.append(f'<tr><th scope="row">{escape(texts[setting["name"]])}</th>{cells_html}</tr>')
     titles = ("Setting", "Goals", "Acknowledged records lost", "Writes refused")
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    caption = "<caption>Settings, and whether they meet the goals.</caption>"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

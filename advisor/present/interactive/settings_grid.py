@@ -184,12 +184,21 @@ def _axes(goals: Goals) -> dict[str, Any]:
         "refused": ("Availability: time without writes", time_per_year),
     }
     limits = _limits(goals)
+    decades = {
+        "loss": [_decade(n) for n in range(_DECADES)],
+        "refused": [time_per_year(10.0**-n) for n in range(_DECADES)],
+    }
     return {
         name: {
             "title": title,
-            "ticks": [[10.0**-n, say(10.0**-n)] for n in range(_DECADES)],
+            "ticks": [[10.0**-n, words] for n, words in enumerate(decades[name])],
             "zero": say(0.0),
             "goal": f"Your goal: at most {say(limits[name])}" if name in limits else "",
         }
         for name, (title, say) in titles.items()
     }
+
+
+def _decade(nines: int) -> str:
+    """Return a power of ten as the label of an axis: "1 %", "1e-6"."""
+    return f"{100.0 / 10**nines:g} %" if nines <= 3 else f"1e-{nines}"

@@ -1,122 +1,80 @@
-"""All compared settings as JSON, for the lists of the report, which has no kernel."""
+"""The compared settings as data for the explorer in the report, which has no kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from advisor.advice.choice import Choice
+from advisor.advice.choice import Choice, choose
 from advisor.advice.recommendations.recommendation import Recommendation
+from advisor.advice.tolerance import largest_share
 from advisor.present.figures.comparison import has_interval
-from advisor.present.outcome import Outcome, outcomes
-from advisor.present.points import Point, slots
-from advisor.present.setting_text import tolerance_words
+from advisor.present.interactive.controls import SMALL_REPLICAS, controls, precomputed, values_of
+from advisor.present.interactive.settings_grid import mark_json, page_json, setting_json
+from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
+from advisor.reliability.evaluate import evaluate
+from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 
-_MISSING = "This combination was not compared: min.insync.replicas above the replication factor."
-# Option and label of each list, in order.
-_OPTIONS = (
-    ("replication_factor", "Replication factor"),
-    ("min_insync_replicas", "min.insync.replicas"),
-    ("acks", "acks"),
-    ("retries", "retries"),
-    ("delivery_timeout_ms", "delivery.timeout.ms"),
-)
+_OPTIONS = ("replication_factor", "min_insync_replicas", "acks", "retries", "delivery_timeout_ms")
+_MISSING = "This combination was not compared."
 
 
-def grid(recommendation: Recommendation, charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings, their texts and the lists to choose them from, as plain JSON data.
+def grid(recommendation: Recommendation) -> dict[str, Any]:
+    """Return the settings compared as `explorer.js` draws them, with the lists to choose from.
 
-    Parameters
-    ----------
-    recommendation : Recommendation
-    charts : sequence of dict
-        Position of each setting in each chart; see `chart_places`.
+    Lists with one choice are left out. Up to three replicas, every min ISR is there with every acks
+    that was compared, unless so many partitions would take long.
     """
-    choices = recommendation.choices
-    shown = [name for name, _ in _OPTIONS if len(_values(choices, name)) > 1]
-    settings = {
-        _key(choice.config, shown): _setting(choice, shown, has_interval(recommendation, choice))
-        for choice in choices
-    }
     best = recommendation.best.config
-    controls = [
-        {
-            "key": name,
-            "label": label,
-            "options": [str(value) for value in _values(choices, name)],
-            "value": str(getattr(best, name)),
-        }
-        for name, label in _OPTIONS
-        if name in shown
-    ]
-    return {
-        "controls": controls,
-        "settings": list(settings.values()),
-        "charts": list(charts),
-        "missing": _MISSING,
-    }
-
-
-def chart_places(name: str, figure: Figure, points: Sequence[Point]) -> dict[str, Any]:
-    """Return the x positions of the settings in the SVG of the curves, in SVG units.
-
-    Parameters
-    ----------
-    name : str
-        Id of the `<svg>` element.
-    figure : matplotlib.figure.Figure
-        Drawn by `plot_curves`.
-    points : sequence of Point
-        All points drawn, the marked ones included.
-    """
-    upper, lower = figure.axes[:2]
-    per_dot = 72.0 / figure.dpi
-    high = figure.get_figheight() * 72
-    places = {
-        f"{rf}/{least}": round(float(upper.transData.transform((x, 0.0))[0]) * per_dot, 2)
-        for (rf, least), x in slots(points).items()
-    }
-    return {
-        "id": name,
-        "places": places,
-        "top": round(high - upper.bbox.y1 * per_dot, 2),
-        "bottom": round(high - lower.bbox.y0 * per_dot, 2),
-    }
-
-
-def _values(choices: Sequence[Choice], name: str) -> list[Any]:
-    values = {getattr(choice.config, name) for choice in choices}
-    return sorted(values, key=lambda value: (isinstance(value, int), value != "all", value))
-
-
-def _key(config: Config, shown: Sequence[str]) -> str:
-    return "|".join(str(getattr(config, name)) for name in shown)
-
-
-def _decided(outcome: Outcome) -> str:
-    """Return what settings decide of a measure, and the rest; "" where they decide all."""
-    by, rest = outcome.parts
-    return f". Settings decide: {by}; no setting changes: {rest}" if rest else ""
-
-
-def _setting(choice: Choice, shown: Sequence[str], intervals: bool) -> dict[str, Any]:
-    config = choice.config
-    tolerated = "; ".join(
-        f"{number} {words}" for words, number in tolerance_words(choice.reliability)
-    )
-    goals = "meets every goal" if choice.meets_all else "does not meet every goal"
-    return {
-        "key": _key(config, shown),
-        "place": f"{config.replication_factor}/{config.min_insync_replicas}",
-        "lines": [
-            f"{choice.name}: {goals}",
-            *(
-                f"{outcome.title}: {outcome.said}{_decided(outcome)}"
-                for outcome in outcomes(choice.reliability, intervals)
-            ),
-            f"Brokers you can lose: {tolerated}.",
+    settings = [(values_of(choice.config, "", ""), choice) for choice in _choices(recommendation)]
+    offered = [{name: values[name] for name in _OPTIONS} for values, _ in settings]
+    most = max(int(values["replication_factor"]) for values in offered)
+    every = controls(recommendation.cluster, most, (), values_of(best, "", ""))
+    shown = precomputed([control for control in every if control["key"] in _OPTIONS], offered)
+    shown = [control for control in shown if len(control["options"]) > 1]
+    keys = [control["key"] for control in shown]
+    return page_json(
+        shown,
+        {key: values_of(best, "", "")[key] for key in keys},
+        [
+            (values, setting_json(choice, intervals=has_interval(recommendation, choice)))
+            for values, (_, choice) in zip(offered, settings, strict=True)
         ],
-    }
+        {"": _marks(recommendation)},
+        recommendation.goals,
+        (),
+        _MISSING,
+    )
+
+
+def _choices(recommendation: Recommendation) -> Iterator[Choice]:
+    """Yield the settings compared, and those that they leave out between them."""
+    compared = {choice.config: choice for choice in recommendation.choices}
+    yield from compared.values()
+    if recommendation.load.partitions > MANY_PARTITIONS:
+        return
+    best = recommendation.best.config
+    for acks in dict.fromkeys(config.acks for config in compared):
+        for factor in dict.fromkeys(config.replication_factor or 1 for config in compared):
+            for least in range(1, factor + 1) if factor <= SMALL_REPLICAS else ():
+                place = {"replication_factor": factor, "min_insync_replicas": least, "acks": acks}
+                config = best.changed(**place, delivery_timeout_ms=None)
+                if config not in compared and config.rules.min_isr_supported:
+                    yield _evaluated(recommendation, config)
+
+
+def _evaluated(recommendation: Recommendation, config: Config) -> Choice:
+    cluster, factor = recommendation.cluster, config.replication_factor or 1
+    result = evaluate(cluster, config, recommendation.model, recommendation.load)
+    share = largest_share(cluster.brokers, factor, str(config.mode))
+    return choose(config, result, recommendation.goals, share)
+
+
+def _marks(recommendation: Recommendation) -> list[dict[str, Any]]:
+    marked = (("today", recommendation.current), ("best", recommendation.best))
+    return [
+        {"mark": kind, **mark_json(point_of(choice.reliability, intervals=False))}
+        for kind, choice in marked
+        if choice is not None
+    ]

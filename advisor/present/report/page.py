@@ -28,9 +28,10 @@ from advisor.present.figures.comparison import compared, curve, has_interval, ma
 from advisor.present.figures.curves import plot_curves
 from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
+from advisor.present.interactive.fragment import html_fragment
 from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
-from advisor.present.report.grid import chart_places, grid
+from advisor.present.report.grid import grid
 from advisor.present.report.loss_stories import loss_stories
 from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.schemes import schemes_compared
@@ -153,7 +154,7 @@ def _context(
     recommendation: Recommendation, audit: Audit | None, sampled: Sampled | None
 ) -> dict[str, Any]:
     best = recommendation.best
-    figures, places = _figures(recommendation)
+    figures = _figures(recommendation)
     ordered = sorted(recommendation.choices, key=_as_listed)
     many = recommendation.load.partitions > MANY_PARTITIONS
     return {
@@ -168,7 +169,7 @@ def _context(
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
-        "grid": grid(recommendation, places),
+        "explorer": Markup(html_fragment(grid(recommendation))),
         "without_intervals": _WITHOUT_INTERVALS[many],
         "scheme_intervals": _SCHEME_INTERVALS[many],
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
@@ -206,17 +207,15 @@ def _context(
     }
 
 
-def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
     every_point, line, marked = (
         compared(recommendation),
         curve(recommendation),
         marks(recommendation),
     )
-    drawn = [*line, *(point for _, point in marked)]
     split = has_beyond(recommendation.best.reliability)
     pareto: dict[str, Any] = {"caption": _PARETO_CAPTION + _PARETO_SPLIT * split}
     curves: dict[str, Any] = {"caption": _CURVES_CAPTION + _CURVES_SPLIT * split}
-    places = []
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
         figure = plot_pareto(every_point, marked, **inches)
         words = "Durability against write availability of every setting compared"
@@ -224,8 +223,7 @@ def _figures(recommendation: Recommendation) -> tuple[list[dict[str, Any]], list
         figure = plot_curves(line, marked, **inches)
         words = "Durability and write availability by replication factor and min ISR"
         curves[size] = Markup(style.svg(figure, f"curves-{size}", words))
-        places.append(chart_places(f"curves-{size}", figure, drawn))
-    return [pareto, curves], places
+    return [pareto, curves]
 
 
 def _subject(recommendation: Recommendation) -> str:
