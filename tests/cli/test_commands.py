@@ -141,7 +141,7 @@ def test_a_description_may_come_through_a_pipe(tmp_path: Path, card: str) -> Non
     text = Path(good(tmp_path)).read_text()
     done = subprocess.run(line, input=text, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("The only topic falls short of the goals: t.")
+    assert done.stdout.startswith("No, 1 of 1 topic misses your goals")
 
 
 def test_simulate_with_the_local_engine(
@@ -154,7 +154,7 @@ def test_simulate_with_the_local_engine(
         assert main(line) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]
-    assert said[0].startswith("RF 3, min.insync.replicas 2, acks=all: ")
+    assert said[0].startswith("RF 3 with min ISR 2: ")
     assert main([*line[:-1], "nan"]) == 2
     one_sentence(capsys)
 
