@@ -16,10 +16,12 @@ from advisor.errors import MissingExtraError
 _HOME = {
     "explorer": "interactive.explorer",
     "plot_audit": "figures.topics",
+    "plot_cost": "figures.cost",
     "plot_curves": "figures.curves",
     "plot_pareto": "figures.pareto",
     "plot_recommendation": "figures.comparison",
     "plot_reliability": "figures.reliability",
+    "plot_sweep": "figures.sweep",
     "plot_tornado": "figures.tornado",
     "story": "stories.story",
     "write_report": "report.page",

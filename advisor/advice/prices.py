@@ -1,0 +1,177 @@
+"""What a configuration costs a month: dated list prices, which users replace by their own.
+
+The bytes come from `Reliability.cost`. Whatever `acks` says, followers fetch the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass, fields
+
+from advisor import catalog
+from advisor.errors import InputError, shown
+from advisor.formatting import significant
+from advisor.reliability.results.reliability import Reliability
+
+_FILE = "prices.csv"
+_BYTES_PER_GB = 1e9
+_SECONDS_PER_MONTH = 365.25 * 86_400 / 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """List prices of one provider, in US dollars.
+
+    Attributes
+    ----------
+    storage_usd_per_gb_month : float
+        A GB of disk for a month.
+    between_zones_usd_per_gb : float
+        A GB from one zone to another, both sides together.
+    source : str
+        Where and when they were read.
+
+    Examples
+    --------
+    >>> from advisor.advice.prices import Prices
+    >>> Prices(storage_usd_per_gb_month=0.05, between_zones_usd_per_gb=0.0, source="our contract")
+    Prices(storage 0.05 USD/GB and month, between zones 0 USD/GB; our contract)
+    """
+
+    storage_usd_per_gb_month: float
+    between_zones_usd_per_gb: float
+    source: str
+
+    def __post_init__(self) -> None:
+        for field in fields(self)[:2]:
+            value = getattr(self, field.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value) or value < 0:
+                raise InputError(f"{field.name}={shown(value)}: give a price of 0 or more, in USD")
+
+    def __repr__(self) -> str:
+        return (
+            f"Prices(storage {significant(self.storage_usd_per_gb_month)} USD/GB and month, "
+            f"between zones {significant(self.between_zones_usd_per_gb)} USD/GB; {self.source})"
+        )
+
+
+@dataclass(frozen=True)
+class MonthlyCost:
+    """What the copies of a workload cost a month, in US dollars.
+
+    Attributes
+    ----------
+    storage_usd : float
+        All copies at full retention, on disks that are `headroom` times as large.
+    replication_usd, clients_usd : float
+        Traffic between zones: what followers fetch, and what producers and consumers send.
+    """
+
+    storage_usd: float
+    replication_usd: float
+    clients_usd: float
+
+    @property
+    def total_usd(self) -> float:
+        """The sum."""
+        return self.storage_usd + self.replication_usd + self.clients_usd
+
+
+def load_prices(name: str = "aws-us-east-1") -> Prices:
+    """Return the list prices of a provider from ``data/prices.csv``.
+
+    Parameters
+    ----------
+    name : str
+        Id of a row: "aws-us-east-1" or "gcp-us".
+
+    Raises
+    ------
+    InputError
+        If there is no such row, or it lacks a price.
+
+    Examples
+    --------
+    >>> from advisor.advice.prices import load_prices
+    >>> load_prices("gcp-us").between_zones_usd_per_gb
+    0.01
+    """
+    with catalog.data_path(_FILE).open(encoding="utf-8", newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    if name not in rows:
+        raise InputError(f"{shown(name)} is none of the price lists {', '.join(rows)}")
+    row = rows[name]
+    if not row["storage_usd_per_gb_month"]:
+        raise InputError(f"the price list {name} has no price for storage: {row['note']}")
+    return Prices(
+        storage_usd_per_gb_month=float(row["storage_usd_per_gb_month"]),
+        between_zones_usd_per_gb=float(row["between_zones_usd_per_gb"]),
+        source=f"{row['provider']}, {row['region']}, {row['retrieved']}",
+    )
+
+
+def monthly_cost(
+    result: Reliability,
+    prices: Prices,
+    *,
+    consumers: float = 1.0,
+    fetch_from_nearest: bool = False,
+    headroom: float = 1.0,
+) -> MonthlyCost:
+    """Return what storing and copying a workload costs a month.
+
+    With z zones, a client and its leader are in different ones for (z - 1) / z of the traffic; a
+    consumer that reads from its own zone needs another only where that has no replica, taking them
+    to be spread over as many zones as there are replicas.
+
+    Parameters
+    ----------
+    result : Reliability
+        What `advisor.evaluate` returned, on a cluster with known racks.
+    prices : Prices
+    consumers : float
+        How often each record is read.
+    fetch_from_nearest : bool
+        Whether consumers read from a replica in their own zone (``client.rack``, KIP-392).
+    headroom : float
+        Size of the disks over what full retention fills, at least 1.
+
+    Raises
+    ------
+    InputError
+        If a rack is unknown, or a number is out of range.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> from advisor.advice.prices import load_prices, monthly_cost
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> model = advisor.FailureModel.from_dict(
+    ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
+    ... )
+    >>> config = advisor.Config(replication_factor=3, min_insync_replicas=2, acks="all")
+    >>> result = advisor.evaluate(cluster, config, model, advisor.Workload(records_per_second=1e4))
+    >>> round(monthly_cost(result, load_prices("aws-us-east-1")).total_usd)
+    3282
+    """
+    if not consumers >= 0 or not headroom >= 1:
+        raise InputError(
+            f"consumers={shown(consumers)} must be at least 0, "
+            f"headroom={shown(headroom)} at least 1"
+        )
+    cost = result.cost
+    if cost.bytes_per_second_between_racks is None:
+        raise InputError("the rack of a broker is not known, so traffic between zones is not")
+    zones = len(result.cluster.racks)
+    written = result.load.records_per_second * result.load.record_bytes
+    factor = result.config.replication_factor or 1
+    near = min(factor, zones) if fetch_from_nearest else 1
+    abroad = (zones - 1 + consumers * (zones - near)) / zones * written
+    monthly = _SECONDS_PER_MONTH / _BYTES_PER_GB * prices.between_zones_usd_per_gb
+    return MonthlyCost(
+        cost.bytes_stored / _BYTES_PER_GB * headroom * prices.storage_usd_per_gb_month,
+        cost.bytes_per_second_between_racks * monthly,
+        abroad * monthly,
+    )

@@ -1,0 +1,163 @@
+"""A measure over one number that varies: a curve for each setting, with its 95 % interval."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from advisor.errors import InputError
+from advisor.present.figures import style
+from advisor.present.figures.chart import Chart
+from advisor.present.labels import interval, once_in_years, short, time_per_year
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.settings_split import BY_SETTINGS
+
+_COLOURS = (style.DURABILITY, "#c44e00", style.AVAILABILITY, "#8a3ba5", style.INK)
+_MARKERS = "osD^v"
+_RECORDS = ("acked_records_lost_per_year", "records_refused_per_year")
+_TITLES = {
+    "mean_years_to_loss": "Years between losses of acknowledged records",
+    "acked_records_lost_per_year": "Acknowledged records lost a year",
+    "records_refused_per_year": "Failed sends a year",
+    "write_unavailability": "Time a year in which writes are refused",
+    "read_unavailability": "Time a year in which reads are not served",
+}
+
+
+def plot_sweep(
+    number: str,
+    values: Mapping[str, float],
+    lines: Mapping[str, Sequence[Reliability]],
+    measure: str,
+    *,
+    decided: bool = False,
+    intervals: bool = True,
+) -> Chart:
+    """Draw a measure over one number that varies, a curve for each setting.
+
+    Parameters
+    ----------
+    number : str
+        What varies, with its unit: the label of the horizontal axis.
+    values : mapping of str to float
+        Its values, ascending and positive, each by the words that stand below it. The axis is
+        logarithmic.
+    lines : mapping of str to sequence of Reliability
+        For each curve its name and a result for each value.
+    measure : str
+        One of ``mean_years_to_loss``, ``acked_records_lost_per_year``,
+        ``records_refused_per_year``, ``write_unavailability`` and ``read_unavailability``.
+    decided : bool
+        Whether to draw only what settings decide of the measure.
+    intervals : bool
+        Whether to draw 95 % intervals, which takes up to a second for each result.
+
+    Returns
+    -------
+    Chart
+        Its alternative text lists every value.
+
+    Raises
+    ------
+    InputError
+        If the measure is not one of these, or a curve does not have a result for each value.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> from advisor.present import plot_sweep
+    >>> cluster = advisor.Cluster.uniform(brokers=3, racks=3)
+    >>> hours = {"6 h": 6.0, "12 h": 12.0}
+    >>> def found(each):
+    ...     card = {"broker": {"destroyed": {"per_year": 1.0, "hours": each}}}
+    ...     config = advisor.Config(replication_factor=2, min_insync_replicas=1, acks="all")
+    ...     return advisor.evaluate(cluster, config, advisor.FailureModel.from_dict(card))
+    >>> results = [found(each) for each in hours.values()]
+    >>> plot_sweep("replacement", hours, {"RF 2": results}, "mean_years_to_loss").name
+    'mean-years-to-loss-replacement'
+    """
+    if measure not in _TITLES:
+        raise InputError(f"measure={measure!r} is not one of {', '.join(_TITLES)}")
+    for name, results in lines.items():
+        if len(results) != len(values):
+            raise InputError(
+                f"the curve {name!r} has {len(results)} results for {len(values)} values"
+            )
+    say = _say(measure)
+    with style.look():
+        figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
+        head = style.head_inches(len(lines)) / figure.get_figheight()
+        ax = figure.add_axes((0.16, 0.17, 0.81, 1 - 0.17 - head))
+        title = _TITLES[measure] + decided * " (what settings decide)"
+        said = [f"{title}, by {number}."]
+        for index, (name, results) in enumerate(lines.items()):
+            drawn = [_value(result, measure, decided, intervals) for result in results]
+            _curve(ax, index, list(values.values()), drawn)
+            said.append(_in_words(name, values, drawn, say))
+        ax.set_title(title, pad=6)
+        _dress(ax, number, values, say)
+        entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
+        style.key(figure, 0.16, entries)
+    words = " ".join(said)
+    return Chart(figure, re.sub(r"[^a-z0-9]+", "-", f"{measure}-{number}".lower()), words)
+
+
+Drawn = list[tuple[float, float, float]]
+
+
+def _value(
+    result: Reliability, measure: str, decided: bool, intervals: bool
+) -> tuple[float, float, float]:
+    """Return a measure or what settings decide of it, with its interval if that is asked for."""
+    years = decided and measure == "mean_years_to_loss"
+    part = BY_SETTINGS if decided else None
+    if years:
+        value = result.years_between(BY_SETTINGS)
+    else:
+        value = result.by_settings(measure) if decided else float(getattr(result, measure))
+    if not intervals:
+        return value, value, value
+    if years:
+        return (value, *result.years_between_interval(BY_SETTINGS))
+    return (value, *result.interval(measure, part))
+
+
+def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
+    middle, low, high = (list(each) for each in zip(*drawn, strict=True))
+    colour = _COLOURS[index]
+    ax.fill_between(values, low, high, color=colour, alpha=0.12, linewidth=0)
+    ax.plot(values, middle, color=colour, marker=_MARKERS[index], markersize=5, linewidth=1.6)
+
+
+def _dress(ax: Axes, number: str, values: Mapping[str, float], say: Callable[[float], str]) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.xaxis.set_major_locator(FixedLocator(list(values.values())))
+    ax.xaxis.set_minor_locator(NullLocator())
+    names = list(values)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda _value, place: names[place or 0]))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.set_xlabel(number)
+
+
+def _say(measure: str) -> Callable[[float], str]:
+    if measure == "mean_years_to_loss":
+        return once_in_years
+    return short if measure in _RECORDS else time_per_year
+
+
+def _in_words(
+    name: str, values: Mapping[str, float], drawn: Drawn, say: Callable[[float], str]
+) -> str:
+    each = (
+        f"{value}: {say(middle)}{f' ({interval(low, high, say)})' if low < high else ''}"
+        for value, (middle, low, high) in zip(values, drawn, strict=True)
+    )
+    return f"{name}: {'; '.join(each)}."
