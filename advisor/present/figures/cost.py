@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 from advisor.advice.prices import Prices, monthly_cost
 from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval, once_in_years, short, time_per_year
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BY_SETTINGS
+from advisor.reliability.results.settings_split import BEYOND_SETTINGS
 
+_LOSS, _REFUSED = "mean_years_to_loss", "write_unavailability"
 _PANELS: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
-    ("mean_years_to_loss", "Durability: years between losses", style.DURABILITY, once_in_years),
-    ("write_unavailability", "Availability: writes refused", style.AVAILABILITY, time_per_year),
+    (_LOSS, "Durability: an acknowledged record is lost", style.DURABILITY, once_in_years),
+    (_REFUSED, "Availability: writes refused", style.AVAILABILITY, time_per_year),
 )
-_NOTE = "Lines: 95 % intervals of what settings decide."
+_SAME = 1.15  # values closer than this factor share a label
 
 
 def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: float = 1.0) -> Chart:
-    """Draw what settings decide of losses and refused writes over their cost a month.
+    """Draw losses and refused writes over their cost a month, a dot for each setting.
+
+    Lines are 95 % intervals. The dashed line is what no setting changes: none can be better.
 
     Parameters
     ----------
@@ -55,13 +59,13 @@ def plot_cost(results: Sequence[Reliability], prices: Prices, *, consumers: floa
         figure = Figure(figsize=(6.8, 5.2))
         upper, lower = figure.subplots(
             2, 1, sharex=True,
-            gridspec_kw={"left": 0.2, "right": 0.96, "top": 0.94, "bottom": 0.13, "hspace": 0.25},
+            gridspec_kw={"left": 0.23, "right": 0.96, "top": 0.94, "bottom": 0.13, "hspace": 0.25},
         )  # fmt: skip
         dollars = [monthly_cost(each, prices, consumers=consumers).total_usd for each in results]
         for ax, panel in zip((upper, lower), _PANELS, strict=True):
             _draw(ax, panel, results, dollars)
         upper.tick_params(labelbottom=False)
-        lower.set_xlabel(f"USD a month ({prices.source}). {_NOTE}", fontsize=8)
+        lower.set_xlabel(f"USD a month ({prices.source})", fontsize=8)
         lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: short(value)))
     return Chart(figure, "cost-a-month", _in_words(results, dollars))
 
@@ -73,28 +77,43 @@ def _draw(
     dollars: Sequence[float],
 ) -> None:
     measure, title, colour, say = panel
-    ax.set_yscale("log")
+    labels: list[tuple[float, float, str]] = []
     for result, usd in zip(results, dollars, strict=True):
-        value, low, high = _decided(result, measure)
-        ax.plot([usd, usd], [low, high], color=colour, alpha=0.35, linewidth=3)
+        value, low, high = _measured(result, measure)
+        ax.plot([usd, usd], [low, high], color=colour, alpha=0.3, linewidth=3)
         ax.plot([usd], [value], "o", color=colour, markersize=6)
+        name = f"{result.config.replication_factor}/{result.config.min_insync_replicas}"
+        _add_label(labels, usd, value, name)
+    for usd, value, names in labels:
         ax.annotate(
-            f"{result.config.replication_factor}/{result.config.min_insync_replicas}",
-            (usd, value), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8,
-        )  # fmt: skip
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.margins(x=0.08)
+            names, (usd, value), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8
+        )
+    floor = _floor(results, measure)
+    if 0.0 < floor < math.inf:
+        ax.axhline(floor, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    style.log_scale(ax, say)
+    ax.margins(x=0.1)
     ax.set_title(f"{title} (RF / min ISR)", pad=5)
 
 
-def _decided(result: Reliability, measure: str) -> tuple[float, float, float]:
-    """Return what settings decide of a measure, low and high."""
-    if measure == "mean_years_to_loss":
-        return (result.years_between(BY_SETTINGS), *result.years_between_interval(BY_SETTINGS))
-    return (result.by_settings(measure), *result.interval(measure, BY_SETTINGS))
+def _add_label(labels: list[tuple[float, float, str]], usd: float, value: float, name: str) -> None:
+    """Add a name to the label of a dot in the same place, or as a label of its own."""
+    for place, (other_usd, other, names) in enumerate(labels):
+        if usd == other_usd and max(value, other) < _SAME * min(value, other):
+            labels[place] = (usd, other, f"{names}, {name}")
+            return
+    labels.append((usd, value, name))
+
+
+def _measured(result: Reliability, measure: str) -> tuple[float, float, float]:
+    return (float(getattr(result, measure)), *result.interval(measure))
+
+
+def _floor(results: Sequence[Reliability], measure: str) -> float:
+    """Return what no setting changes: the best of all settings, were it only for that."""
+    if measure == _LOSS:
+        return max(result.years_between(BEYOND_SETTINGS) for result in results)
+    return min(result.beyond_settings(measure) for result in results)
 
 
 def _in_words(results: Sequence[Reliability], dollars: Sequence[float]) -> str:
@@ -102,11 +121,11 @@ def _in_words(results: Sequence[Reliability], dollars: Sequence[float]) -> str:
     for result, usd in zip(results, dollars, strict=True):
         parts = [f"{short(usd)} USD a month"]
         for measure, _, _, say in _PANELS:
-            value, low, high = _decided(result, measure)
+            value, low, high = _measured(result, measure)
             ends = f" ({interval(low, high, say)})" if low < high else ""
-            what = "a loss " if measure == "mean_years_to_loss" else "writes refused "
+            what = "a loss " if measure == _LOSS else "writes refused "
             parts.append(f"{what}{say(value)}{ends}")
         config = result.config
         name = f"RF {config.replication_factor}, min ISR {config.min_insync_replicas}"
         said.append(f"{name}: {', '.join(parts)}.")
-    return " ".join(["Cost against losses and refused writes, as settings decide.", *said])
+    return " ".join(["Cost a month against losses and refused writes.", *said])

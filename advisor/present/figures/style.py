@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 INK = "#222222"
 MUTED = "#6b6b6b"
@@ -176,6 +178,23 @@ def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
         figure.text(
             left + 13 / points_wide, y, words, color=colour, va="center_baseline", fontsize=8
         )
+
+
+def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
+    """Make the vertical axis logarithmic, with a few labels in words whatever it spans."""
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    if high < 3 * low:
+        low, high = low / 1.5, high * 1.5
+        ax.set_ylim(low, high)
+    decades = math.log10(high / low)
+    ax.yaxis.set_major_locator(
+        LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7)
+    )
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.grid(axis="y", color=FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
 def svg(figure: Figure, name: str, description: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from advisor.errors import InputError
 from advisor.present.figures import style
@@ -91,7 +91,7 @@ def plot_sweep(
     with style.look():
         figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
         head = style.head_inches(len(lines)) / figure.get_figheight()
-        ax = figure.add_axes((0.16, 0.17, 0.81, 1 - 0.17 - head))
+        ax = figure.add_axes((0.23, 0.17, 0.74, 1 - 0.17 - head))
         title = _TITLES[measure] + decided * " (what settings decide)"
         said = [f"{title}, by {number}."]
         for index, (name, results) in enumerate(lines.items()):
@@ -101,7 +101,7 @@ def plot_sweep(
         ax.set_title(title, pad=6)
         _dress(ax, number, values, say)
         entries = [(_MARKERS[index], _COLOURS[index], name) for index, name in enumerate(lines)]
-        style.key(figure, 0.16, entries)
+        style.key(figure, 0.23, entries)
     words = " ".join(said)
     return Chart(figure, re.sub(r"[^a-z0-9]+", "-", f"{measure}-{number}".lower()), words)
 
@@ -135,15 +135,11 @@ def _curve(ax: Axes, index: int, values: Sequence[float], drawn: Drawn) -> None:
 
 def _dress(ax: Axes, number: str, values: Mapping[str, float], say: Callable[[float], str]) -> None:
     ax.set_xscale("log")
-    ax.set_yscale("log")
     ax.xaxis.set_major_locator(FixedLocator(list(values.values())))
     ax.xaxis.set_minor_locator(NullLocator())
     names = list(values)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda _value, place: names[place or 0]))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
-    ax.set_axisbelow(True)
+    style.log_scale(ax, say)
     ax.set_xlabel(number)
 
 
