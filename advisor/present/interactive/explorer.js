@@ -325,7 +325,7 @@ function mount(root, data, ask) {
   function panel(name, points, marked) {
     var holder = panels[name];
     var wide = Math.max(280, holder.clientWidth || 560), high = 178;
-    var box = { left: 92, right: wide - 10, top: 24, bottom: high - (name === "loss" ? 20 : 34) };
+    var box = { left: 102, right: wide - 10, top: 24, bottom: high - (name === "loss" ? 20 : 34) };
     var all = points.concat(marked.filter(function (m) { return m[name]; }));
     var range = reach(name, all), places = slots(all);
     function y(q) {
