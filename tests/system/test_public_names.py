@@ -131,7 +131,8 @@ def test_names_and_texts_stand_for_values(tmp_path: Path) -> None:
     for named in (DESCRIBED, described, str(described)):
         result = advisor.evaluate(named, config, CARD)
         assert result.loss_probability_per_year == whole.loss_probability_per_year
-        assert advisor.audit(named, CARD).verdict == advisor.audit(cluster, model).verdict
+        audited = advisor.audit(advisor.load_cluster(named), model)
+        assert advisor.audit(named, CARD).verdict == audited.verdict
     card = tmp_path / "mine.toml"
     card.write_text((Path(__file__).parents[2] / "models" / f"{CARD}.toml").read_text())
     assert advisor.evaluate(cluster, config, card).model.name == "mine"
