@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from advisor.advice import Audit, Goals
 from advisor.present.figures import style
 from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
+from advisor.present.figures.reliability import shown_figure
 from advisor.present.points import Estimated
 
 _MISSED = "#c44e00"
@@ -40,11 +40,12 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
+    figure = shown_figure(7.2, 4.8) if ax is None else None
     with style.look():
-        if ax is None:
-            figure = Figure(figsize=(7.2, 4.8), layout=None)
+        if figure is not None:
             ax = figure.add_axes((0.22, 0.14, 0.74, 0.66))
             style.key(figure, 0.22, _ENTRIES)
+        assert ax is not None
         _draw(ax, audit)
     return ax
 

@@ -1,0 +1,53 @@
+"""The table of questions names findings, headings, files and columns that exist."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import advisor
+from advisor.advice.findings.catalogue import _RULES
+from advisor.catalog import data_path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (ROOT / "QUESTIONS.md").read_text(encoding="utf-8").splitlines()
+    if re.match(r"\| \d", line)
+]
+NOTEBOOKS = {path.stem: path for path in (ROOT / "notebooks").glob("*.ipynb")}
+
+
+def headings(path: Path) -> str:
+    """All markdown of a notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
+@pytest.fixture(scope="module")
+def files() -> set[str]:
+    """Every file that a plan for the sample cluster has."""
+    sample = data_path("clusters/three-az-six-brokers.txt")
+    cluster = advisor.load_cluster(sample, racks=sample.with_suffix(".racks.toml"))
+    return set(advisor.recommend(cluster, "three_az_cloud", allow_lower_durability=True).files())
+
+
+def test_there_are_26() -> None:
+    """Every question of the list, in order, with an answer."""
+    assert [row[0] for row in ROWS] == [str(number) for number in range(1, 27)]
+    assert all(len(row) == 6 and row[2] for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_what_a_row_names_exists(row: list[str], files: set[str]) -> None:
+    """Findings are in the catalogue, quoted headings in the notebook, files in the plan."""
+    text = " ".join(row)
+    known = {rule.code for rule in _RULES}
+    assert set(re.findall(r"KRA\d+", text)) <= known
+    named = re.findall(r"`(0\d_\w+)`", text)
+    assert set(named) <= set(NOTEBOOKS)
+    for heading in re.findall(r"`0\d_\w+`, \"([^\"]+)\"", text):
+        assert any(f"## {heading}" in headings(NOTEBOOKS[name]) for name in named), heading
+    written = re.findall(r"`([\w-]+\.(?:sh|properties|yaml|py|go|json))`", row[5])
+    assert set(written) <= files
