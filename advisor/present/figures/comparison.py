@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,8 +13,9 @@ from advisor.present.figures import style
 from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
 from advisor.present.figures.reliability import shown_figure
+from advisor.present.labels import interval, per_year, time_per_year
 from advisor.present.outcome import point_of
-from advisor.present.points import Point
+from advisor.present.points import Estimated, Point
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.sensitivity import compute_intervals
 
@@ -62,6 +64,25 @@ def marks(recommendation: Recommendation) -> Marks:
     if recommendation.current is not None:
         marked.append((style.CURRENT, _point(recommendation, recommendation.current)))
     return marked
+
+
+def in_words(points: Sequence[Point], marked: Marks) -> str:
+    """Return every point with its values and intervals, for screen readers."""
+    said = []
+    for point in points:
+        names = [mark.word for mark, other in marked if other == point]
+        loss, refused = point.loss, point.refused
+        values = (
+            f"data loss {per_year(loss.value)}{_ends(loss, per_year)}, writes refused "
+            f"{time_per_year(refused.value)}{_ends(refused, time_per_year)}"
+        )
+        marks_said = f" ({', '.join(names)})" if names else ""
+        said.append(f"{point.name}{marks_said}: {values}.")
+    return " ".join(said)
+
+
+def _ends(value: Estimated, say: Callable[[float], str]) -> str:
+    return f" ({interval(value.low, value.high, say)})" if value.low < value.high else ""
 
 
 def _point(recommendation: Recommendation, choice: Choice) -> Point:

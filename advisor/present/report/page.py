@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from advisor.files import replace_file
 from advisor.formatting import percent, significant
 from advisor.present.card_text import card_in_words
 from advisor.present.figures import style
-from advisor.present.figures.comparison import compared, curve, has_interval, marks
+from advisor.present.figures.comparison import compared, curve, has_interval, in_words, marks
 from advisor.present.figures.curves import plot_curves
 from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
@@ -33,6 +32,7 @@ from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outco
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import grid
 from advisor.present.report.loss_stories import loss_stories
+from advisor.present.report.origin import made_by
 from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
@@ -74,9 +74,10 @@ _SCHEME_INTERVALS = {
     "minutes.",
 }
 # Scripts and files longer than this are shown in part, and no more than so many.
-_MOST_LINES, _MOST_CHARACTERS, _MOST_BLOCKS = 400, 40_000, 16
+_MOST_LINES, _MOST_CHARACTERS, _MOST_FILES = 400, 40_000, 16
 _FIRST_LINES, _FIRST_CHARACTERS = 20, 4_000
 _ELSEWHERE = "advisor recommend --files DIR writes all of it."
+_SAVE = "Save it under this name."
 
 
 def write_report(
@@ -157,7 +158,9 @@ def _context(
     figures = _figures(recommendation)
     ordered = sorted(recommendation.choices, key=_as_listed)
     many = recommendation.load.partitions > MANY_PARTITIONS
+    findings = _findings(recommendation, audit)
     return {
+        "contents": _contents(audit is not None, bool(findings)),
         "title": f"Replication advice for {_subject(recommendation)}",
         "now": state_lines(recommendation.now),
         "verdict": recommendation.verdict,
@@ -195,16 +198,24 @@ def _context(
         "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": card_in_words(recommendation.model),
-        "made_by": f"Made by kafka-replication-advisor {_version()}. All numbers are "
-        "exact solutions except the 95 % intervals and what is marked as sampled; their seeds are "
-        "fixed.",
+        "made_by": made_by(recommendation),
         "audit": None if audit is None else audited(audit, recommendation),
-        "findings": _found(
-            recommendation.findings
-            if audit is None
-            else by_weight([*recommendation.risks_taken, *audit.findings])
-        ),
+        "findings": findings,
     }
+
+
+def _contents(has_audit: bool, has_findings: bool) -> list[tuple[str, str]]:
+    """Return the sections of the page: id and words."""
+    return [
+        ("tolerance", "Answer"),
+        *([("audit", "Topics")] if has_audit else []),
+        *([("findings", "Findings")] if has_findings else []),
+        ("do", "Plan"),
+        ("choice", "Settings compared"),
+        ("why", "Reasons"),
+        ("stories", "How a loss would happen"),
+        ("sure", "Evidence"),
+    ]
 
 
 def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
@@ -214,14 +225,15 @@ def _figures(recommendation: Recommendation) -> list[dict[str, Any]]:
         marks(recommendation),
     )
     split = has_beyond(recommendation.best.reliability)
+    described = in_words(every_point, marked)
     pareto: dict[str, Any] = {"caption": _PARETO_CAPTION + _PARETO_SPLIT * split}
     curves: dict[str, Any] = {"caption": _CURVES_CAPTION + _CURVES_SPLIT * split}
     for size, inches in (("wide", _WIDE), ("narrow", _NARROW)):
         figure = plot_pareto(every_point, marked, **inches)
-        words = "Durability against write availability of every setting compared"
+        words = f"Durability against write availability. {described}"
         pareto[size] = Markup(style.svg(figure, f"pareto-{size}", words))
         figure = plot_curves(line, marked, **inches)
-        words = "Durability and write availability by replication factor and min ISR"
+        words = f"Durability and write availability by RF and min ISR. {described}"
         curves[size] = Markup(style.svg(figure, f"curves-{size}", words))
     return [pareto, curves]
 
@@ -278,7 +290,7 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
     plan = recommendation.plan
     if recommendation.refused:
         note = "Commands that lower durability are only written with --allow-lower-durability."
-        return [{"title": "No commands", "note": note, "text": refusal(recommendation.refused)}]
+        return [_block("No commands", note, refusal(recommendation.refused))]
     blocks = [
         ("Before you begin", "Run these checks first.", plan.preflight),
         ("Make the change", "", plan.steps),
@@ -286,21 +298,23 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
         ("Rollback", "Undoes the change.", plan.rollback),
     ]
     texts = [(title, note, "\n".join(lines)) for title, note, lines in blocks if lines]
-    texts += [(name, "Save it under this name.", text) for name, text in plan.files.items()]
-    shown = [_block(*text) for text in texts[:_MOST_BLOCKS]]
-    if len(texts) > _MOST_BLOCKS:
-        others = [name for name, _, _ in texts[_MOST_BLOCKS:]]
-        shown.append(
-            {"title": f"{len(others)} more files", "note": _ELSEWHERE, "text": first_of(others)}
-        )
+    shown = [_block(*text) for text in texts]
+    files = [*plan.scripts.items(), *plan.files.items()]
+    shown += [_block(name, _SAVE, text, name) for name, text in files[:_MOST_FILES]]
+    others = [name for name, _ in files[_MOST_FILES:]]
+    if others:
+        shown.append(_block(f"{len(others)} more files", _ELSEWHERE, first_of(others)))
     return shown
 
 
-def _block(title: str, note: str, text: str) -> dict[str, str]:
-    """A script or file; of a long one the first lines, with how many there are."""
+def _block(title: str, note: str, text: str, name: str = "") -> dict[str, str]:
+    """A script or file; of a long one the first lines, with how many there are.
+
+    `name` is that of a file to download; what is shown in part has none.
+    """
     lines = text.splitlines()
     if len(lines) <= _MOST_LINES and len(text) <= _MOST_CHARACTERS:
-        return {"title": title, "note": note, "text": text}
+        return {"title": title, "note": note, "text": text, "name": name}
     first = lines[:1]
     for line in lines[1:_FIRST_LINES]:
         if sum(map(len, first)) + len(line) > _FIRST_CHARACTERS:
@@ -308,7 +322,7 @@ def _block(title: str, note: str, text: str) -> dict[str, str]:
         first.append(line)
     number = f"{len(first)} lines" if len(first) > 1 else "line"
     note = f"Only the first {number} of {len(lines):,} are shown: do not use them alone. "
-    return {"title": title, "note": note + _ELSEWHERE, "text": "\n".join(first)}
+    return {"title": title, "note": note + _ELSEWHERE, "text": "\n".join(first), "name": ""}
 
 
 def _sure(recommendation: Recommendation) -> str:
@@ -322,7 +336,10 @@ def _sure(recommendation: Recommendation) -> str:
     )
 
 
-def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
+def _findings(recommendation: Recommendation, audit: Audit | None) -> list[dict[str, str]]:
+    found: Sequence[Finding] = recommendation.findings
+    if audit is not None:
+        found = by_weight([*recommendation.risks_taken, *audit.findings])
     return [
         {
             "code": finding.code,
@@ -330,7 +347,7 @@ def _found(findings: Sequence[Finding]) -> list[dict[str, str]]:
             "what": " ".join(filter(None, [finding.detail, more])),
             "why": f"{finding.rule.why} {finding.rule.remedy}",
         }
-        for finding, topics, more in shortened(findings)
+        for finding, topics, more in shortened(found)
     ]
 
 
@@ -350,10 +367,3 @@ def _rack_table(recommendation: Recommendation) -> list[dict[str, Any]]:
         {"factor": factor, "share": cells[0]["share"], "cells": cells}
         for factor, cells in rows.items()
     ]
-
-
-def _version() -> str:
-    try:
-        return version("kafka-replication-advisor")
-    except PackageNotFoundError:
-        return "(not installed)"

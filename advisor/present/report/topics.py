@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -103,8 +104,11 @@ def _codes(topics: Sequence[TopicAudit]) -> str:
     return " ".join(_distinct(f.code for topic in topics for f in topic.findings))
 
 
-def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str]:
-    """A measure in few words and what settings decide of it, from the smallest to the largest."""
+def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str, float]:
+    """A measure in few words, what settings decide of it, and its value for sorting.
+
+    Words of several topics go from the smallest to the largest; the smallest sorts them.
+    """
     name = BETWEEN if measure == LOST else measure
     by_value = sorted(topics, key=lambda topic: float(getattr(topic.choice.reliability, name)))
     # A cluster has hundreds of topics, whose intervals would take hours.
@@ -113,4 +117,6 @@ def _range(topics: Sequence[TopicAudit], measure: str) -> tuple[str, str]:
         for topic in (by_value[0], by_value[-1])
     ]
     (low, low_part), (high, high_part) = ((end.brief, end.parts[0]) for end in ends)
-    return between(low, high), between(low_part, high_part)
+    least = float(getattr(by_value[0].choice.reliability, name))
+    order = min(least, sys.float_info.max)
+    return between(low, high), between(low_part, high_part), order

@@ -116,8 +116,12 @@ def test_many_files_are_named(advice: Recommendation) -> None:
     many = replace(advice, allow_lower_durability=True)
     many.__dict__["plan"] = plan
     blocks = page._blocks(many)
-    assert len(blocks) == 17
-    assert blocks[-1]["title"] == "85 more files"
+    # The steps, sixteen files with the two scripts among them, and what is not shown.
+    assert len(blocks) == 18
+    assert blocks[-1]["title"] == "86 more files"
+    assert [block["name"] for block in blocks[1:4]] == [
+        "commands.sh", "rollback.sh", "reassign-0.json",
+    ]  # fmt: skip
 
 
 def test_findings_with_many_details_are_counted(judged: Audit) -> None:
