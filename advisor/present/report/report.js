@@ -95,6 +95,19 @@
     missed.addEventListener("change", show);
   });
 
+  // What is wider than the page is scrolled; the keyboard must reach it.
+  function reach() {
+    document.querySelectorAll(".table").forEach(function (table) {
+      if (table.scrollWidth > table.clientWidth) {
+        table.setAttribute("tabindex", "0");
+      } else {
+        table.removeAttribute("tabindex");
+      }
+    });
+  }
+  reach();
+  addEventListener("resize", reach);
+
   // On paper everything is open.
   addEventListener("beforeprint", function () {
     document.querySelectorAll("details").forEach(function (each) { each.open = true; });
