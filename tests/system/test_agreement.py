@@ -67,6 +67,15 @@ def test_without_a_controller(rules):
         assert exhaust(experiment, 3).traces > 1_200
 
 
+@pytest.mark.parametrize("rules", ["3.6", "4.2"])
+def test_tails_without_a_controller(rules):
+    """A leader falls while no other can be elected: its tail is lost when another one is."""
+    experiment = Experiment(configuration(rules, 2, 1, 1, False), tail=True, quorum=True)
+    seen = exhaust(experiment, 3)
+    assert seen.traces > 1_200
+    assert seen.losses[Effect.TAIL]
+
+
 @st.composite
 def experiments(draw):
     """Any rule set, one to five replicas, any min ISR, acks and circumstances."""

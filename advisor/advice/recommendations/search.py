@@ -242,17 +242,18 @@ def _with_longer_delivery_timeout(config: Config) -> Iterator[Config]:
 def assumed_load(topics: Sequence[Topic]) -> tuple[Workload, str]:
     """Return the default load times the number of non-internal topics, and a note on it.
 
-    An audit assumes the default load for each topic.
+    In total that is what an audit assumes, which gives each topic the default load; here partitions
+    share it evenly.
     """
     user_topics = [topic for topic in topics if not topic.internal]
     partitions = sum(len(topic.partitions) for topic in user_topics) or 1
     usual, many = Workload(), len(user_topics) or 1
     rate = usual.records_per_second * many
     load = replace(usual, records_per_second=rate, partitions=partitions)
+    each = f" (on average {as_given(usual.records_per_second)} a topic)" if many > 1 else ""
     return load, (
         f"No load was given: {amount_of(load)} over {partitions:,} "
-        f"partition{'s' if partitions > 1 else ''} were assumed"
-        f"{f' ({as_given(usual.records_per_second)} a second for each topic)' if many > 1 else ''}."
+        f"partition{'s' if partitions > 1 else ''} were assumed{each}."
     )
 
 

@@ -21,6 +21,8 @@ rate times hours of them occur. The rules of the protocol leave few ways to lose
   (:func:`~advisor.reliability.partition.election_risk.members_left_behind`), and an election loses
   more. They become so by a destruction, or by a power failure of any replica while there is no
   controller; and an empty member of the ELR is electable only after the quorum was lost.
+* With acks=1 or 0 each change of leader may drop two tails; for a leader that failed without a
+  controller that happens when the controller is back.
 * Total losses come by destructions and elections in this way whatever the acks.
 
 Tests check these claims in every state that the rules let a partition reach.
@@ -301,7 +303,10 @@ class Limits:
         destroyed = times(self._harm.destructions, hours)
         # A change of leader may cost two tails.
         at_once = 1.0 if self._acks_all else 2.0
-        losses = np.minimum(2.0 * events, leaderless + destroyed + (at_once + 1.0) * fallen)
+        # A leader that fell without a controller owes them until the controller is back.
+        owes = leaderless & (election_risks[:, NO_QUORUM] > 0) & (not self._acks_all)
+        one_by_one = leaderless + at_once * owes + destroyed + (at_once + 1.0) * fallen
+        losses = np.minimum(2.0 * events, one_by_one)
         totals = np.minimum(events, leaderless + destroyed + 2.0 * fallen)
         if self._clean:
             gone = destroyed + self._harm.elections(near, hours, dying)

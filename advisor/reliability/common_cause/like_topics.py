@@ -5,7 +5,7 @@ takes some hundredths of a second, and topics with the same settings, whose repl
 the same brokers, differ little. So once enough of them have been computed, the logarithm of the
 rate is fitted by least squares, through the nearest of them, to how many sets there are, how often
 one loses and how they are spread. A topic is fitted only if it lies among these, and if the error
-stated for it is below five hundredths; that comes from how well the fit predicts each of them, left
+stated for it is below two hundredths; that comes from how well the fit predicts each of them, left
 out in turn (Allen, Technometrics 1974). Any other topic is computed.
 """
 
@@ -25,7 +25,7 @@ from advisor.reliability.solver.generator import Vector
 Pair = tuple[AnyLoss, AnyLoss]
 """A first loss as counted, and the one with the upper estimate of its mean time."""
 
-_PRECISION = 0.05
+_PRECISION = 0.02
 # So many times the root mean square of the leave-one-out residuals are stated.
 _STATED = 4.0
 # A fit is made of the nearest so many, at least of so many more than it has directions.

@@ -123,24 +123,27 @@ class Transition:
         """What a struck slot becomes; without a controller no broker can register."""
         old = self.condition[slot]
         if event == RECOVERED:
-            return COPYING if self._must_copy(slot) else UP
+            return self._running(slot)
         if self.controller == CONTROLLER_WORKS:
             return _AFTER[event]
         if event in RETURNS:
             if old == CUT_OFF:
-                return UP
+                return self._running(slot)
             return WAITING_CLEAN if old == DOWN_CLEAN else WAITING_UNCLEAN
         if event in (ISOLATE, STOP):
             if old in WAITING:
                 return DOWN_CLEAN if old == WAITING_CLEAN else DOWN_UNCLEAN
             return CUT_OFF if event == ISOLATE else DOWN_CLEAN
+        if event == CRASH and old == WAITING_CLEAN:
+            # It has not opened its logs yet, and the file of its clean shutdown is still there.
+            return DOWN_CLEAN
         return _AFTER[event]
 
     def _start(self, slots: tuple[int, ...], clean: int) -> None:
         """Brokers start, or are reachable again, and register."""
         self.returned_unclean = frozenset([s for s in slots if self.condition[s] != clean])
         for slot in slots:
-            self.condition[slot] = COPYING if self._must_copy(slot) else UP
+            self.condition[slot] = self._running(slot)
 
     def change_controller(self, after: int) -> None:
         """The controller is lost, or back: then it decides what it owes."""
@@ -166,7 +169,11 @@ class Transition:
             self._start(waiting, WAITING_CLEAN)
             self.active = _active(tuple(self.condition))
             self._each(BACK, waiting, self.active, before)
-        self._follow(self.led_before, self.leader())
+        leader = self.leader()
+        self._follow(self.led_before, leader)
+        on_record = self.before.registration.leader
+        if on_record in fallen and self._gave_up(on_record, leader):
+            self.effects |= _TAIL
 
     def _distress(self, slot: int) -> tuple[bool, int, int, int, bool, bool]:
         """In which order a controller that is back decides: the leader first, the emptiest last.
@@ -198,11 +205,14 @@ class Transition:
         self._follow(before, leader)
         if before in slots and leader != before:
             self.effects |= _HANDOVER if event == STOP else _FAILOVER
-            # Records that only the old leader had acknowledged had not reached the others.
-            electable = self.registration.isr + self.registration.elr
-            given_up = leader != NO_LEADER or before not in electable
-            if given_up and self.setup.acks != "all" and self.written:
+            if self.written and self._gave_up(before, leader):
                 self.effects |= _TAIL
+
+    def _gave_up(self, old: int, leader: int) -> bool:
+        """Whether records are dropped that only the old leader had, and had acknowledged."""
+        if self.setup.acks == "all" or leader == old:
+            return False
+        return leader != NO_LEADER or old not in self.registration.isr + self.registration.elr
 
     def _each(
         self,
@@ -247,13 +257,15 @@ class Transition:
         """A follower that does not fetch leaves the ISR once it is behind the leader.
 
         That takes a write, or a new leader, which does not know its followers' offsets. Where
-        writes are refused it stays in sync.
+        writes are refused it stays in sync; a controller that is back may find an ISR too small
+        that was large enough on record while there were writes.
         """
         isr, condition = self.registration.isr, self.condition
         kept = (leader,) if limps else tuple([slot for slot in isr if condition[slot] == UP])
         if kept == isr:
             return
-        if leader != self.led_before or not refused(self.registration, self.setup):
+        both = (self.before.registration, self.registration)
+        if leader != self.led_before or not all(refused(one, self.setup) for one in both):
             self._propose(kept)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
@@ -292,9 +304,10 @@ class Transition:
                 remembered[slot] = _CLEAN[condition]
         return tuple(remembered)
 
-    def _must_copy(self, slot: int) -> bool:
-        """It is empty, and another replica has records to copy."""
-        return self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
+    def _running(self, slot: int) -> int:
+        """COPYING if it is empty and another replica has records to copy, else UP."""
+        copies = self.setup.copying and self.holds[slot] == EMPTY and min(self.holds) != EMPTY
+        return COPYING if copies else UP
 
     def _count_media_loss(self) -> None:
         if not self.before.has_data:

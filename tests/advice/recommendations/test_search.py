@@ -11,7 +11,7 @@ from advisor.advice import Goals, recommend
 from advisor.advice.goals import decades_short, judge
 from advisor.advice.kafka_version import version_of
 from advisor.advice.recommendations.ranking import ranked
-from advisor.advice.recommendations.search import candidates, search, usual_config
+from advisor.advice.recommendations.search import assumed_load, candidates, search, usual_config
 from advisor.advice.tolerance import Survival
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.errors import InputError, NotComputedError
@@ -355,6 +355,16 @@ def test_topics_and_load_come_from_the_description() -> None:
     with pytest.raises(InputError, match="no topic 'nope'"):
         search(made_up, cluster, CARD, topics=["nope"])
     assert usual_config((inner,), "3.9") is None
+
+
+@pytest.mark.parametrize(("topics", "internal", "times"), [(1, 0, 1), (3, 1, 3), (0, 1, 1)])
+def test_the_assumed_load_grows_with_the_topics(topics: int, internal: int, times: int) -> None:
+    """The default rate for each topic that is not Kafka's own, as audits assume."""
+    names = [f"t{n}" for n in range(topics)] + ["__consumer_offsets"] * internal
+    load, note = assumed_load([Topic(name, (Partition(0, 1, (1, 2), (1, 2)),)) for name in names])
+    assert load.records_per_second == times * Workload().records_per_second
+    assert load.partitions == max(topics, 1)
+    assert ("on average 1,000 a topic" in note) == (topics > 1)
 
 
 def test_the_version_is_what_the_columns_allow() -> None:
