@@ -237,9 +237,11 @@ def _loss_lines(result: ExactMeasures, outlook: Outlook) -> list[str]:
             low, high = result.intervals[TIMES_RARER]
         most = significant(high) if math.isfinite(high) else "any number"
         within = formatting.interval(significant(low), most)
+        least = "" if outlook.years[0].seen else "at least "
+        times = f"{least}{significant(outlook.times_rarer)} times rarer{within}"
         by = (
-            f"{significant(outlook.times_rarer)} times rarer{within} than by {named}, so this "
-            "setting cannot be distinguished from one that loses nothing"
+            f"{times} than by {named}, so this setting cannot be distinguished "
+            "from one that loses nothing"
         )
         cause = f"; main cause of loss in the card: {outlook.main[LOSSES]}"
     digit = ", an order of magnitude" * result.has_no_digit("mean_years_to_loss")
@@ -345,7 +347,8 @@ def _cause_lines(
     name = "data loss" if measure != STOPS else "refused writes"
     # One failure may hit many partitions: their losses come more often than the first.
     each = measure != STOPS and result.load.partitions > 1
-    heading = f"Causes of {name}{', each partition counted' if each else ''}:"
+    counted = f", each partition counted ({significant(whole)} events a year)" * each
+    heading = f"Causes of {name}{counted}:"
     lines = [heading] if whole else [f"Nothing in this card causes {name}."]
     lines += [
         f"  {100 * part / whole:5.1f} %  {mechanisms.words(cause)} ({cause})"

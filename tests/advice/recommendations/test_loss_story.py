@@ -84,8 +84,8 @@ def test_the_likeliest_loss_goes_through_the_mechanisms_of_the_chain():
     )
     told = likeliest(limps)
     assert told is not None
-    assert told.said.startswith("One broker limps, so that no follower can fetch from it (")
-    assert ", then the host of that broker dies: " in told.said
+    first = "One broker stops serving its followers (gray failures), then "
+    assert told.said.startswith(f"{first}the host of that broker dies: ")
     assert "\nlimp 1\n" in told.scenario
     assert "\npower-off 1\n" in told.scenario
     disks = evaluate(

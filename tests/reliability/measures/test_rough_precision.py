@@ -6,9 +6,11 @@ from types import MappingProxyType
 import pytest
 
 from advisor import Cluster, Config, evaluate
+from advisor.formatting import significant
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.measures import records_lost, solved_chain
+from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.solver.generator import EXACT, ROUGH
 from advisor.reliability.workload import Workload
@@ -153,32 +155,45 @@ def test_the_numerical_error_is_stated(found):
 def test_losses_of_many_partitions_are_counted_per_partition(found):
     """They are more frequent than the verdict's, which counts a failure once."""
     many = replace(found, load=replace(LOAD, partitions=2))
-    assert "loss_events_per_year = " in found.explain()
-    assert "each partition by itself" not in found.explain()
-    assert ", each partition by itself, because of:" in many.explain()
-    assert many.explain().splitlines()[1].startswith("Brokers you can lose: ")
+    assert "Causes of data loss:" in found.explain()
+    assert "each partition counted" not in found.explain()
+    events = significant(found.loss_events_per_year)
+    assert f"Causes of data loss, each partition counted ({events} events a year):" in (
+        many.explain()
+    )
+    assert "\nBrokers you can lose: " in many.explain()
 
 
 def test_a_number_without_a_digit_is_called_an_order_of_magnitude(found):
-    """From half of the value on, in the verdict and wherever the numerical error is stated."""
+    """From half of the value on, below the verdict and where the numerical error is stated."""
     vague, clear = off_by(found, 0.5), off_by(found, 0.49)
     for said in (vague.explain(), repr(vague), vague._repr_html_()):
         assert "without a certain digit: loss_probability_per_year, loss_events" in said
-    assert ", an order of magnitude" in vague.verdict
-    assert "order of magnitude" not in clear.verdict
+        assert ", an order of magnitude; main cause of loss: gray failures" in said
     for said in (clear.explain(), repr(clear), clear._repr_html_(), found.explain()):
         assert "digit:" not in said
         assert "order of magnitude" not in said
 
 
-def test_no_loss_found_states_a_bound(found):
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [
+        (1e-2, "Data loss: less than once in 100 years"),
+        # Against once in 200 years by people.
+        (2e-9, "Data loss: at least 2,500,000 times rarer"),
+    ],
+)
+def test_no_loss_found_states_a_bound(least, said):
     """No loss in the kept states: truncated ones may still lose once in so many years."""
+    at = Cluster.uniform(brokers=3, racks=3)
+    card = without_beyond(load_model("three_az_cloud"))
+    found = evaluate(at, Config(replication_factor=3), card, LOAD)
     none = replace(found, loss_events_per_year=0.0, mean_years_to_loss=float("inf"))
-    bounds = {**found.error_bounds, "loss_events_per_year": 2e-9, "loss_probability_per_year": 2e-9}
-    bounds |= {"write_unavailability": 1.0, "mean_years_to_loss": float("inf")}
+    bounds = {**found.error_bounds, "loss_events_per_year": least}
+    bounds |= {"loss_probability_per_year": least, "mean_years_to_loss": float("inf")}
     missed = replace(none, error_bounds=MappingProxyType(bounds))
-    assert "no loss was found; there is less than one in 500 million years" in missed.verdict
+    assert said in missed.explain()
     assert "mean_years_to_loss" not in missed.explain().partition("digit:")[2]
     nothing = dict.fromkeys(MEASURES, 0.0)
     sure = replace(none, error_bounds=MappingProxyType(nothing))
-    assert "nothing in this failure model loses an acknowledged record" in sure.verdict
+    assert ": no modelled data loss, " in sure.verdict
