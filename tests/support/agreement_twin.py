@@ -51,7 +51,6 @@ Where there is no counterpart
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 from advisor.protocol.log import replica_log as logs
 from advisor.protocol.log.replica_log import Spans
@@ -60,7 +59,7 @@ from advisor.protocol.rules.isr import NOT_ENOUGH_REPLICAS
 from advisor.protocol.rules.partition_registration import NO_LEADER
 from advisor.protocol.simulation.cluster import LEADER_NOT_AVAILABLE
 from advisor.protocol.simulation.invariants import ALWAYS, check
-from advisor.protocol.simulation.state import FENCED, State, broker_of
+from advisor.protocol.simulation.state import State
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.partition.effects import Effect
@@ -69,10 +68,10 @@ from advisor.reliability.partition.reduced_state import Outcome, PartitionState
 from advisor.reliability.partition.transition import Transition
 from advisor.reliability.partition.transition_table import Automaton
 from agreement_cluster import WRITTEN, Cluster, Move
+from agreement_moves import possible
 
 # A leader stopped without a controller asks it for a successor until its followers have all.
 ALONE = (red.CRASH, red.ISOLATE, red.DESTROY)
-TOGETHER = (red.CRASH, red.ISOLATE, red.POWER, red.DESTROY, red.BACK, red.REPLACED)
 
 
 @dataclass(frozen=True)
@@ -146,47 +145,11 @@ class Experiment:
 
     def moves(self, twin: Twin, together: bool = False) -> list[Move]:
         """What can happen next, one slot at a time; with ``together`` to several slots too."""
-        self.cluster.state = twin.state
         reduced = self.automaton.states[twin.number]
-        by_event: dict[int, list[int]] = {}
-        catches_up = red.CAUGHT_UP, red.COPIED, red.RECOVERED
-        proposed = set(reduced.unfenced) - set(reduced.registration.isr)
-        for slot in self.cluster.slots:
-            for event in self._befalls(slot, twin):
-                if event in catches_up and proposed:
-                    continue
-                if red.applies(reduced, event, slot):
-                    by_event.setdefault(event, []).append(slot)
-        found = [Move(event, (slot,)) for event, slots in by_event.items() for slot in slots]
+        found = possible(twin.state, twin.destroyed, reduced, together)
         if self.quorum:
-            works = reduced.controller == red.CONTROLLER_WORKS
-            found.append(Move(red.QUORUM_LOST if works else red.QUORUM_BACK, (0,)))
-        if together:
-            found += [
-                Move(event, chosen)
-                for event in TOGETHER
-                for size in range(2, len(self.cluster.slots) + 1)
-                for chosen in combinations(by_event.get(event, ()), size)
-                if twin.state.controller_broker not in chosen
-            ]
+            found.append(Move(red.QUORUM_LOST if _works(reduced) else red.QUORUM_BACK, (0,)))
         return found
-
-    def _befalls(self, slot: int, twin: Twin) -> tuple[int, ...]:
-        body = broker_of(twin.state, slot)
-        if slot in twin.destroyed:
-            return (red.REPLACED,)
-        if not body.running:
-            return (red.BACK, red.DESTROY)
-        if not body.connected:
-            fenced = not twin.state.has_quorum and body.session == FENCED
-            back = () if fenced else (red.BACK,)
-            # Before it registers it has not opened its logs, which the reduction does not know.
-            crash = (red.CRASH,) if body.registered or not body.clean else ()
-            return (*back, red.POWER, red.DESTROY, *crash)
-        return (
-            red.CRASH, red.ISOLATE, red.STOP, red.POWER, red.DESTROY, red.LAG, red.CAUGHT_UP,
-            red.COPIED, red.LIMP, red.RECOVERED,
-        )  # fmt: skip
 
     def step(self, twin: Twin, move: Move) -> Twin:
         """Strike both with one event and compare them.

@@ -1,0 +1,67 @@
+"""One partition of the simulation, driven event by event."""
+
+from __future__ import annotations
+
+from advisor.protocol.rules.config import Config
+from advisor.protocol.simulation import events, scheduler
+from advisor.protocol.simulation.state import (
+    Broker,
+    Partition,
+    Replica,
+    Settings,
+    State,
+    replica_of,
+    with_partition,
+    with_replica,
+)
+from advisor.protocol.simulation.step import step
+
+
+class Lab:
+    """One partition with three replicas, driven event by event."""
+
+    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
+        config = Config(kafka_version=version, mode=mode, **options)
+        self.settings = Settings.of(config)
+        self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
+        self.do(events.CreateTopic("t", ((1, 2, 3),), min_isr))
+        self.settle()
+
+    def do(self, *events):
+        effects: tuple = ()
+        for event in events:
+            self.state, new = step(self.state, event, self.settings)
+            effects += new
+        return effects
+
+    def settle(self):
+        self.state, effects = scheduler.settle(self.state, self.settings)
+        return effects
+
+    def produce(self, count: int = 1, acks="all", broker: int = 1):
+        first = self.state.next_value
+        return self.do(events.Produce("t", 0, broker, first, count, acks))
+
+    def fetch(self, broker: int):
+        return self.do(events.Fetch(0, broker))
+
+    @property
+    def partition(self) -> Partition:
+        return self.state.partitions[0]
+
+    def at(self, broker: int) -> Replica:
+        found = replica_of(self.partition, broker)
+        assert found is not None
+        return found
+
+    def put(self, replica: Replica) -> None:
+        self.state = with_partition(self.state, 0, with_replica(self.partition, replica))
+
+
+def kinds(effects) -> list[str]:
+    return [type(effect).__name__ for effect in effects]
+
+
+def follower_state(lab: Lab, broker: int):
+    (found,) = (f for f in lab.at(1).followers if f.broker == broker)
+    return found
