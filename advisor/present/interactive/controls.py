@@ -100,13 +100,20 @@ def config_of(values: Mapping[str, str], start: Config) -> Config:
 
 
 def controls(
-    cluster: Cluster, most: int, cards: Iterable[str], values: Mapping[str, str]
+    cluster: Cluster,
+    most: int,
+    cards: Iterable[str],
+    values: Mapping[str, str],
+    no_topic: str = "a new topic",
 ) -> list[dict[str, Any]]:
-    """Return every control with its choices; number fields have limits instead."""
+    """Return every control with its choices; number fields have limits instead.
+
+    `no_topic` says what `NEW_TOPIC` stands for.
+    """
     versions = sorted({*_VERSIONS, values["kafka_version"]}, key=parse_version, reverse=True)
     factors = _upto(most, values["replication_factor"])
     options: dict[str, Sequence[tuple[str, str]]] = {
-        "topic": _topics(cluster),
+        "topic": _topics(cluster, no_topic),
         "replication_factor": factors,
         "min_insync_replicas": _upto(most, values["min_insync_replicas"]),
         "acks": [(text, text) for text in ("all", "1", "0")],
@@ -139,6 +146,33 @@ def precomputed(
         options = control.get("options") or numbers
         shown.append(_choice(control["key"], [o for o in options if o[0] in known]))
     return shown
+
+
+def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
+    """Return what a page without a kernel lacks of other topics and failure models."""
+    if not elsewhere:
+        return ""
+    values = elsewhere[0]
+    unclean = dict(_SWITCH)[values["unclean_leader_election_enable"]]
+    return (
+        "On this page, other topics and failure models are limited to "
+        f"acks={values['acks']}, delivery.timeout.ms {values['delivery_timeout_ms']} and unclean "
+        f"election {unclean}, without intervals."
+    )
+
+
+def capped(config: Config) -> str:
+    """Return what Kafka makes of a min ISR above the replication factor; "" if it refuses writes.
+
+    Since 3.7 both are the same setting, so that a page holds only one of them.
+    """
+    above = config.changed(replication_factor=1, min_insync_replicas=2)
+    if above.effective_min_insync_replicas > 1:
+        return ""
+    return (
+        f"Kafka {config.kafka_version} takes a min.insync.replicas above the replication factor "
+        "for the replication factor (since 3.7)."
+    )
 
 
 def min_isr_refusal(config: Config) -> str:
@@ -181,6 +215,6 @@ def _upto(most: int, chosen: str) -> list[tuple[str, str]]:
     return [(str(n), str(n)) for n in range(1, max(most, int(chosen)) + 1)]
 
 
-def _topics(cluster: Cluster) -> list[tuple[str, str]]:
+def _topics(cluster: Cluster, none: str) -> list[tuple[str, str]]:
     ordered = sorted(cluster.topics, key=lambda topic: topic.internal)[:_MOST_TOPICS]
-    return [(NEW_TOPIC, "a new topic"), *((topic.name, topic.name) for topic in ordered)]
+    return [(NEW_TOPIC, none), *((topic.name, topic.name) for topic in ordered)]

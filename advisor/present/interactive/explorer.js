@@ -24,6 +24,13 @@ function mount(root, data, ask) {
   function key(values) {
     return data.controls.map(function (c) { return values[c.key]; }).join("|");
   }
+  function find(values) {
+    var found = settings[key(values)];
+    var factor = values.replication_factor, least = values.min_insync_replicas;
+    if (found || ask || !data.capped || !(Number(least) > Number(factor))) { return found; }
+    found = settings[key(placed(values, factor, factor))];
+    return found && Object.assign({}, found, { notes: [data.capped] });
+  }
   function context(values) {
     return data.context.map(function (name) { return values[name]; }).join("|");
   }
@@ -105,7 +112,7 @@ function mount(root, data, ask) {
   function choose(changed, since) {
     var values = Object.assign({}, chosen);
     var asked = ++waiting;
-    var found = settings[key(values)];
+    var found = find(values);
     if (!found && !ask) {
       refuse(changed, data.missing);
     } else if (found) {
@@ -194,7 +201,7 @@ function mount(root, data, ask) {
     badge.textContent = "– No answer for this setting";
     beyond.textContent = "";
     verdict.textContent = "Below is the last setting that could be computed" +
-      (shown ? ": " + text(settings[key(shown)].name) + "." : ".");
+      (shown ? ": " + text(find(shown).name) + "." : ".");
   }
   function show(values, setting, changed) {
     if (setting.refusal !== undefined) {
@@ -263,7 +270,7 @@ function mount(root, data, ask) {
     return points;
   }
   function draw() {
-    var here = settings[key(shown)];
+    var here = find(shown);
     var marked = (marks[context(shown)] || []).concat([Object.assign({ mark: "chosen" }, here)]);
     var points = curve();
     panel("loss", points, marked);
@@ -442,7 +449,8 @@ function mount(root, data, ask) {
     return [data.axes[name].title].concat(goals, others, said).join(". ") + ".";
   }
 
-  show(chosen, settings[key(chosen)]);
+  if (data.note && !ask) { el(form, "p", { class: "ae-note" }, data.note); }
+  show(Object.assign({}, chosen), find(chosen));
   var width = 0;
   new ResizeObserver(function () {
     if (shown && panels.loss.clientWidth !== width) {

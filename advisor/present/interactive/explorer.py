@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import anywidget
 import traitlets
 
+from advisor import catalog
 from advisor.advice.goals import Goals
 from advisor.advice.kafka_version import version_of
 from advisor.advice.topic_settings import config_of as config_of_topic
@@ -17,6 +19,7 @@ from advisor.errors import expect
 from advisor.present.interactive.controls import NEW_TOPIC
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
+from advisor.present.interactive.switches import Elsewhere, switchable
 from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
@@ -58,10 +61,17 @@ class Explorer(anywidget.AnyWidget):
     _css = source("explorer.css")
     page = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, around: Neighbourhood) -> None:
+    def __init__(
+        self, around: Neighbourhood, topics: Sequence[str] = (), cards: Sequence[str] = ()
+    ) -> None:
         self._around = around
         self._worker = Worker(around)
-        self._offline = around.page()
+        others = Elsewhere(around, topics, cards)
+        try:
+            around.page()
+            self._offline = around.page(others.computed())
+        finally:
+            others.stop()
         super().__init__(page={**self._offline, "controls": around.controls})
         self.on_msg(self._asked)
 
@@ -108,11 +118,13 @@ def explorer(
     load: Workload | None = None,
     goals: Goals | None = None,
     config: Config | None = None,
+    cards: Sequence[str] | None = None,
 ) -> Explorer:
     """Return controls for the settings of a topic beside what they do to durability and downtime.
 
-    Up to three replicas are computed before it appears. What else you choose, the kernel computes.
-    On an exported page the settings computed before can still be chosen.
+    Up to three replicas are computed before it appears, the curves of six topics and of other
+    failure models too. What else you choose, the kernel computes. On an exported page the settings
+    computed before can still be chosen.
 
     Parameters
     ----------
@@ -129,6 +141,9 @@ def explorer(
     config : Config, optional
         Initial settings. Default: those of the topic; for a new topic replication factor 3 and
         min ISR 2, or as near as the brokers allow.
+    cards : sequence of str, optional
+        Names of other failure models to compute before it appears, for exported pages. Default:
+        the shipped ones; none makes it appear sooner.
 
     Returns
     -------
@@ -162,11 +177,13 @@ def explorer(
     expect("load", load, Workload | None, "a Workload, or None")
     expect("goals", goals, Goals | None, "Goals, or None")
     expect("config", config, Config | None, "a Config, or None")
+    expect("cards", cards, tuple | list | None, "a list of cards' names, or None")
     described = [topic for topic in cluster.topics if not topic.internal]
     topic = described[0].name if described and load is None and config is None else NEW_TOPIC
     start = config or _start(cluster, topic)
+    around = Neighbourhood(cluster, model, load or Workload(), goals or Goals(), start, topic)
     return Explorer(
-        Neighbourhood(cluster, model, load or Workload(), goals or Goals(), start, topic)
+        around, switchable(cluster), catalog.model_names() if cards is None else list(cards)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -22,8 +22,10 @@ from advisor.present.interactive.controls import (
     MOST_REPLICAS,
     NEW_TOPIC,
     SMALL_REPLICAS,
+    capped,
     config_of,
     controls,
+    left_out,
     min_isr_refusal,
     precomputed,
     refusal,
@@ -78,6 +80,8 @@ class Neighbourhood:
         Initial settings; options without a control stay as they are here.
     topic : str
         Initial topic; `NEW_TOPIC` for none of the cluster's.
+    loads : mapping of str to Workload
+        Traffic of topics, by name. Default: `load` with the partitions and retention of the topic.
     """
 
     cluster: Cluster
@@ -86,6 +90,7 @@ class Neighbourhood:
     goals: Goals
     start: Config
     topic: str = NEW_TOPIC
+    loads: Mapping[str, Workload] = field(default_factory=dict)
     _settings: dict[str, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
     _marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -180,22 +185,29 @@ class Neighbourhood:
                 self._marks[context] = []
         return context, self._marks[context]
 
-    def page(self) -> dict[str, Any]:
-        """Return what a page without a kernel offers: the card and topic of the start.
+    def page(self, elsewhere: Sequence[Values] = ()) -> dict[str, Any]:
+        """Return what a page without a kernel offers.
 
-        Up to three replicas with every min ISR, acks, unclean election or not, two timeouts.
+        For the topic and card of the start up to three replicas with every min ISR, acks, unclean
+        election or not, two timeouts; for others the curve around a setting.
+
+        Parameters
+        ----------
+        elsewhere : sequence of mapping of str to str
+            Settings of other topics and cards.
         """
         every = list(self._offered())
         self.setting(self.chosen, intervals=True)
-        settings = [(values, self.setting(values)) for values in every]
-        context, marked = self.marks(self.chosen)
+        every += [each for values in elsewhere for each in self.around(values)]
         return page_json(
             precomputed(self.controls, every),
             self.chosen,
-            settings,
-            {context: marked},
+            [(values, self.setting(values)) for values in every],
+            dict(self.marks(values) for values in (self.chosen, *elsewhere)),
             self.goals,
             CONTEXT,
+            note=left_out(elsewhere),
+            capped=capped(self.start),
         )
 
     def _offered(self) -> Iterator[dict[str, str]]:
@@ -204,9 +216,12 @@ class Neighbourhood:
         factors = dict.fromkeys([*numbers, start["replication_factor"]])
         least = dict.fromkeys([*numbers, start["min_insync_replicas"]])
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
+        same = capped(self.start) != ""
         for rf, min_isr, acks, unclean, timeout in product(
             factors, least, ("all", "1", "0"), ("false", "true"), timeouts
         ):
+            if same and int(min_isr) > int(rf) and rf != start["replication_factor"]:
+                continue
             yield {
                 **start,
                 "replication_factor": rf,
@@ -236,7 +251,8 @@ class Neighbourhood:
     def _load(self, values: Values) -> Workload:
         if values["topic"] == NEW_TOPIC:
             return self.load
-        return load_of(self.cluster.topic(values["topic"]), self.load)
+        given = self.loads.get(values["topic"])
+        return given or load_of(self.cluster.topic(values["topic"]), self.load)
 
     def _marked(self, values: Values) -> list[dict[str, Any]]:
         cluster, topics = self.cluster, [values["topic"]]

@@ -92,6 +92,8 @@ def page_json(
     goals: Goals,
     context: Sequence[str],
     missing: str = _MISSING,
+    note: str = "",
+    capped: str = "",
 ) -> dict[str, Any]:
     """Return everything that `explorer.js` needs; equal texts are stored once.
 
@@ -110,6 +112,11 @@ def page_json(
         Controls that decide what is marked.
     missing : str
         What is said of a combination without a setting, where there is no kernel.
+    note : str
+        What such a page leaves out, said below its controls.
+    capped : str
+        What Kafka makes of a min ISR above the replication factor, if that is the same setting as
+        one with a min ISR equal to it.
     """
     texts: dict[str, int] = {}
     keys = [control["key"] for control in controls]
@@ -127,6 +134,8 @@ def page_json(
         "places": sorted(map(list, places)),
         "most": max(MOST_REPLICAS, *(rf for rf, _ in places), 0),
         "missing": missing,
+        "note": note,
+        "capped": capped,
         "goals": _limits(goals),
         "axes": _axes(goals),
         "legend": [list(entry) for entry in _LEGEND if floors or entry[0] in ("goal", "interval")],

@@ -2,50 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from advisor.advice import Audit
 from advisor.advice.choice import Choice, choose
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
 from advisor.present.figures.comparison import has_interval
-from advisor.present.interactive.controls import SMALL_REPLICAS, controls, precomputed, values_of
+from advisor.present.interactive.controls import (
+    NEW_TOPIC,
+    SMALL_REPLICAS,
+    capped,
+    controls,
+    left_out,
+    precomputed,
+    values_of,
+)
+from advisor.present.interactive.neighbourhood import Neighbourhood
 from advisor.present.interactive.settings_grid import mark_json, page_json, setting_json
+from advisor.present.interactive.switches import Elsewhere, switchable
 from advisor.present.outcome import point_of
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 
-_OPTIONS = ("replication_factor", "min_insync_replicas", "acks", "retries", "delivery_timeout_ms")
+_CONTEXT = ("topic", "card")
+_OPTIONS = (
+    *("topic", "replication_factor", "min_insync_replicas", "acks", "retries"),
+    *("delivery_timeout_ms", "card"),
+)
 _MISSING = "This combination was not compared."
+_ALL_TOPICS = "all topics together"
 
 
-def grid(recommendation: Recommendation) -> dict[str, Any]:
+def elsewhere(
+    recommendation: Recommendation, audit: Audit | None, cards: Sequence[str]
+) -> Elsewhere:
+    """Begin to compute the curves of other topics and cards.
+
+    Parameters
+    ----------
+    recommendation : Recommendation
+    audit : Audit or None
+        Gives topics the load that its table has; the worst topics come first.
+    cards : sequence of str
+        Names of cards to switch to.
+    """
+    audited = {} if audit is None else {topic.topic.name: topic for topic in audit.topics}
+    around = Neighbourhood(
+        *(recommendation.cluster, recommendation.model, recommendation.load),
+        *(recommendation.goals, recommendation.best.config, NEW_TOPIC),
+        {name: topic.choice.reliability.load for name, topic in audited.items()},
+    )
+    if recommendation.load.partitions > MANY_PARTITIONS:
+        return Elsewhere(around, (), ())
+    names = [name for name in switchable(recommendation.cluster, audited) if name in audited]
+    return Elsewhere(around, names, cards)
+
+
+def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
     """Return the settings compared as `explorer.js` draws them, with the lists to choose from.
 
     Lists with one choice are left out. Up to three replicas, every min ISR is there with every acks
-    that was compared, unless so many partitions would take long.
+    that was compared, unless so many partitions would take long. Other topics and cards have the
+    curve around the recommended setting.
+
+    Parameters
+    ----------
+    recommendation : Recommendation
+    others : Elsewhere
+        What `elsewhere` began to compute.
     """
-    best = recommendation.best.config
-    settings = [(values_of(choice.config, "", ""), choice) for choice in _choices(recommendation)]
+    around, best, card = others.around, recommendation.best.config, recommendation.model.name
+    there = others.computed()
+    settings = [
+        (
+            values_of(choice.config, NEW_TOPIC, card),
+            setting_json(choice, intervals=has_interval(recommendation, choice)),
+        )
+        for choice in _choices(recommendation)
+    ]
+    settings += [
+        (each, _without_commands(around.setting(each)))
+        for values in there
+        for each in around.around(values)
+    ]
+    start = values_of(best, NEW_TOPIC, card)
+    most = max(int(values["replication_factor"]) for values, _ in settings)
+    cards = {values["card"] for values, _ in settings}
+    every = controls(recommendation.cluster, most, cards, start, _ALL_TOPICS)
+    every = [control for control in every if control["key"] in _OPTIONS]
     offered = [{name: values[name] for name in _OPTIONS} for values, _ in settings]
-    most = max(int(values["replication_factor"]) for values in offered)
-    every = controls(recommendation.cluster, most, (), values_of(best, "", ""))
-    shown = precomputed([control for control in every if control["key"] in _OPTIONS], offered)
-    shown = [control for control in shown if len(control["options"]) > 1]
+    shown = [control for control in precomputed(every, offered) if len(control["options"]) > 1]
     keys = [control["key"] for control in shown]
+    context = [name for name in _CONTEXT if name in keys]
+    marks = {"|".join(start[name] for name in context): _marks(recommendation)}
+    for values in there:
+        marks["|".join(values[name] for name in context)] = around.marks(values)[1]
     return page_json(
-        shown,
-        {key: values_of(best, "", "")[key] for key in keys},
-        [
-            (values, setting_json(choice, intervals=has_interval(recommendation, choice)))
-            for values, (_, choice) in zip(offered, settings, strict=True)
-        ],
-        {"": _marks(recommendation)},
-        recommendation.goals,
-        (),
-        _MISSING,
+        *(shown, {key: start[key] for key in keys}, settings, marks, recommendation.goals),
+        *(context, _MISSING, left_out(there), capped(best)),
     )
+
+
+def _without_commands(setting: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting without its commands: the report has those of its plan."""
+    return {name: value for name, value in setting.items() if name != "commands"}
 
 
 def _choices(recommendation: Recommendation) -> Iterator[Choice]:

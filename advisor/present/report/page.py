@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from advisor import catalog
 from advisor.advice import Audit, Finding, Recommendation
 from advisor.advice.audits.audit_words import failing_lines
 from advisor.advice.audits.state_words import state_lines
@@ -28,9 +29,10 @@ from advisor.present.figures.curves import plot_curves
 from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
 from advisor.present.interactive.fragment import html_fragment
+from advisor.present.interactive.switches import Elsewhere
 from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
-from advisor.present.report.grid import grid
+from advisor.present.report.grid import elsewhere, grid
 from advisor.present.report.loss_stories import loss_stories
 from advisor.present.report.origin import made_by
 from advisor.present.report.sampled_check import sampled_check
@@ -85,6 +87,7 @@ def write_report(
     path: str | os.PathLike[str],
     audit: Audit | None = None,
     sampled: Sampled | None = None,
+    cards: Sequence[str] | None = None,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
 
@@ -100,6 +103,8 @@ def write_report(
     sampled : Sampled, optional
         What `advisor.simulate` returned for the recommended setting, to compare it with the exact
         result.
+    cards : sequence of str, optional
+        Names of other failure models that the page can switch to. Default: the shipped ones.
 
     Returns
     -------
@@ -132,15 +137,19 @@ def write_report(
     True
     """
     target = Path(path)
-    text = render_report(recommendation, audit, sampled)
+    names = catalog.model_names() if cards is None else cards
+    text = render_report(recommendation, audit, sampled, names)
     replace_file(target, text)
     return target
 
 
 def render_report(
-    recommendation: Recommendation, audit: Audit | None = None, sampled: Sampled | None = None
+    recommendation: Recommendation,
+    audit: Audit | None = None,
+    sampled: Sampled | None = None,
+    cards: Sequence[str] = (),
 ) -> str:
-    """Return the HTML text of the report; parameters as for `write_report`."""
+    """Return the HTML text of the report; parameters as for `write_report`, no other cards."""
     environment = Environment(
         loader=PackageLoader("advisor.present.report", "."),
         autoescape=True,
@@ -148,11 +157,18 @@ def render_report(
         keep_trailing_newline=True,
     )
     template = environment.get_template("report.html.jinja")
-    return template.render(_context(recommendation, audit, sampled))
+    others = elsewhere(recommendation, audit, cards)
+    try:
+        return template.render(_context(recommendation, audit, sampled, others))
+    finally:
+        others.stop()
 
 
 def _context(
-    recommendation: Recommendation, audit: Audit | None, sampled: Sampled | None
+    recommendation: Recommendation,
+    audit: Audit | None,
+    sampled: Sampled | None,
+    others: Elsewhere,
 ) -> dict[str, Any]:
     best = recommendation.best
     figures = _figures(recommendation)
@@ -172,7 +188,6 @@ def _context(
         "tolerances": tolerance_words(best.reliability),
         "worst_event": rack_words(recommendation.cluster, best.config),
         "figures": figures,
-        "explorer": Markup(html_fragment(grid(recommendation))),
         "without_intervals": _WITHOUT_INTERVALS[many],
         "scheme_intervals": _SCHEME_INTERVALS[many],
         "candidates": [_candidate(recommendation, choice) for choice in ordered],
@@ -201,6 +216,8 @@ def _context(
         "made_by": made_by(recommendation),
         "audit": None if audit is None else audited(audit, recommendation),
         "findings": findings,
+        # Last, because a second process computes other cards meanwhile.
+        "explorer": Markup(html_fragment(grid(recommendation, others))),
     }
 
 

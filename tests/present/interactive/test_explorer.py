@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+from dataclasses import replace
+from itertools import product
 from queue import Queue
 from typing import Any
 
@@ -10,11 +13,13 @@ import pytest
 import advisor
 from advised import MODEL, described
 from advisor.advice import Goals, recommend
-from advisor.cluster import Cluster
+from advisor.cluster import Cluster, load_cluster
 from advisor.errors import InputError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.fragment import html_fragment
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
+from advisor.present.interactive.second_process import SecondProcess
+from advisor.present.interactive.switches import switchable
 from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
@@ -34,7 +39,7 @@ def around() -> Neighbourhood:
 
 @pytest.fixture(scope="module")
 def view() -> Explorer:
-    return explorer(described(), MODEL, LOAD, config=START)
+    return explorer(described(), MODEL, LOAD, config=START, cards=())
 
 
 def chosen(around: Neighbourhood, **changes: str) -> dict[str, Any]:
@@ -164,21 +169,78 @@ def test_no_commands_lower_durability(around: Neighbourhood) -> None:
 
 def test_the_page_is_the_same_every_time(view: Explorer) -> None:
     """The same inputs give the same bytes, of less than 300 kB, and ask no address."""
-    again = explorer(described(), MODEL, LOAD, config=START)
+    again = explorer(described(), MODEL, LOAD, config=START, cards=())
     assert view.html == again.html
     assert len(view.html) < 300_000
     assert not re.search("https?:", view.html)
 
 
 def test_the_page_offers_what_was_computed(view: Explorer) -> None:
-    """Every combination of the choices offered has a setting or a refusal in the page."""
+    """Every combination of the choices for the initial topic has a setting in the page.
+
+    A min ISR above the replication factor is that factor since Kafka 3.7: the page says so.
+    """
     page = page_of(view.html)
-    choices = [[option[0] for option in control["options"]] for control in page["controls"]]
-    number = 1
-    for each in choices:
-        number *= len(each)
-    assert len(page["settings"]) == number == 3 * 3 * 3 * 2 * 2
-    assert "|".join(page["chosen"].values()) in page["settings"]
+    options = {c["key"]: [option[0] for option in c["options"]] for c in page["controls"]}
+    assert options["topic"] == ["", "orders"]
+    assert "takes a min.insync.replicas above the replication factor" in page["capped"]
+    places = [(factor, least) for factor in "123" for least in "123" if least <= factor]
+    names = ("acks", "unclean_leader_election_enable", "delivery_timeout_ms")
+    wanted = {
+        around_key(page, replication_factor=factor, min_insync_replicas=least, **dict(chosen))
+        for factor, least in places
+        for chosen in product(*([(name, value) for value in options[name]] for name in names))
+    }
+    elsewhere = {
+        around_key(page, topic="orders", replication_factor=factor, min_insync_replicas=least)
+        for factor, least in places
+    }
+    assert len(wanted) == 6 * 3 * 2 * 2
+    assert set(page["settings"]) == wanted | elsewhere
+
+
+def around_key(page: Any, **changes: str) -> str:
+    """Return the key of the initial setting with changes."""
+    return "|".join({**page["chosen"], **changes}.values())
+
+
+def test_a_page_switches_topic_and_card() -> None:
+    """Numbers are those of `evaluate` with the topic's load and the card; both are marked."""
+    view = explorer(described(), MODEL, LOAD, config=START, cards=["two_az"])
+    page = page_of(view.html)
+    for topic, card in product(("", "orders"), (MODEL.name, "two_az")):
+        load = replace(LOAD, partitions=3)
+        model = MODEL if card == MODEL.name else load_model(card)
+        exact = evaluate(described(), START.changed(min_insync_replicas=3), model, load)
+        key = around_key(page, topic=topic, card=card, min_insync_replicas="3")
+        setting = page["settings"][key]
+        assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
+        assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
+        marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
+        assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
+    assert page["note"].startswith("On this page, other topics and failure models are limited to")
+
+
+def test_a_second_process_answers_as_this_one_does(
+    around: Neighbourhood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same answers come from it, and from here if it cannot start."""
+    questions = [{**around.chosen, "topic": "orders"}]
+    here = [around.forgetful().answer(values) for values in questions]
+    assert SecondProcess(around.forgetful(), questions).answers() == here
+    monkeypatch.setattr("sys.executable", shutil.which("false"))
+    assert SecondProcess(around.forgetful(), questions).answers() == here
+
+
+def test_only_topics_of_users_are_switched_to() -> None:
+    """Kafka's own and those of very many partitions are left out; those named come first."""
+    lines = [
+        f"Topic: {name}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
+        f"\tTopic: {name}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+        for name in ("__consumer_offsets", *"abcdefgh")
+    ]
+    cluster = load_cluster("".join(lines))
+    assert switchable(cluster, ["h", "__consumer_offsets"]) == ["h", *"abcde"]
 
 
 def test_the_chosen_setting_has_intervals(view: Explorer) -> None:
@@ -239,7 +301,7 @@ def test_another_process_looks_ahead(around: Neighbourhood) -> None:
 def test_names_and_texts_stand_for_card_and_cluster() -> None:
     """A card's name and a describe output's text are read."""
     text = "[brokers]\n1 = 'a'\n2 = 'b'\n"
-    view = advisor.explorer(text, "two_az", LOAD)
+    view = advisor.explorer(text, "two_az", LOAD, cards=[])
     assert "RF 2 with min ISR 1" in view.verdict
     with pytest.raises(InputError, match="goals"):
         advisor.explorer(text, "two_az", goals=1e-6)  # type: ignore[arg-type]
@@ -247,7 +309,7 @@ def test_names_and_texts_stand_for_card_and_cluster() -> None:
 
 def test_it_begins_with_the_topic_described() -> None:
     """Without load and setting, the controls show the cluster's first topic as it is."""
-    page = explorer(described(), MODEL).page
+    page = explorer(described(), MODEL, cards=[]).page
     assert page["chosen"]["topic"] == "orders"
     assert page["chosen"]["min_insync_replicas"] == "1"
     assert [control["key"] for control in page["controls"]] == list(page["chosen"])
@@ -255,5 +317,6 @@ def test_it_begins_with_the_topic_described() -> None:
 
 def test_a_goal_without_racks_is_refused_at_once() -> None:
     """Survival of a rack needs the racks; the explorer says so."""
-    view = explorer(Cluster.uniform(brokers=3, racks=None), MODEL, goals=Goals(survive="rack"))
+    goals = Goals(survive="rack")
+    view = explorer(Cluster.uniform(brokers=3, racks=None), MODEL, goals=goals, cards=())
     assert "needs the rack of every broker" in view.verdict

@@ -167,7 +167,9 @@ def test_the_explorer_answers_every_combination_compared(text: str, advice: Reco
     assert found is not None
     page = json.loads(found[1])
     options = {c["key"]: [option[0] for option in c["options"]] for c in page["controls"]}
+    assert options["topic"] == ["", "orders"]
     assert list(options) == [
+        "topic",
         "replication_factor",
         "min_insync_replicas",
         "acks",
@@ -180,9 +182,30 @@ def test_the_explorer_answers_every_combination_compared(text: str, advice: Reco
     for acks in options["acks"]:
         for factor in options["replication_factor"]:
             for least in range(1, int(factor) + 1):
-                assert f"{factor}|{least}|{acks}|{usual}" in page["settings"]
+                assert f"|{factor}|{least}|{acks}|{usual}" in page["settings"]
     assert "|".join(page["chosen"].values()) in page["settings"]
     assert [mark["mark"] for mark in page["marks"][""]] == ["today", "best"]
+
+
+def test_the_explorer_switches_topic_and_card(advice: Recommendation, audited: Audit) -> None:
+    """A topic has the load of its row in the table; every topic is there with every card."""
+    text = render_report(advice, audited, cards=("two_az",))
+    found = re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    page = json.loads(found[1])
+    options = {c["key"]: c["options"] for c in page["controls"]}
+    assert options["topic"] == [["", "all topics together"], ["orders", "orders"]]
+    load = audited.topics[0].choice.reliability.load
+    for name, card in ((MODEL.name, MODEL), ("two_az", load_model("two_az"))):
+        assert [name, name] in options["card"]
+        config = advice.best.config.changed(min_insync_replicas=3)
+        exact = evaluate(advice.cluster, config, card, load)
+        chosen = {**page["chosen"], "topic": "orders", "card": name, "min_insync_replicas": "3"}
+        setting = page["settings"]["|".join(chosen.values())]
+        assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
+        assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
+        assert "commands" not in setting
+        assert [mark["mark"] for mark in page["marks"][f"orders|{name}"]] == ["today", "best"]
 
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path, advice: Recommendation) -> None:
