@@ -4,8 +4,10 @@
 no configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
-would load from elsewhere are empty.
+would load from elsewhere are empty. `docs/exported` has the colours that more people can read.
 """
+
+from pathlib import Path
 
 c = get_config()  # noqa: F821
 
@@ -21,6 +23,8 @@ _FIRST_TO_LAST = [
 
 c.NbConvertBase.display_data_priority = _FIRST_TO_LAST
 c.HTMLExporter.display_data_priority = _FIRST_TO_LAST
+c.HTMLExporter.extra_template_basedirs = [str(Path(__file__).resolve().parent / "docs/exported")]
+c.HTMLExporter.template_name = "advisor"
 c.HTMLExporter.require_js_url = _NOTHING
 c.HTMLExporter.mathjax_url = _NOTHING
 c.HTMLExporter.jquery_url = _NOTHING
