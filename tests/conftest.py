@@ -37,6 +37,7 @@ SLOW = (
     "reliability/statespace/test_state_graph.py",
     "system/test_agreement.py",
     "system/test_browser.py",
+    "system/test_pages_in_browser.py",
     "system/test_story_in_browser.py",
     "system/test_docs.py",
     "system/test_exact_against_sampled.py",

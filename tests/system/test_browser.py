@@ -1,4 +1,4 @@
-"""In a real browser: the explorer in JupyterLab, and the report without a kernel."""
+"""In a real browser: the explorer in JupyterLab."""
 
 import os
 import secrets
@@ -13,31 +13,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from advisor.advice import Goals, audit, recommend
-from advisor.catalog import data_path
-from advisor.cluster import Cluster, load_cluster
-from advisor.present import write_report
-from advisor.reliability.failures.failure_model import FailureModel, load_model
+from browsing import NEEDS_BROWSER, WAIT_MS, chromium
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-FOUND = next((path for path in map(shutil.which, NAMES) if path), None)
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-# A developer's machine may lack a browser; continuous integration must have one.
-pytestmark = pytest.mark.skipif(
-    FOUND is None and "CI" not in os.environ, reason=f"none of {', '.join(NAMES)} is installed"
-)
-WAIT_MS = 60_000
+pytestmark = NEEDS_BROWSER
 KEYS = (
     "topic",
     "replication_factor",
@@ -54,144 +34,8 @@ KEYS = (
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert FOUND is not None, f"install one of {', '.join(NAMES)}"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=FOUND, args=QUIET)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = data_path("clusters/testp3-1-created.txt")
-    cluster = load_cluster(source).with_racks({0: "a", 1: "b", 2: "c"})
-    model = FailureModel.from_dict(
-        {
-            "broker": {
-                "crash": {"per_year": {"value": 2, "low": 1, "high": 5}, "minutes": 5},
-                "destroyed": {"per_year": 0.01, "hours": 12},
-            }
-        }
-    )
-    advice = recommend(cluster, model, goals=Goals(survive="rack"))
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(advice, path, audit(cluster, model))
-
-
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report on a shipped card, whose evidence has long addresses."""
-    cluster, card = Cluster.uniform(brokers=2, racks=2), load_model("two_az")
-    path = tmp_path_factory.mktemp("shipped") / "report.html"
-    return write_report(recommend(cluster, card), path, audit(cluster, card))
-
-
-@pytest.fixture(scope="module")
-def exported(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Export the notebook that shows the explorer, as nbconvert does with our configuration."""
-    folder = tmp_path_factory.mktemp("exported")
-    books = sorted((root / "notebooks").glob("*.ipynb"))
-    book = next(path for path in books if "advisor.explorer(" in path.read_text())
-    command = [sys.executable, "-m", "nbconvert", "--config", "jupyter_nbconvert_config.py"]
-    command += ["--to", "html", "--output-dir", str(folder), str(book)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
-    return folder / f"{book.stem}.html"
-
-
-def opened(browser: Browser, report: Path, width: int, scripts: bool = True) -> Page:
-    """Open the report in a page that records errors and requests."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, java_script_enabled=scripts, offline=True
-    )
-    page = context.new_page()
-    page.troubles = []
-    page.asked = []
-    page.on("console", lambda message: page.troubles.append(message.text))
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(report.as_uri())
-    return page
-
-
-@pytest.mark.parametrize("width", [400, 1400])
-def test_the_report_fits_every_width(browser: Browser, report: Path, width: int) -> None:
-    """Nothing overflows, one chart of each kind is visible, nothing else is loaded."""
-    page = opened(browser, report, width)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 2
-    assert page.asked == [report.as_uri()]
-    assert page.troubles == []
-
-
-@pytest.mark.parametrize(("medium", "width"), [("screen", 800), ("print", 739)])
-def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width: int) -> None:
-    """On a small screen and on paper (letter, with Chromium's margins) every table is complete."""
-    page = opened(browser, shipped, width)
-    page.emulate_media(media=medium)
-    cut = page.evaluate(
-        "[...document.querySelectorAll('table, pre')]"
-        ".filter(part => part.getBoundingClientRect().right > innerWidth"
-        " || part.scrollWidth > part.clientWidth + 1)"
-        ".map(part => (part.caption || part).textContent.trim().slice(0, 60))"
-    )
-    assert cut == []
-
-
-def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> None:
-    """Choosing another min ISR changes the verdict and the picture; what is missing is said."""
-    page = opened(browser, report, 1400)
-    picture, legend = page.locator(".ae-durability"), page.locator(".ae-legend")
-    before = picture.inner_html()
-    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
-    page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
-    assert "chosen: RF 3, min ISR 3, acks=all" in legend.inner_text()
-    assert "Misses your goals" in page.locator(".ae-badge").inner_text()
-    assert picture.inner_html() != before
-    page.get_by_role("combobox", name="replication factor").select_option("1")
-    assert "not compared" in page.locator(".ae-refusal:not(:empty)").inner_text()
-    assert page.locator(".ae-picture.ae-old").count() == 1
-    assert page.troubles == []
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_in_the_explorer(
-    browser: Browser, report: Path, exported: Path, width: int, scheme: str
-) -> None:
-    """In the report and on an exported page, on a phone and a desk, light and dark."""
-    for path in (report, exported):
-        page = opened(browser, path, width)
-        page.emulate_media(color_scheme=scheme)
-        page.locator(".ae-badge").wait_for(timeout=WAIT_MS)
-        found = Axe().run(page, context=".advisor-explorer").response["violations"]
-        serious = [each["id"] for each in found if each["impact"] in ("serious", "critical")]
-        assert serious == []
-        box = page.locator(".advisor-explorer").bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= width
-        page.close()
-
-
-def test_an_exported_notebook_works_without_kernel_and_network(
-    browser: Browser, exported: Path
-) -> None:
-    """The page asks no address, and its controls change the picture."""
-    page = opened(browser, exported, 1280)
-    legend = page.locator(".ae-legend")
-    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
-    page.get_by_label("min.insync.replicas", exact=True).select_option("1")
-    assert "chosen: RF 3, min ISR 1, acks=all" in legend.inner_text()
-    asked = [address for address in page.asked if not address.startswith("data:")]
-    assert asked == [exported.as_uri()]
-    assert page.troubles == []
-
-
-def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path) -> None:
-    """The table holds every setting, and selects without effect are not shown."""
-    page = opened(browser, report, 1400, scripts=False)
-    assert not page.locator("select").first.is_visible()
-    assert page.locator("noscript p").is_visible()
-    assert page.get_by_role("rowheader", name="RF 3, min ISR 3, acks=all").first.is_visible()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

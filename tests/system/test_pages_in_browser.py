@@ -1,0 +1,226 @@
+"""In a real browser: the report and exported notebooks, without kernel and network."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from advisor.advice import Goals, audit, recommend
+from advisor.catalog import data_path
+from advisor.cluster import Cluster, load_cluster
+from advisor.present import write_report
+from advisor.reliability.failures.failure_model import FailureModel, load_model
+from browsing import NEEDS_BROWSER, chromium, opened, serious
+
+pytestmark = NEEDS_BROWSER
+SCREENS = ((1280, "light"), (390, "light"), (1280, "dark"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = data_path("clusters/testp3-1-created.txt")
+    cluster = load_cluster(source).with_racks({0: "a", 1: "b", 2: "c"})
+    model = FailureModel.from_dict(
+        {
+            "broker": {
+                "crash": {"per_year": {"value": 2, "low": 1, "high": 5}, "minutes": 5},
+                "destroyed": {"per_year": 0.01, "hours": 12},
+            }
+        }
+    )
+    advice = recommend(cluster, model, goals=Goals(survive="rack"))
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(advice, path, audit(cluster, model), cards=["two_az"])
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a report on a shipped card, whose evidence has long addresses."""
+    cluster, card = Cluster.uniform(brokers=2, racks=2), load_model("two_az")
+    path = tmp_path_factory.mktemp("shipped") / "report.html"
+    return write_report(recommend(cluster, card), path, audit(cluster, card), cards=[])
+
+
+@pytest.fixture(scope="module")
+def exported(root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Export every notebook, as nbconvert does with our configuration."""
+    folder = tmp_path_factory.mktemp("exported")
+    books = sorted((root / "notebooks").glob("*.ipynb"))
+    command = [sys.executable, "-m", "nbconvert", "--config", "jupyter_nbconvert_config.py"]
+    command += ["--to", "html", "--output-dir", str(folder), *map(str, books)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True)
+    return [folder / f"{book.stem}.html" for book in books]
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_the_report_fits_every_width(browser: Browser, report: Path, width: int) -> None:
+    """Nothing overflows, each chart is visible once, nothing else is loaded.
+
+    The explorer draws the curves that the second figure has on paper and without scripts.
+    """
+    page = opened(browser, report, width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 1
+    assert [chart.is_visible() for chart in page.locator("svg.ae-chart").all()] == [True, True]
+    assert page.asked == [report.as_uri()]
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize(("medium", "width"), [("screen", 800), ("print", 739)])
+def test_no_table_is_cut_off(browser: Browser, shipped: Path, medium: str, width: int) -> None:
+    """On a small screen and on paper (letter, with Chromium's margins) every table is complete."""
+    page = opened(browser, shipped, width)
+    page.emulate_media(media=medium)
+    cut = page.evaluate(
+        "[...document.querySelectorAll('table, pre')]"
+        ".filter(part => part.getBoundingClientRect().right > innerWidth"
+        " || part.scrollWidth > part.clientWidth + 1)"
+        ".map(part => (part.caption || part).textContent.trim().slice(0, 60))"
+    )
+    assert cut == []
+
+
+def test_the_report_answers_without_a_kernel(browser: Browser, report: Path) -> None:
+    """Choosing another min ISR changes the verdict and the picture; what is missing is said."""
+    page = opened(browser, report, 1400)
+    picture, legend = page.locator(".ae-durability"), page.locator(".ae-legend")
+    before = picture.inner_html()
+    assert "chosen: RF 3, min ISR 2, acks=all" in legend.inner_text()
+    page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
+    assert "chosen: RF 3, min ISR 3, acks=all" in legend.inner_text()
+    assert "Misses your goals" in page.locator(".ae-badge").inner_text()
+    assert picture.inner_html() != before
+    page.get_by_role("combobox", name="replication factor").select_option("1")
+    assert "not compared" in page.locator(".ae-refusal:not(:empty)").inner_text()
+    assert page.locator(".ae-picture.ae-old").count() == 1
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_axe_finds_nothing_serious(
+    browser: Browser, report: Path, shipped: Path, exported: list[Path], width: int, scheme: str
+) -> None:
+    """In two reports and every exported notebook: on a desk, on a phone, and dark."""
+    for path in (report, shipped, *exported):
+        page = opened(browser, path, width, scheme=scheme)
+        page.wait_for_load_state("load")
+        assert serious(page) == [], path.name
+        for explorer in page.locator(".advisor-explorer").all():
+            box = explorer.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width
+        page.close()
+
+
+def test_exported_notebooks_ask_nothing(browser: Browser, exported: list[Path]) -> None:
+    """No page requests an address, or has an error."""
+    for path in exported:
+        page = opened(browser, path, 1280)
+        page.wait_for_load_state("networkidle")
+        asked = [address for address in page.asked if not address.startswith("data:")]
+        assert asked == [path.as_uri()]
+        assert page.troubles == []
+        page.close()
+
+
+def data_of(path: Path) -> Any:
+    """Return the data that the explorer of a page draws from."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("how", ["mouse", "keyboard"])
+@pytest.mark.parametrize("which", ["report", "exported"])
+def test_every_switch_of_a_page_answers(
+    browser: Browser, report: Path, exported: list[Path], which: str, how: str
+) -> None:
+    """Each choice of each list shows the numbers that the page holds for it, and asks nothing."""
+    path = report if which == "report" else exploring(exported)
+    data, page = data_of(path), opened(browser, path, 1280)
+    keys = [control["key"] for control in data["controls"]]
+    assert {"topic", "card", "replication_factor", "min_insync_replicas", "acks"} <= set(keys)
+    for control in data["controls"]:
+        field = page.locator(f".ae-row [id$='-{control['key']}']")
+        assert field.get_attribute("data-lm-suppress-shortcuts") == "true"
+        values = [option[0] for option in control["options"]]
+        if len(values) == 1:
+            continue
+        field.focus()
+        page.keyboard.press("Home")
+        assert field.input_value() == values[0]
+        for value in values:
+            if how == "mouse":
+                field.select_option(value)
+            elif value != values[0]:
+                page.keyboard.press("ArrowDown")
+            assert field.input_value() == value
+            holds(page, data, {**data["chosen"], control["key"]: value})
+        field.select_option(data["chosen"][control["key"]])
+    holds(page, data, data["chosen"])
+    assert [address for address in page.asked if not address.startswith("data:")] == [path.as_uri()]
+    assert page.troubles == []
+
+
+def holds(page: Page, data: Any, values: dict[str, str]) -> None:
+    """Check that a page shows the setting that its data has for the values of the controls."""
+    factor = values["replication_factor"]
+    if int(values["min_insync_replicas"]) > int(factor):
+        if not data["capped"]:  # before Kafka 3.7 a setting of its own, which refuses every write
+            assert data["missing"] in page.locator(".ae-refusal:not(:empty)").inner_text()
+            return
+        assert data["capped"] in page.locator(".ae-refusal:not(:empty)").inner_text()
+        values = {**values, "min_insync_replicas": factor}
+    setting = data["settings"].get("|".join(values.values()))
+    assert setting is not None, values
+    verdict = data["texts"][setting["verdict"]]
+    assert page.locator(".ae-verdict").inner_text() == verdict
+    legend = page.locator(".ae-legend").inner_text()
+    assert f"chosen: {data['texts'][setting['name']]}" in legend
+    marks = data["marks"]["|".join(values[name] for name in data["context"])]
+    for mark in marks:
+        assert f"{data['marked'][mark['mark']]}: {mark['name']}" in legend
+
+
+def exploring(exported: list[Path]) -> Path:
+    """Return the exported notebook with the explorer."""
+    return next(path for path in exported if "01_" in path.name)
+
+
+def test_a_first_choice_without_an_answer_is_said(
+    browser: Browser, report: Path, tmp_path: Path
+) -> None:
+    """What the page lacks is said at its control, and the picture of before stays, greyed out."""
+    data = data_of(report)
+    lacking = {**data["chosen"], "min_insync_replicas": "3"}
+    text = report.read_text(encoding="utf-8").replace(f'"{"|".join(lacking.values())}":', '"none":')
+    path = tmp_path / "lacking.html"
+    path.write_text(text, encoding="utf-8")
+    page = opened(browser, path, 1280)
+    page.get_by_role("combobox", name="min.insync.replicas").select_option("3")
+    assert "not compared" in page.locator(".ae-refusal:not(:empty)").inner_text()
+    assert "RF 3, min ISR 2, acks=all" in page.locator(".ae-verdict").inner_text()
+    assert page.locator(".ae-picture.ae-old .ae-durability").count() == 1
+    assert page.troubles == []
+
+
+def test_the_report_says_the_same_without_scripts(browser: Browser, report: Path) -> None:
+    """The table holds every setting, and selects without effect are not shown."""
+    page = opened(browser, report, 1400, scripts=False)
+    assert not page.locator("select").first.is_visible()
+    assert page.locator("noscript p").is_visible()
+    assert sum(chart.is_visible() for chart in page.locator("figure svg").all()) == 2
+    assert page.get_by_role("rowheader", name="RF 3, min ISR 3, acks=all").first.is_visible()
