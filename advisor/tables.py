@@ -48,19 +48,25 @@ def data_frame(
 def html_table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
     """Return rows as an HTML table with escaped values; "" without rows.
 
-    The first column heads its row. Colours are left to the page, so that dark pages work.
+    The first column heads its row. A table wider than the page scrolls, by keyboard too. Colours
+    are left to the page, so that dark pages work.
 
     >>> print(html_table([{"n": 1, "x": "<"}], "Two columns"))
-    <table><caption>Two columns</caption><thead><tr><th scope='col'>n</th><th scope='col'>x</th>\
+    <div style='overflow-x:auto' tabindex='0' role='group' aria-label='Two columns'><table>\
+<caption>Two columns</caption><thead><tr><th scope='col'>n</th><th scope='col'>x</th>\
 </tr></thead><tbody><tr><th scope='row' style='text-align:left'>1</th><td>&lt;</td></tr></tbody>\
-</table>
+</table></div>
     """
     if not rows:
         return ""
     head = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in rows[0])
     body = "".join(_html_row([str(value) for value in row.values()]) for row in rows)
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    label = f" aria-label='{html.escape(caption)}'" if caption else ""
+    return (
+        f"<div style='overflow-x:auto' tabindex='0' role='group'{label}>"
+        f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _html_row(texts: Sequence[str]) -> str:

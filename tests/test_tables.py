@@ -61,10 +61,12 @@ def test_a_measure_table_has_one_line_per_measure() -> None:
     assert frame["value"].tolist() == [0.5, 0.25]
     assert Measures()._repr_html_() == (
         "<p><strong>a &lt; b</strong></p><p>one &amp; two</p>"
+        "<div style='overflow-x:auto' tabindex='0' role='group' "
+        "aria-label='Measures with their 95 % intervals'>"
         "<table><caption>Measures with their 95 % intervals</caption>"
         "<thead><tr><th scope='col'>measure</th><th scope='col'>in words</th></tr></thead><tbody>"
         "<tr><th scope='row' style='text-align:left'>loss</th>"
-        "<td>&lt;b&gt;half&lt;/b&gt;</td></tr></tbody></table>"
+        "<td>&lt;b&gt;half&lt;/b&gt;</td></tr></tbody></table></div>"
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import every
+from advisor.formatting import time_per_year
 from advisor.reliability.results.explanation import no_setting_changes
 from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BEYOND_SETTINGS, Amount, beyond
+from advisor.reliability.results.settings_split import BEYOND_SETTINGS, BY_SETTINGS, Amount, beyond
 from advisor.reliability.results.settings_split import STOPS as _STOPS
 
 
@@ -45,3 +46,13 @@ def rest_of_topics(results: Sequence[Reliability]) -> str:
     if len(results) > 1 and "another" in text:
         text = text.replace("another", "up to another", 1)
     return text
+
+
+def decided_columns(result: Reliability) -> dict[str, str]:
+    """Return columns for what settings decide; none where that is all."""
+    if not has_beyond(result):
+        return {}
+    return {
+        "lost by settings": lost_words(result, BY_SETTINGS),
+        "refused by settings": time_per_year(result.by_settings("write_unavailability")),
+    }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from advisor.advice.beyond_settings import decided_columns, lost_words
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.checks import check_setting
 from advisor.advice.goals import (
@@ -19,7 +20,7 @@ from advisor.advice.goals import (
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import Survival, survival
 from advisor.errors import InputError, NotComputedError
-from advisor.formatting import as_given, significant
+from advisor.formatting import as_given, significant, time_per_year
 from advisor.protocol.rules.config import Config
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.settings_split import PARTS, Judged
@@ -89,13 +90,17 @@ class Choice:
     def short_row(self) -> dict[str, object]:
         """Return one row of the table shown in notebooks, in words and short numbers."""
         timeout_ms = self.config.delivery_timeout_ms
-        measures = measures_of(self.reliability)
+        result = self.reliability
         return {
             "RF": self.config.replication_factor,
             "min ISR": self.config.min_insync_replicas,
             "acks": self.config.acks,
             "delivery timeout, s": "none" if timeout_ms is None else as_given(timeout_ms / 1000.0),
-            **{name: significant(value) for name, value in measures.items()},
+            "a record is lost": lost_words(result),
+            "records lost a year": significant(result.acked_records_lost_per_year),
+            "writes refused a year": time_per_year(result.write_unavailability),
+            "failed sends a year": significant(result.records_refused_per_year),
+            **decided_columns(result),
             "goals": "met" if self.meets_all else f"{len(self.unmet)} missed",
         }
 

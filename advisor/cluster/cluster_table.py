@@ -87,8 +87,8 @@ class ClusterTable(ABC):
             {
                 "topic": topic.name,
                 "partitions": len(topic.partitions),
-                "replication_factor": topic.replication_factor,
-                "min_insync_replicas": topic.min_insync_replicas or "not stated",
+                "RF": topic.replication_factor,
+                "min ISR": topic.min_insync_replicas or "not stated",
             }
             for topic in self.topics[:MOST_ROWS]
         ]

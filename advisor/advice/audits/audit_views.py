@@ -11,7 +11,7 @@ from advisor.advice.audits.current_state import CurrentState
 from advisor.advice.audits.sarif import sarif_log
 from advisor.advice.audits.state_words import state_lines
 from advisor.advice.audits.topic_audit import TopicAudit
-from advisor.advice.beyond_settings import has_beyond, lost_words
+from advisor.advice.beyond_settings import decided_columns, lost_words
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.findings.summary import shortened
 from advisor.advice.goals import Goals
@@ -19,8 +19,6 @@ from advisor.cluster import Cluster
 from advisor.formatting import time_per_year
 from advisor.reliability.common_cause.copysets import Copysets
 from advisor.reliability.failures.failure_model import FailureModel
-from advisor.reliability.results.reliability import Reliability
-from advisor.reliability.results.settings_split import BY_SETTINGS
 from advisor.tables import (
     MOST_ROWS,
     RowTable,
@@ -241,17 +239,7 @@ def _html_row(audited: TopicAudit) -> dict[str, object]:
         "setting": audited.choice.name,
         "a record is lost": lost_words(r),
         "refused a year": time_per_year(r.write_unavailability),
-        **_decided_columns(r),
+        **decided_columns(r),
         "goals": "met" if audited.ok else f"missed: {audited.missed}",
         "findings": " ".join(dict.fromkeys(f.code for f in audited.findings)),
-    }
-
-
-def _decided_columns(result: Reliability) -> dict[str, str]:
-    """Columns for what settings decide; none where that is all."""
-    if not has_beyond(result):
-        return {}
-    return {
-        "lost by settings": lost_words(result, BY_SETTINGS),
-        "refused by settings": time_per_year(result.by_settings("write_unavailability")),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,3 +49,41 @@ class Chart:
         """Write the figure to a file, in the format that its ending names."""
         with style.look():
             self.figure.savefig(path, **options)
+
+
+class ShownFigure(Figure):
+    """A pyplot figure that a notebook shows as a `Chart`, once it has a description.
+
+    What `.plot()` of a result draws on. matplotlib's own picture in a notebook has no alternative
+    text.
+    """
+
+    description = ""
+
+    def describe(self, *sentences: str) -> None:
+        """Give the figure its alternative text: what it says, with its numbers."""
+        self.description = " ".join(filter(None, sentences))
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        # The id of an SVG has to be unique in its page, and the same in each run.
+        digest = hashlib.sha256(self.description.encode()).hexdigest()[:8]
+        chart = Chart(self, f"figure-{digest}", self.description)
+        display(  # type: ignore[no-untyped-call]
+            {"text/html": chart._repr_html_(), "text/plain": repr(chart)}, raw=True
+        )
+
+
+def shown_figure(width_inches: float, height_inches: float) -> ShownFigure:
+    """Return a pyplot figure, so that it is shown as the user's own figures are.
+
+    Call it outside `style.look`: in a notebook pyplot becomes interactive with its first figure,
+    and leaving `look` would undo that.
+    """
+    from matplotlib import pyplot
+
+    size = (width_inches, height_inches)
+    figure = pyplot.figure(FigureClass=ShownFigure, figsize=size, facecolor="white")
+    assert isinstance(figure, ShownFigure)
+    return figure

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from advisor.advice.choice import Choice
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.present.figures import style
+from advisor.present.figures.chart import shown_figure
 from advisor.present.figures.curves import Marks, draw_curves, floor_keys, keys
 from advisor.present.figures.pareto import draw_pareto, shape_keys
-from advisor.present.figures.reliability import shown_figure
 from advisor.present.labels import interval, per_year, time_per_year
 from advisor.present.outcome import point_of
 from advisor.present.points import Estimated, Point
@@ -112,6 +112,9 @@ def plot_recommendation(recommendation: Recommendation, ax: Axes | None = None) 
         return ax
     width, height = 12.0, 5.4
     figure = shown_figure(width, height)
+    figure.describe(
+        "Durability and write availability by RF and min ISR.", in_words(points, marked)
+    )
     with style.look():
         entries = [*keys(marked), *floor_keys(points)]
         shapes = shape_keys(points)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from advisor.formatting import percent
 from advisor.present.figures import style
+from advisor.present.figures.chart import shown_figure
 from advisor.present.outcome import GIVEN_UP, LOST, STALLED, Outcome, outcomes
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
@@ -73,8 +73,7 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     Examples
     --------
     >>> import advisor
-    >>> from matplotlib.figure import Figure
-    >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
+    >>>     >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
     >>> config = advisor.Config(replication_factor=2, min_insync_replicas=1, acks="all")
     >>> model = advisor.FailureModel.from_dict(
     ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
@@ -87,18 +86,17 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     measures = outcomes(result)
     if ax is None:
         lines = sum(2.4 + len(o.shares) + bool(o.parts[1]) for o in measures)
-        ax = shown_figure(7.2, 0.24 * lines + 0.3).add_axes((0.02, 0.02, 0.96, 0.96))
+        figure = shown_figure(7.2, 0.24 * lines + 0.3)
+        figure.describe(*map(_in_words, measures))
+        ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
     with style.look():
         draw_outcomes(ax, measures)
     return ax
 
 
-def shown_figure(width_inches: float, height_inches: float) -> Figure:
-    """Return a pyplot figure, so that it is shown as the user's own figures are.
-
-    Call it outside `style.look`: in a notebook pyplot becomes interactive with its first figure,
-    and leaving `look` would undo that.
-    """
-    from matplotlib import pyplot
-
-    return pyplot.figure(figsize=(width_inches, height_inches), facecolor="white")
+def _in_words(outcome: Outcome) -> str:
+    by, rest = outcome.parts
+    parts = f" Settings decide: {by}; no setting changes: {rest}." if by else ""
+    shares = ", ".join(f"{percent(share)} {words}" for words, share in outcome.shares)
+    causes = f" Causes: {shares}." if shares else ""
+    return f"{outcome.title}: {outcome.said}.{parts}{causes}"

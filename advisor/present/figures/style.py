@@ -212,7 +212,9 @@ def svg(figure: Figure, name: str, description: str) -> str:
     """
     buffer = io.StringIO()
     with look(), mpl.rc_context({"svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        # On the page's own ground, light or dark.
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(buffer, format="svg", facecolor="none", metadata=metadata)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)

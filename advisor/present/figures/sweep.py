@@ -14,6 +14,7 @@ from advisor.present.figures import style
 from advisor.present.figures.chart import Chart
 from advisor.present.labels import interval, once_in_years, short, time_per_year
 from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sensitivity import compute_intervals
 from advisor.reliability.results.settings_split import BY_SETTINGS
 
 _COLOURS = (style.DURABILITY, "#c44e00", style.AVAILABILITY, "#8a3ba5", style.INK)
@@ -88,6 +89,8 @@ def plot_sweep(
                 f"the curve {name!r} has {len(results)} results for {len(values)} values"
             )
     say = _say(measure)
+    if intervals:
+        compute_intervals(result for results in lines.values() for result in results)
     with style.look():
         figure = Figure(figsize=(6.8, 3.1 + 0.17 * len(lines)))
         head = style.head_inches(len(lines)) / figure.get_figheight()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,8 +11,10 @@ from matplotlib.transforms import Bbox
 from advisor.advice import Audit, Goals
 from advisor.present.figures import style
 from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
-from advisor.present.figures.reliability import shown_figure
+from advisor.present.figures.chart import shown_figure
+from advisor.present.labels import per_year, time_per_year
 from advisor.present.points import Estimated
+from advisor.tables import MOST_ROWS, more_rows
 
 _MISSED = "#c44e00"
 _MOST_NAMES = 8
@@ -41,6 +43,8 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     figure = shown_figure(7.2, 4.8) if ax is None else None
+    if figure is not None:
+        figure.describe(*_in_words(audit))
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.22, 0.14, 0.74, 0.66))
@@ -48,6 +52,18 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
         assert ax is not None
         _draw(ax, audit)
     return ax
+
+
+def _in_words(audit: Audit) -> Iterator[str]:
+    """Say what the chart shows: the goals, and the worst topics with their numbers."""
+    yield f"Topics: durability against write availability. {audit.verdict}"
+    for topic in audit.topics[:MOST_ROWS]:
+        result = topic.choice.reliability
+        lost = per_year(result.by_settings("loss_probability_per_year"))
+        refused = time_per_year(result.by_settings("write_unavailability"))
+        goals = "meets the goals" if topic.ok else "misses a goal"
+        yield f"{topic.topic.name} {goals}: data loss {lost}, writes refused {refused}."
+    yield more_rows(audit.topics, "topics", "to_frame()")
 
 
 def _draw(ax: Axes, audit: Audit) -> None:

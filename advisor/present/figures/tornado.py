@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from advisor.catalog import evidence
+from advisor.errors import InputError
 from advisor.present.card_text import range_in_words
 from advisor.present.figures import style
-from advisor.present.figures.reliability import shown_figure
+from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import once_in_years, short, time_per_year
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
+OUTSIDE = "not from the card: bugs, operators, region"
+_OUTSIDE = "#c44e00"
 _MOST_IN_A_TABLE = 3
+_RATES: dict[str, Callable[[float], float]] = {
+    "loss_events_per_year": lambda rate: rate,
+    "loss_probability_per_year": lambda rate: -math.expm1(-rate),
+    "mean_years_to_loss": lambda rate: 1.0 / rate,
+}
+"""Of measures that count losses, the value for a rate a year."""
+
 _MEASURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("mean_years_to_loss", "Acknowledged records lost", once_in_years),
     ("write_unavailability", "Writes refused", time_per_year),
@@ -48,7 +60,7 @@ def largest_swings(result: Reliability) -> list[dict[str, str]]:
     ]
 
 
-def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
+def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = False) -> Axes:
     """Draw the numbers of a card that move a measure most, on a logarithmic axis.
 
     A filled dot is the measure at the number's high, a hollow one at its low. Where the measure is
@@ -60,22 +72,34 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
         What ``tornado`` of a result returned.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. Default: those of a new figure.
+    outside : bool
+        Whether to add a hatched bar for losses that a card may leave out: bugs, operators, a lost
+        region (``cluster-wiped`` in ``data/failure_rates.csv``, known to a factor of ten). For a
+        card that counts such losses among its own it says the same twice.
 
     Returns
     -------
     matplotlib.axes.Axes
         The axes drawn on.
+
+    Raises
+    ------
+    InputError
+        If `outside` is asked for a measure that does not count losses.
     """
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
+    if outside:
+        rows.insert(0, _outside(tornado.measure))
     figure = None
     height = 0.3 * max(len(rows), 1) + 1.1
     if ax is None:
         figure = shown_figure(7.6, height)
+        figure.describe(tornado.verdict, *(_in_words(row, tornado.unit) for row in rows))
     with style.look():
         if figure is not None:
             ax = figure.add_axes((0.29, 0.55 / height, 0.67, 1 - 0.95 / height))
         assert ax is not None
-        ax.set_title(f"What moves {tornado.measure} most")
+        ax.set_title(tornado.title.partition(", ")[0])
         if rows:
             _draw_rows(ax, rows, tornado.value)
             ends = "hollow: the assumption at its low, filled: at its high"
@@ -84,6 +108,21 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None) -> Axes:
             ax.text(0, 0.5, tornado.verdict, va="center", color=style.INK)
             ax.axis("off")
     return ax
+
+
+def _outside(measure: str) -> Swing:
+    """Return the bar of what cards leave out, which is about how often, in every measure."""
+    if measure not in _RATES:
+        raise InputError(f"outside=True needs one of {', '.join(_RATES)}, not {measure}")
+    known = evidence()["cluster-wiped"]
+    low, high = (_RATES[measure](rate) for rate in (known.low, known.high))
+    factor = known.high / known.low
+    return Swing(OUTSIDE, known.value, known.low, known.high, low, high, factor, known.id)
+
+
+def _in_words(row: Swing, unit: str) -> str:
+    low, high = short(row.result_at_low), short(row.result_at_high)
+    return f"{row.path}, {range_in_words(row.low, row.high)}: {low} to {high} {unit}."
 
 
 def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
@@ -103,8 +142,10 @@ def _draw_rows(ax: Axes, rows: Sequence[Swing], middle: float) -> None:
         ax.axvline(middle, color=style.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     for y, row in enumerate(rows):
         low, high = (min(max(end, left), right) for end in (row.result_at_low, row.result_at_high))
-        ax.barh(y, abs(high - low), left=min(low, high), height=0.5, color=style.DURABILITY,
-                alpha=0.3, linewidth=0)  # fmt: skip
+        look: dict[str, Any] = {"color": style.DURABILITY, "alpha": 0.3, "linewidth": 0}
+        if row.path == OUTSIDE:
+            look = {"facecolor": "none", "edgecolor": _OUTSIDE, "hatch": "////", "linewidth": 0.8}
+        ax.barh(y, abs(high - low), left=min(low, high), height=0.5, **look)
         for at, end, face in (
             (low, row.result_at_low, style.PAPER),
             (high, row.result_at_high, style.DURABILITY),

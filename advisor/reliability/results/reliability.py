@@ -12,7 +12,7 @@ from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
 from advisor.reliability.results.settings_split import PARTS, Outlook
-from advisor.reliability.results.units import MEASURES, UNITS, check_measure
+from advisor.reliability.results.units import MEASURES, UNITS, WORDS, check_measure
 from advisor.tables import MeasureTable
 
 
@@ -203,18 +203,19 @@ class Reliability(ExactMeasures, MeasureTable):
 
     def _html_columns(self) -> tuple[str, ...]:
         parts = tuple(part.replace("_", " ") for part in PARTS)
-        return self._HTML_COLUMNS if self.decided is self else (*self._HTML_COLUMNS, *parts)
+        return (*self._HTML_COLUMNS, *(() if self.decided is self else parts), "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
         shown = () if self.decided is self else PARTS
         return [
             (
-                name,
+                WORDS[name],
                 say(getattr(self, name)),
                 " to ".join(dict.fromkeys(map(say, self.interval(name)))),
                 UNITS[name],
                 *(say(getattr(self, part)(name)) for part in shown),
+                name,
             )
             for name in MEASURES
         ]

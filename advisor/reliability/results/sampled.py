@@ -30,7 +30,7 @@ from advisor.reliability.results.settings_split import (
     main_cause,
     years_of_parts,
 )
-from advisor.reliability.results.units import MEASURES, UNITS, Estimate, check_measure
+from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
@@ -373,15 +373,16 @@ class Sampled(MeasureTable):
 
     def _html_columns(self) -> tuple[str, ...]:
         parts = tuple(part.replace("_", " ") for part in PARTS)
-        return (*self._HTML_COLUMNS, *parts) if beyond(self.model) else self._HTML_COLUMNS
+        return (*self._HTML_COLUMNS, *(parts if beyond(self.model) else ()), "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()
         found = [(name, self.estimate(name)) for name in MEASURES]
         return [
             (
-                *(name, str(estimate), UNITS[name], estimate.method),
+                *(WORDS[name], str(estimate), UNITS[name], estimate.method),
                 *(str(self.parts[name][half]) for half in halves),
+                name,
             )
             for name, estimate in found
         ]

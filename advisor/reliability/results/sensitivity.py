@@ -16,7 +16,7 @@ from advisor.progress import progress_bar
 from advisor.reliability.failures import uncertainty
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.results import settings_split
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability.results.units import MEASURES, WORDS
 from advisor.tables import data_frame, html_table, html_verdict
 
 if TYPE_CHECKING:
@@ -103,6 +103,11 @@ class Tornado:
             f"{at_low} at its low, {low}, and {at_high} at its high, {high}."
         )
 
+    @property
+    def title(self) -> str:
+        """The measure in words, with its unit."""
+        return f"What moves {WORDS.get(self.measure, self.measure)} most, {self.unit}"
+
     def explain(self) -> str:
         """Return the verdict and a line for each number that moves the measure by 10 % or more.
 
@@ -188,7 +193,7 @@ class Tornado:
             }
             for row in self.rows
         ]
-        return html_verdict(self.verdict) + html_table(rows, f"{self.measure}, {self.unit}")
+        return html_verdict(self.verdict) + html_table(rows, self.title)
 
 
 _COLUMNS = tuple(Swing.__dataclass_fields__)

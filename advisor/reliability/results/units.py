@@ -22,6 +22,19 @@ UNITS = {
 
 MEASURES = tuple(UNITS)
 
+WORDS = {
+    "loss_probability_per_year": "chance of data loss in a year",
+    "loss_events_per_year": "data losses",
+    "mean_years_to_loss": "time between data losses",
+    "acked_records_lost_per_year": "acknowledged records lost",
+    "write_unavailability": "writes refused",
+    "read_unavailability": "reads not served",
+    "write_stalled": "writes waiting for a slow replica",
+    "records_refused_per_year": "failed sends",
+    "records_dropped_per_year": "records lost without an acknowledgement",
+}
+"""What each measure is called in tables."""
+
 FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 """Measures that cannot exceed 1."""
 
