@@ -4,10 +4,17 @@
 no configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
+<<<<<<< HEAD
 would load from elsewhere are empty. `docs/exported` has the colours that more people can read.
 """
 
 from pathlib import Path
+=======
+would load from elsewhere are empty; cells that only check are folded.
+"""
+
+from nbformat.v4 import new_markdown_cell
+>>>>>>> b51fa82 (Notebooks as run: pictures with words, folded checks, a bar for what no card contains; finding KRA305; Strimzi's maintenance windows; margins on paper)
 
 c = get_config()  # noqa: F821
 
@@ -31,3 +38,16 @@ c.HTMLExporter.jquery_url = _NOTHING
 c.HTMLExporter.mermaid_js_url = _NOTHING
 c.HTMLExporter.mermaid_layout_elk_js_url = _NOTHING
 c.HTMLExporter.widget_renderer_url = _NOTHING
+
+
+def _fold_checks(notebook, resources):
+    """Show a cell tagged "assert" as a line that opens it."""
+    for place, cell in enumerate(notebook.cells):
+        if "assert" in cell.metadata.get("tags", []):
+            code = f"```python\n{cell.source}\n```"
+            folded = f"<details>\n<summary>Checked here</summary>\n\n{code}\n\n</details>"
+            notebook.cells[place] = new_markdown_cell(folded)
+    return notebook, resources
+
+
+c.HTMLExporter.preprocessors = [_fold_checks]

@@ -65,12 +65,12 @@ def controller_of(cluster: Cluster, version: str) -> dict[str, Any]:
     options = {
         "mode": observed.mode,
         "eligible_leader_replicas": observed.eligible_leader_replicas,
-        **_session_timeout(cluster, observed),
+        **session_timeout(cluster, observed),
     }
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:
+def session_timeout(cluster: Cluster, observed: Observed) -> dict[str, int]:
     """Return the longest session timeout that applies to brokers; {} if not reported.
 
     Under ZooKeeper each broker's own applies, under KRaft the controllers': brokers that are no

@@ -75,12 +75,3 @@ def test_every_picture_has_words(notebook: nbformat.NotebookNode) -> None:
     assert not any(re.search(r"https?://|src=|@import", page) for page in shown)
     mimes = {m for c in notebook.cells for o in c.get("outputs", []) for m in o.get("data", {})}
     assert mimes == {"text/html", "text/plain"}
-
-
-def test_asserts_are_tagged_and_collapsed(notebook: nbformat.NotebookNode) -> None:
-    """Readers see them on demand; no other cell has one."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    tagged = [cell for cell in code if "assert" in cell.metadata.get("tags", [])]
-    assert [cell for cell in code if re.search(r"^\s*assert ", cell.source, re.M)] == tagged
-    assert all(cell.metadata["jupyter"]["source_hidden"] for cell in tagged)
-    assert all(not cell.outputs for cell in tagged)

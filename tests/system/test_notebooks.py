@@ -3,14 +3,18 @@
 import ast
 import html
 import re
+import runpy
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbconvert import HTMLExporter
+from traitlets.config import Config
 
 from advisor.protocol.rules.versions import NEWEST_KNOWN
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LONGEST_FUNCTION = 5
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -85,6 +89,72 @@ def test_tables_say_what_they_lack(notebook: nbformat.NotebookNode) -> None:
                 assert (
                     not re.fullmatch(r"(0\.0*)?[1-9]\.?\d{4,}(e-\d+)?", value) or "." not in value
                 )
+
+
+def pictures_without_words(page: str) -> list[str]:
+    """Pictures of a page without a text of some words; those hidden from screen readers count."""
+    # What a script draws is tested in a browser.
+    page = re.sub(r"<script\b.*?</script>", "", page, flags=re.S)
+    tags = re.findall(r"<(?:svg|img|canvas|object|embed|picture)\b[^>]*>", page)
+    labels = {tag: re.search(r"\b(?:aria-label|alt)=([\"'])(.*?)\1", tag, re.S) for tag in tags}
+    return [tag[:200] for tag, said in labels.items() if not said or len(said[2].split()) < 4]
+
+
+def test_every_picture_has_alternative_text(notebook: nbformat.NotebookNode) -> None:
+    """Stored pictures are HTML with words; an image of any other kind could not have them."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            assert not [kind for kind in data if kind.startswith("image/")]
+            assert not pictures_without_words(data.get("text/html", ""))
+        if cell.cell_type == "markdown":
+            assert "![](" not in cell.source
+
+
+def test_plots_are_shown() -> None:
+    """A cell that calls `plot` or `plot_...` holds a picture."""
+    drawn = [
+        cell
+        for path in NOTEBOOKS
+        for cell in code_cells(nbformat.read(path, as_version=4))
+        if re.search(r"\.plot\(|^plot_\w+\(", cell.source, re.M)
+    ]
+    assert len(drawn) >= 8
+    for cell in drawn:
+        pages = [output.get("data", {}).get("text/html", "") for output in cell.outputs]
+        assert any("<svg" in page for page in pages), cell.source
+
+
+def test_asserts_are_tagged_and_collapsed(notebook: nbformat.NotebookNode) -> None:
+    """Readers see them on demand, in JupyterLab and in the documentation; no other cell has one."""
+    code = code_cells(notebook)
+    tagged = [cell for cell in code if "assert" in cell.metadata.get("tags", [])]
+    assert [cell for cell in code if re.search(r"^\s*assert ", cell.source, re.M)] == tagged
+    for cell in tagged:
+        assert cell.metadata["jupyter"]["source_hidden"]
+        assert "hide-input" in cell.metadata["tags"]
+        assert not cell.outputs
+
+
+def test_exported_pages_fold_asserts_and_describe_pictures(
+    notebook: nbformat.NotebookNode,
+) -> None:
+    """What `nbconvert --to html` writes: checks behind a line, pictures with words, no address."""
+    config = Config()
+    runpy.run_path(
+        str(ROOT / "jupyter_nbconvert_config.py"), init_globals={"get_config": lambda: config}
+    )
+    page, _ = HTMLExporter(config=config).from_notebook_node(notebook)
+    body = page[page.index("<body") :]
+    folded = re.findall(r"<details.*?</details>", body, re.S)
+    asserts = sum("assert" in cell.metadata.get("tags", []) for cell in notebook.cells)
+    words = [re.sub(r"<[^>]+>", "", text) for text in folded]
+    assert len([text for text in words if "assert " in text]) == asserts > 0
+    assert "assert " not in re.sub(
+        r"<[^>]+>", "", re.sub(r"<details.*?</details>", "", body, flags=re.S)
+    )
+    assert "<svg" in body
+    assert not pictures_without_words(body)
 
 
 def test_controls_work_on_pages_without_a_kernel() -> None:

@@ -210,6 +210,16 @@ _RULES = (
         "Have at least one broker more than the replication factor.",
     ),
     Rule(
+        "KRA305",
+        NOTE,
+        "The session timeout is not shorter than replica.lag.time.max.ms",
+        "Leaders drop a dead follower from the ISR, partition by partition, before the controller "
+        "notices. Kafka's defaults let the controller be first, which removes it everywhere at "
+        "once (KIP-537).",
+        "Make replica.lag.time.max.ms longer than broker.session.timeout.ms (KRaft) or "
+        "zookeeper.session.timeout.ms.",
+    ),
+    Rule(
         "KRA306",
         NOTE,
         "There are more replicas than racks",

@@ -10,10 +10,12 @@ from dataclasses import replace
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.findings.rule import RISK
 from advisor.advice.goals import Goals
+from advisor.advice.kafka_version import session_timeout
 from advisor.advice.phrases import listed
 from advisor.advice.tolerance import least_share, share_of
 from advisor.cluster import Cluster, Partition, Topic
 from advisor.formatting import as_given, percent, significant
+from advisor.parsing import whole_number
 from advisor.protocol.rules.config import Config, effective_min_isr
 from advisor.protocol.schemes.kraft_quorum import fatal_zones, tolerated
 from advisor.reliability.failures.detection import detection_seconds
@@ -75,6 +77,7 @@ def _reported(topic: Topic, cluster: Cluster, name: str) -> bool:
 def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     """Yield the findings about controllers, brokers and racks."""
     yield from _controllers(cluster)
+    yield from _timers(cluster)
     unknown = [broker for broker, rack in cluster.brokers.items() if rack is None]
     sizes = Counter(rack for rack in cluster.brokers.values() if rack is not None)
     if not sizes:
@@ -89,6 +92,19 @@ def check_cluster(cluster: Cluster) -> Iterator[Finding]:
     if len(set(sizes.values())) > 1:
         words = [f"{rack} has {size}" for rack, size in sorted(sizes.items())]
         yield finding("KRA311", f"of the brokers, {listed(words)}.")
+
+
+def _timers(cluster: Cluster) -> Iterator[Finding]:
+    """Yield a finding if leaders drop followers before the controller sees that one is dead."""
+    observed = cluster.observed
+    if observed is None:
+        return
+    values = observed.broker_values("replica.lag.time.max.ms").values()
+    lags = [lag for value in values if (lag := whole_number(value))]
+    for name, session in session_timeout(cluster, observed).items():
+        if lags and session >= min(lags):
+            key = name.replace("_", ".")
+            yield finding("KRA305", f"{key} is {session}, replica.lag.time.max.ms {min(lags)}.")
 
 
 def _controllers(cluster: Cluster) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """Planned work: restarting one broker after another, and what Kubernetes may drain at once.
 
 Sources: Kubernetes' `policy/v1` PodDisruptionBudget; Strimzi's `Kafka` resource (`spec.kafka.rack`,
-`spec.kafka.template.podDisruptionBudget`); Strimzi makes a budget of 1 itself.
+`spec.kafka.template.podDisruptionBudget`, `spec.maintenanceTimeWindows`: cron expressions in UTC,
+longer than the two minutes between reconciliations); Strimzi makes a budget of 1 itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from advisor.advice.migration.tools import Tools
 from advisor.protocol.rules.config import Config
 
 ZONE = "topology.kubernetes.io/zone"
+_NIGHTS = "* * 2-4 ? * SUN *"
 
 
 def maintenance_files(
@@ -78,13 +80,18 @@ def kubernetes(config: Config, brokers: Mapping[int, str | None]) -> str:
     kafka: dict[str, object] = {"template": {"podDisruptionBudget": {"maxUnavailable": most}}}
     if len({rack for rack in brokers.values() if rack is not None}) > 1:
         kafka = {"rack": {"topologyKey": ZONE}, **kafka}
-    strimzi = yaml.safe_dump({"spec": {"kafka": kafka}}, sort_keys=False)
+    spec = {"kafka": kafka, "maintenanceTimeWindows": [_NIGHTS]}
+    strimzi = yaml.safe_dump({"spec": spec}, sort_keys=False)
     head = (
         f"# What drains and node upgrades may take at once. {_effect(config)}\n"
         "# Put the labels of your broker pods in place of app: kafka. A drain waits for the\n"
         "# budget, but some providers delete the pod after an hour: watch long drains.\n"
     )
-    comment = "# With Strimzi, make no budget; merge this into your Kafka resource instead:\n"
+    comment = (
+        "# With Strimzi, make no budget; merge this into your Kafka resource instead. In the\n"
+        "# windows, here Sundays from 2:00 to 4:59 UTC, it restarts brokers by itself to renew\n"
+        "# certificates; changes of the resource are rolled out at once, at any time:\n"
+    )
     merged = "".join(f"#   {line}\n" for line in strimzi.splitlines())
     return f"{head}{yaml.safe_dump(budget, sort_keys=False)}{comment}{merged}"
 

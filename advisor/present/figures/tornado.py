@@ -85,7 +85,7 @@ def plot_tornado(tornado: Tornado, ax: Axes | None = None, *, outside: bool = Fa
     Raises
     ------
     InputError
-        If `outside` is asked for a measure that does not count losses.
+        If `outside` is true and the measure does not count losses.
     """
     rows = [row for row in tornado.rows if row.factor > 1.005][:MOST_BARS]
     if outside:

@@ -16,6 +16,7 @@ from advisor.advice.findings.checks import (
 )
 from advisor.advice.topic_settings import config_of
 from advisor.cluster import Cluster, Topic
+from advisor.cluster.observed import Observed, Setting
 from advisor.formatting import significant
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
@@ -184,6 +185,36 @@ def test_unknown_controllers_have_no_finding_about_racks() -> None:
     assert list(check_cluster(one_rack)) == []
 
 
+@pytest.mark.parametrize(
+    ("mode", "session", "lag", "found"),
+    [
+        ("kraft", 9_000, 30_000, ""),
+        ("kraft", 29_999, 30_000, ""),
+        ("kraft", 30_000, 30_000, "broker.session.timeout.ms is 30000, "),
+        ("kraft", 60_000, 30_000, "broker.session.timeout.ms is 60000, "),
+        ("zookeeper", 18_000, 10_000, "zookeeper.session.timeout.ms is 18000, "),
+        ("zookeeper", 18_000, 30_000, ""),
+    ],
+)
+def test_the_controller_is_to_notice_a_dead_broker_first(
+    mode: str, session: int, lag: int, found: str
+) -> None:
+    """KIP-537: the lag time is longer than the session timeout; of the mode in use, where known."""
+    used, other = ("broker", "zookeeper") if mode == "kraft" else ("zookeeper", "broker")
+    settings = {
+        f"{used}.session.timeout.ms": Setting(str(session), "STATIC_BROKER_CONFIG"),
+        f"{other}.session.timeout.ms": Setting("99999999", "STATIC_BROKER_CONFIG"),
+        "replica.lag.time.max.ms": Setting(str(lag), "STATIC_BROKER_CONFIG"),
+    }
+    racks: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+    observed = Observed(mode=mode, broker_settings=dict.fromkeys(racks, settings))
+    controllers = racks if mode == "kraft" else None
+    told = list(check_cluster(Cluster(racks, controllers=controllers, observed=observed)))
+    assert [f.code for f in told] == ["KRA305"] * bool(found)
+    assert all(f.detail == f"{found}replica.lag.time.max.ms {lag}." for f in told)
+    assert not list(check_cluster(Cluster(racks, controllers=controllers)))
+
+
 def test_findings_about_controllers_reach_the_audit_and_the_recommendation() -> None:
     """Both check the cluster."""
     cluster = Cluster(SIX, (with_min_isr(2),), controllers={1: "a", 4: "a", 2: "b"})
@@ -210,7 +241,7 @@ def test_producer_findings(code: str, settings: dict[str, object]) -> None:
 def test_every_rule_has_an_example() -> None:
     """Every rule has an example above or in `test_known_bugs.py`, and codes are in their range."""
     shown = {code for code, _ in (*TOPICS, *CLUSTERS, *PRODUCERS)}
-    shown |= {"KRA304", "KRA312", "KRA402", "KRA501"}
+    shown |= {"KRA304", "KRA305", "KRA312", "KRA402", "KRA501"}
     shown |= {code for code, _, _ in CONTROLLERS}
     assert shown == set(RULES)
     assert all(rule.code == code for code, rule in RULES.items())

@@ -1,5 +1,6 @@
 """A rolling restart that waits for all replicas, and Kubernetes' budget for drains."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def test_the_budget_is_a_resource_of_kubernetes() -> None:
     kafka = yaml.safe_load(part)["spec"]["kafka"]
     assert kafka["template"]["podDisruptionBudget"]["maxUnavailable"] == 1
     assert kafka["rack"]["topologyKey"] == "topology.kubernetes.io/zone"
+    (window,) = yaml.safe_load(part)["spec"]["maintenanceTimeWindows"]
+    assert re.fullmatch(r"\* \* (\d+)-(\d+) \? \* SUN \*", window)
     assert "topologyKey" not in kubernetes(RF3, {1: None, 2: None})
     assert "every broker that is down stops acks=all writes" in kubernetes(
         RF3.changed(min_insync_replicas=3), ZONES

@@ -1,0 +1,79 @@
+"""Pictures in notebooks: HTML with a text for screen readers, in the colours of the page."""
+
+import re
+from typing import Any
+
+import IPython.display
+import pytest
+from matplotlib import pyplot
+
+import advisor
+from advisor.errors import InputError
+from advisor.present import plot_tornado
+from advisor.present.figures.chart import ShownFigure
+from advisor.present.figures.tornado import OUTSIDE
+
+CLUSTER = advisor.Cluster.uniform(brokers=3, racks=3)
+CARD = advisor.FailureModel.from_dict(
+    {
+        "broker": {
+            "crash": {"per_year": {"value": 2, "low": 1, "high": 5}, "minutes": 5},
+            "destroyed": {"per_year": 0.1, "hours": 12},
+        }
+    }
+)
+CONFIG = advisor.Config(replication_factor=2, min_insync_replicas=1, acks="all")
+DESCRIBED = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2\n"
+RESULTS = {
+    "Reliability": lambda: advisor.evaluate(CLUSTER, CONFIG, CARD),
+    "Sampled": lambda: advisor.simulate(CLUSTER, CONFIG, CARD, years=20, engine="local"),
+    "Audit": lambda: advisor.audit(DESCRIBED, CARD),
+    "Recommendation": lambda: advisor.recommend(CLUSTER, CARD),
+    "Tornado": lambda: advisor.evaluate(CLUSTER, CONFIG, CARD).tornado(),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_plots_of_results_are_shown_with_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook gets HTML whose text has the numbers, transparent, and no image without one."""
+    shown: list[dict[str, str]] = []
+
+    def display(data: Any, raw: bool = False) -> None:
+        assert raw
+        shown.append(data)
+
+    monkeypatch.setattr(IPython.display, "display", display)
+    RESULTS[name]().plot()
+    figure = pyplot.gcf()
+    pyplot.close(figure)
+    assert isinstance(figure, ShownFigure)
+    figure._ipython_display_()
+    [data] = shown
+    assert set(data) == {"text/html", "text/plain"}
+    label = re.search(r'role="img" aria-label="([^"]+)"', data["text/html"])
+    assert label
+    assert len(label[1].split()) >= 15
+    assert re.search(r"\d", label[1])
+    assert "#ffffff" not in data["text/html"]
+    figure._ipython_display_()
+    assert shown[0] == shown[1]
+
+
+def test_a_tornado_of_losses_has_a_bar_for_what_no_card_contains() -> None:
+    """It is named and hatched, from the evidence; measures that count no losses have none."""
+    result = advisor.evaluate(CLUSTER, CONFIG, CARD)
+    ax = plot_tornado(result.tornado("loss_events_per_year"), outside=True)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[0].startswith(OUTSIDE)
+    bar = ax.patches[0]
+    assert bar.get_hatch()
+    assert not ax.patches[1].get_hatch()
+    assert bar.get_x() == pytest.approx(0.0005)
+    assert bar.get_x() + bar.get_width() == pytest.approx(0.03)
+    figure = ax.get_figure()
+    assert isinstance(figure, ShownFigure)
+    assert OUTSIDE in figure.description
+    pyplot.close(figure)
+    assert OUTSIDE not in str(result.tornado("loss_events_per_year").to_dict())
+    with pytest.raises(InputError, match="outside=True needs one of loss_events_per_year"):
+        plot_tornado(result.tornado("write_unavailability"), outside=True)
