@@ -4,17 +4,13 @@
 no configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
-<<<<<<< HEAD
-would load from elsewhere are empty. `docs/exported` has the colours that more people can read.
+would load from elsewhere are empty; cells that only check are folded. `docs/exported` has the
+colours that more people can read.
 """
 
 from pathlib import Path
-=======
-would load from elsewhere are empty; cells that only check are folded.
-"""
 
 from nbformat.v4 import new_markdown_cell
->>>>>>> b51fa82 (Notebooks as run: pictures with words, folded checks, a bar for what no card contains; finding KRA305; Strimzi's maintenance windows; margins on paper)
 
 c = get_config()  # noqa: F821
 
