@@ -191,10 +191,15 @@ def log_scale(ax: Axes, say: Callable[[float], str]) -> None:
     ax.yaxis.set_major_locator(
         LogLocator(subs=(1.0,) if decades > 2 else (1.0, 2.0, 5.0), numticks=7)
     )
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: say(value)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: in_two_lines(say(value))))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.grid(axis="y", color=FAINT, linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def in_two_lines(label: str) -> str:
+    """Break the one label that is too long for the room beside an axis."""
+    return label.replace("rarer than ", "rarer than\n")
 
 
 def svg(figure: Figure, name: str, description: str) -> str:
