@@ -58,9 +58,9 @@ def opened(
     return page
 
 
-def serious(page: Page) -> list[str]:
-    """Return what axe calls serious or critical on the whole page, with the first place."""
-    found = Axe().run(page).response["violations"]
+def serious(page: Page, part: str = "html") -> list[str]:
+    """Return what axe calls serious or critical in a part of a page, with the first place."""
+    found = Axe().run(page, context=part).response["violations"]
     return [
         f"{each['id']}: {each['nodes'][0]['target']}"
         for each in found

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page
 
-from browsing import NEEDS_BROWSER, WAIT_MS, chromium
+from browsing import NEEDS_BROWSER, WAIT_MS, chromium, serious
 
 pytestmark = NEEDS_BROWSER
 KEYS = (
@@ -56,6 +56,7 @@ def lab(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={place}"]
     own = place / "own"
     environment = {**os.environ, "JUPYTER_CONFIG_DIR": str(own), "JUPYTER_RUNTIME_DIR": str(own)}
+    command += ["--LabApp.expose_app_in_browser=True"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     environment |= {"HOME": str(own), "IPYTHONDIR": str(own), "PYTHONPATH": str(root)}
     with (place / "lab.log").open("w") as log:
@@ -85,7 +86,9 @@ CELLS = (
     "import advisor\n"
     "card = {'broker': {'crash': {'per_year': 2, 'minutes': 5}, "
     "'destroyed': {'per_year': {'value': 0.01, 'low': 0.002, 'high': 0.05}, 'hours': 12}}}\n"
-    "advisor.explorer(advisor.Cluster.uniform(brokers=3, racks=3), "
+    "topic = 'Topic: orders\\tPartitionCount: 1\\tReplicationFactor: 3\\tConfigs: \\n'\n"
+    "topic += '\\tTopic: orders\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2,3\\tIsr: 1,2,3\\n'\n"
+    "advisor.explorer(advisor.load_cluster(topic).with_racks({1: 'a', 2: 'b', 3: 'c'}), "
     "advisor.FailureModel.from_dict(card), advisor.Workload(partitions=3))",
     "1 + 1",
     "2 + 2",
@@ -161,7 +164,7 @@ def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> 
         field.press("Enter")
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in ("topic", "card")])
+@pytest.mark.parametrize("key", KEYS)
 def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> None:
     """One step with the keyboard is a change that is drawn."""
     field = explored.locator(f".ae-row [id$='-{key}']")
@@ -182,6 +185,48 @@ def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> Non
     else:
         field.fill(before)
         field.press("Enter")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) -> None:
+    """A choice from a list is drawn, and a number typed over the one a double click marks."""
+    field = explored.locator(f".ae-row [id$='-{key}']")
+    before, drawn = field.input_value(), redraws(explored)
+    field.click()
+    if field.evaluate("field => field.tagName") == "SELECT":
+        explored.keyboard.press("Escape")
+        values = field.evaluate("field => [...field.options].map(option => option.value)")
+        field.select_option(next(value for value in values if value != before))
+    else:
+        field.dblclick()
+        explored.keyboard.type("45000")
+        explored.locator(".ae-verdict").click()  # elsewhere: the field is left
+    assert field.input_value() != before
+    explored.wait_for_function(
+        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
+        arg=drawn,
+        timeout=WAIT_MS,
+    )
+    assert len(cells_of(explored)) == len(CELLS)
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(before)
+    else:
+        field.fill(before)
+        field.press("Enter")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
+def test_axe_finds_nothing_serious_in_jupyterlab(explored: Page, theme: str) -> None:
+    """The explorer's colours have enough contrast in both themes, and its controls have names."""
+    change = "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })"
+    explored.evaluate(change, theme)
+    light = str(theme.endswith("Light")).lower()
+    body = explored.locator(f"body[data-jp-theme-light='{light}']")
+    body.wait_for(state="attached", timeout=WAIT_MS)
+    explored.wait_for_timeout(1000)  # the theme's style sheet
+    if folder := os.environ.get("PICTURES"):
+        explored.screenshot(path=Path(folder, f"explorer-{light}.png"))
+    assert serious(explored, ".advisor-explorer") == []
 
 
 def test_a_refusal_stands_beside_its_control_and_the_picture_stays(explored: Page) -> None:
