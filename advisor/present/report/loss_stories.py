@@ -31,4 +31,4 @@ def _drawn(scenario: str, title: str) -> Markup | None:
     """The logs after each step; None where the loss could not be replayed."""
     if not scenario:
         return None
-    return Markup(play(scenario).story(title=f"{title}, step by step").html)
+    return Markup(play(scenario).story(title=f"{title}, step by step").html_at_loss)

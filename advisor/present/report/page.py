@@ -79,7 +79,6 @@ _SCHEME_INTERVALS = {
 _MOST_LINES, _MOST_CHARACTERS, _MOST_FILES = 400, 40_000, 16
 _FIRST_LINES, _FIRST_CHARACTERS = 20, 4_000
 _ELSEWHERE = "advisor recommend --files DIR writes all of it."
-_SAVE = "Save it under this name."
 
 
 def write_report(
@@ -207,6 +206,7 @@ def _context(
         "rule": recommendation.rack_rule,
         "rack_table": _rack_table(recommendation),
         "blocks": _blocks(recommendation),
+        "files": _files(recommendation),
         "sure": _sure(recommendation),
         "swings": largest_swings(best.reliability),
         "too_large": "" if best.reliability.swings_are_quick else _TOO_LARGE,
@@ -315,9 +315,16 @@ def _blocks(recommendation: Recommendation) -> list[dict[str, str]]:
         ("Rollback", "Undoes the change.", plan.rollback),
     ]
     texts = [(title, note, "\n".join(lines)) for title, note, lines in blocks if lines]
-    shown = [_block(*text) for text in texts]
+    return [_block(*text) for text in texts]
+
+
+def _files(recommendation: Recommendation) -> list[dict[str, str]]:
+    """Return the scripts and files of the plan; none where it is refused."""
+    plan = recommendation.plan
+    if recommendation.refused:
+        return []
     files = [*plan.scripts.items(), *plan.files.items()]
-    shown += [_block(name, _SAVE, text, name) for name, text in files[:_MOST_FILES]]
+    shown = [_block(name, "", text, name) for name, text in files[:_MOST_FILES]]
     others = [name for name, _ in files[_MOST_FILES:]]
     if others:
         shown.append(_block(f"{len(others)} more files", _ELSEWHERE, first_of(others)))

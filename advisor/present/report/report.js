@@ -35,8 +35,9 @@
     });
     var name = tools.dataset.name;
     if (!name) { return; }
-    var download = make(tools, "button", "Download " + name);
+    var download = make(tools, "button", "Download");
     download.type = "button";
+    download.setAttribute("aria-label", "Download " + name);
     download.addEventListener("click", function () {
       var link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([text.textContent], { type: "text/plain" }));

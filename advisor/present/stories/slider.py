@@ -92,13 +92,13 @@ document.querySelectorAll(".advisor-story:not(.advisor-live)").forEach((story) =
   back.addEventListener("click", () => show(Math.max(0, Number(range.value) - 1)));
   next.addEventListener("click", () => show(Math.min(steps.length - 1, Number(range.value) + 1)));
   story.classList.add("advisor-live");
-  show(0);
+  show(Number(story.dataset.first));
 });
 }());
 </script>""".replace("CONTROLS", _CONTROLS)
 
 
-def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str:
+def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "", first: int = 0) -> str:
     """Return the fragment; each step is its short title and its HTML.
 
     Parameters
@@ -109,13 +109,16 @@ def fragment(title: str, steps: Sequence[tuple[str, str]], key: str = "") -> str
         At least one.
     key : str
         What the signs of the drawings mean.
+    first : int
+        The step that is shown first.
     """
     name = escape(title, quote=True)
     listed = "".join(
         f'<li data-title="{escape(short, quote=True)}">{html}</li>' for short, html in steps
     )
     return (
-        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" aria-label="{name}">'
+        f'{STYLE}{_STYLE}<section class="advisor-drawing advisor-story" data-first="{first}" '
+        f'aria-label="{name}">'
         f'<p class="title">{escape(title)}</p>'
         f"<ol>{listed}</ol>{f'<p class=key>{escape(key)}</p>' if key else ''}</section>{_SCRIPT}"
     )

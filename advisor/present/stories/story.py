@@ -91,9 +91,16 @@ class Story:
     @cached_property
     def html(self) -> str:
         """One fragment for any page: the steps, and a slider that needs no kernel or network."""
-        return fragment(
-            self.title, [(step.commands[0].command, step.html) for step in self.steps], self.key
-        )
+        return self._from(0)
+
+    @property
+    def html_at_loss(self) -> str:
+        """The same, at first with the step at which records are lost."""
+        return self._from(next((n for n, step in enumerate(self.steps) if step.loss), 0))
+
+    def _from(self, first: int) -> str:
+        steps = [(step.commands[0].command, step.html) for step in self.steps]
+        return fragment(self.title, steps, self.key, first)
 
     def _repr_html_(self) -> str:
         return self.html
