@@ -73,7 +73,8 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     Examples
     --------
     >>> import advisor
-    >>>     >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
+    >>> from matplotlib.figure import Figure
+    >>> cluster = advisor.Cluster.uniform(brokers=2, racks=None)
     >>> config = advisor.Config(replication_factor=2, min_insync_replicas=1, acks="all")
     >>> model = advisor.FailureModel.from_dict(
     ...     {"broker": {"destroyed": {"per_year": 0.1, "hours": 12}}}
