@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # other processes. Cases of a file that is not listed may bear `@pytest.mark.slow` themselves.
 SLOW = (
     "advice/recommendations/test_loss_story.py",
+    "cli/test_bad_input.py",
     "cli/test_commands.py",
     "kafka/",
     "pipeline/",
@@ -35,6 +36,7 @@ SLOW = (
     "reliability/schemes/",
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",
+    "system/test_interrupt.py",
     "system/test_agreement.py",
     "system/test_browser.py",
     "system/test_pages_in_browser.py",
