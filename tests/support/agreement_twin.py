@@ -43,7 +43,7 @@ Where there is no counterpart
   controller is back, acks=all waits for it. The reduction forgets that it caught up.
 * A ZooKeeper controller that falls together with others: the next one decides about all of them at
   once, the reduction one by one; they differ in which replica stays electable.
-* 0.8.2 never finds a follower of an empty log behind, the reduction does: there the trace ends, too.
+* 0.8.2 never finds a follower of an empty log behind, the reduction does; there the trace ends.
 * In which order a controller that is back fences brokers and registers others: as in the reduction.
 * A partition that refuses all writes has no history, so that it can lose none.
 """
