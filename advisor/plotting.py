@@ -25,5 +25,5 @@ def draw(kind: str, *arguments: Any, **options: Any) -> Any:
     """
     plot_function = plot_functions.get(kind)
     if plot_function is None:
-        raise MissingExtraError("drawing plots and reports", "notebook")
+        raise MissingExtraError("drawing plots and reports", "report")
     return plot_function(*arguments, **options)

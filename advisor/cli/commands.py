@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,20 +241,21 @@ def clients(as_json: bool) -> None:
 def _sample_recommended(
     recommendation: Any, years: float, engine: str, checkpoint: str | None
 ) -> Any:
-    """Sample the recommended configuration, for comparison with the exact result."""
+    """Sample the recommended configuration, for comparison with the exact result.
+
+    What is quickly sampled here is a function, to be called while the page is made.
+    """
+    from advisor.pipeline.simulate import QUICKEST, is_quick_here
     from advisor.pipeline.simulate import simulate as run_simulate
 
+    asked = (
+        *(recommendation.cluster, recommendation.best.config),
+        *(recommendation.model, recommendation.load),
+    )
+    if engine == QUICKEST and checkpoint is None and is_quick_here(*asked, years):
+        return partial(run_simulate, *asked, years=years, engine=engine)
     return run_simulate(
-        *(
-            recommendation.cluster,
-            recommendation.best.config,
-            recommendation.model,
-            recommendation.load,
-        ),
-        years=years,
-        engine=engine,
-        checkpoint=checkpoint,
-        progress=_print_progress,
+        *asked, years=years, engine=engine, checkpoint=checkpoint, progress=_print_progress
     )
 
 
@@ -270,7 +272,7 @@ def _write_report(recommendation: Any, path: Path, audited: Any, check: Any) -> 
     except ModuleNotFoundError as error:
         if str(error.name).startswith("advisor"):
             raise
-        raise MissingExtraError("The HTML report", "notebook") from None
+        raise MissingExtraError("The HTML report", "report") from None
     Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
     write_report(recommendation, path, audit=audited, sampled=check)
 

@@ -166,6 +166,23 @@ def simulate(
     return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
 
 
+def is_quick_here(
+    cluster: Cluster, config: Config, model: FailureModel, load: Workload, years: float
+) -> bool:
+    """Whether a sample takes less time here than Spark takes to start.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+    """
+    check_inputs(cluster, config, model, load, None)
+    plan = plan_for(cluster, config, model, load, None)
+    seconds = _core_seconds(plan, years)
+    cut_into_blocks(plan, years, 0)
+    return seconds < QUICKER_HERE_S
+
+
 def _core_seconds(plan: Plan, years: float) -> float:
     """Return the run time of these years on one core, in seconds; reject more than the limit."""
     if not isinstance(years, int | float) or not math.isfinite(years):

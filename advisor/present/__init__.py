@@ -1,8 +1,9 @@
 """Presentation: charts, the explorer, the HTML report.
 
 In: a `Recommendation`, an `Audit`, a result of `evaluate` or `simulate`. Out: matplotlib axes, a
-widget, one HTML file. The only room that imports matplotlib, anywidget and jinja2 (extra
-"notebook"). Open `report/page.py` first; `labels.py` and `outcome.py` word the numbers for all.
+widget, one HTML file. The only room that imports matplotlib and jinja2 (extra "report"), and
+anywidget (extra "notebook"). Open `report/page.py` first; `labels.py` and `outcome.py` word the
+numbers for all.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ _HOME = {
 }
 
 
-if any(find_spec(package) is None for package in ("anywidget", "jinja2", "matplotlib")):
-    raise MissingExtraError("drawing plots and reports", "notebook")
+if any(find_spec(package) is None for package in ("jinja2", "matplotlib")):
+    raise MissingExtraError("drawing plots and reports", "report")
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use; matplotlib and anywidget are slow to import."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "explorer" and find_spec("anywidget") is None:
+        raise MissingExtraError("the explorer", "notebook")
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 

@@ -183,7 +183,7 @@ class AuditViews(RowTable):
         Raises
         ------
         MissingExtraError
-            If matplotlib (extra "notebook") is not installed.
+            If matplotlib (extra "report") is not installed.
 
         See Also
         --------

@@ -289,7 +289,7 @@ class Recommendation(Change, LossStories, RowTable):
         InputError
             If the file cannot be written.
         MissingExtraError
-            If matplotlib, jinja2 or ipywidgets (extra "notebook") is not installed.
+            If matplotlib or jinja2 (extra "report") is not installed.
 
         See Also
         --------
@@ -327,7 +327,7 @@ class Recommendation(Change, LossStories, RowTable):
         Raises
         ------
         MissingExtraError
-            If matplotlib (extra "notebook") is not installed.
+            If matplotlib (extra "report") is not installed.
 
         See Also
         --------

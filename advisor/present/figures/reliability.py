@@ -63,7 +63,7 @@ def plot_reliability(result: Reliability | Sampled, ax: Axes | None = None) -> A
     Raises
     ------
     MissingExtraError
-        On import, if matplotlib (extra "notebook") is not installed.
+        On import, if matplotlib (extra "report") is not installed.
 
     See Also
     --------

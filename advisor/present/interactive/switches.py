@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
 from advisor.present.interactive.controls import NEW_TOPIC, SMALL_REPLICAS
 from advisor.present.interactive.neighbourhood import Neighbourhood
-from advisor.present.interactive.second_process import SecondProcess
+from advisor.present.second_process import SecondProcess
 from advisor.reliability.failures.failure_model import load_model
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 
@@ -50,14 +51,15 @@ class Elsewhere:
         self.around = around
         self._cards = [{**start, "topic": t, "card": card} for card in others for t in every]
         self._topics = [{**start, "topic": t} for t in every if t != start["topic"]]
-        self._second = SecondProcess(around, self._cards)
+        asked = around.forgetful()
+        self._second = SecondProcess([partial(asked.answer, values) for values in self._cards])
 
     def computed(self) -> list[dict[str, str]]:
         """Return a setting of each curve, when all are computed."""
         try:
             for values in self._topics:
                 self.around.answer(values)
-            for answer in self._second.answers():
+            for answer in self._second.results():
                 self.around.keep(answer)
         finally:
             self._second.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from advisor.present.report.origin import made_by
 from advisor.present.report.sampled_check import sampled_check
 from advisor.present.report.schemes import schemes_compared
 from advisor.present.report.topics import audited
+from advisor.present.second_process import SecondProcess
 from advisor.present.setting_text import rack_words, tolerance_words
 from advisor.reliability.failures.uncertainty import MANY_PARTITIONS
 from advisor.reliability.results.cost import in_bytes
@@ -85,7 +86,7 @@ def write_report(
     recommendation: Recommendation,
     path: str | os.PathLike[str],
     audit: Audit | None = None,
-    sampled: Sampled | None = None,
+    sampled: Sampled | Callable[[], Sampled] | None = None,
     cards: Sequence[str] | None = None,
 ) -> Path:
     """Write a recommendation as one HTML file; the same inputs give the same bytes.
@@ -99,9 +100,9 @@ def write_report(
         completely or not at all; an existing file is replaced.
     audit : Audit, optional
         What `advisor.audit` returned for the same cluster, to add a table of its topics.
-    sampled : Sampled, optional
+    sampled : Sampled or callable, optional
         What `advisor.simulate` returned for the recommended setting, to compare it with the exact
-        result.
+        result; or a function that returns it, which a second process calls meanwhile.
     cards : sequence of str, optional
         Names of other failure models that the page can switch to. Default: the shipped ones.
 
@@ -145,7 +146,7 @@ def write_report(
 def render_report(
     recommendation: Recommendation,
     audit: Audit | None = None,
-    sampled: Sampled | None = None,
+    sampled: Sampled | Callable[[], Sampled] | None = None,
     cards: Sequence[str] = (),
 ) -> str:
     """Return the HTML text of the report; parameters as for `write_report`, no other cards."""
@@ -157,16 +158,20 @@ def render_report(
     )
     template = environment.get_template("report.html.jinja")
     others = elsewhere(recommendation, audit, cards)
+    sampling = SecondProcess([sampled] if callable(sampled) else [])
     try:
-        return template.render(_context(recommendation, audit, sampled, others))
+        context = _context(recommendation, audit, others)
+        samples = [sampled] if isinstance(sampled, Sampled) else sampling.results()
+        checks = [sampled_check(recommendation.best.reliability, each) for each in samples]
+        return template.render(**context, checks=checks)
     finally:
         others.stop()
+        sampling.stop()
 
 
 def _context(
     recommendation: Recommendation,
     audit: Audit | None,
-    sampled: Sampled | None,
     others: Elsewhere,
 ) -> dict[str, Any]:
     best = recommendation.best
@@ -210,7 +215,6 @@ def _context(
         "sure": _sure(recommendation),
         "swings": largest_swings(best.reliability),
         "too_large": "" if best.reliability.swings_are_quick else _TOO_LARGE,
-        "check": None if sampled is None else sampled_check(best.reliability, sampled),
         "notes": recommendation.notes,
         "card": card_in_words(recommendation.model),
         "made_by": made_by(recommendation),

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from queue import Queue
 from typing import Any
@@ -18,9 +19,9 @@ from advisor.errors import InputError
 from advisor.present.interactive.explorer import Explorer, explorer
 from advisor.present.interactive.fragment import html_fragment
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
-from advisor.present.interactive.second_process import SecondProcess
 from advisor.present.interactive.switches import switchable
 from advisor.present.interactive.worker import Worker
+from advisor.present.second_process import SecondProcess
 from advisor.protocol.rules.config import Config
 from advisor.reliability.evaluate import evaluate
 from advisor.reliability.failures.failure_model import load_model
@@ -225,11 +226,11 @@ def test_a_second_process_answers_as_this_one_does(
     around: Neighbourhood, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same answers come from it, and from here if it cannot start."""
-    questions = [{**around.chosen, "topic": "orders"}]
-    here = [around.forgetful().answer(values) for values in questions]
-    assert SecondProcess(around.forgetful(), questions).answers() == here
+    task = partial(around.forgetful().answer, {**around.chosen, "topic": "orders"})
+    here = [task()]
+    assert SecondProcess([task]).results() == here
     monkeypatch.setattr("sys.executable", shutil.which("false"))
-    assert SecondProcess(around.forgetful(), questions).answers() == here
+    assert SecondProcess([task]).results() == here
 
 
 def test_only_topics_of_users_are_switched_to() -> None:

@@ -1,4 +1,4 @@
-"""A second Python process that answers questions of the explorer while this one goes on."""
+"""A second Python process that computes while this one goes on."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from advisor.present.interactive.neighbourhood import Answer, Neighbourhood, Values
-
-_PROGRAM = "from advisor.present.interactive.second_process import main; main()"
+Task = Callable[[], Any]
+_PROGRAM = "from advisor.present.second_process import main; main()"
 
 
 class SecondProcess:
-    """Answers questions in the order asked; if it fails, this process answers them.
+    """Runs tasks in their order; if it fails, this process runs them.
 
     A program of its own rather than `multiprocessing`, which runs a user's script once more where
     the script has no ``if __name__ == "__main__"``.
 
     Parameters
     ----------
-    around : Neighbourhood
-        What is asked about.
-    questions : sequence of mapping of str to str
-        Values of the controls; none starts no process.
+    tasks : sequence of callable
+        Functions without arguments that can be pickled; none starts no process.
     """
 
-    def __init__(self, around: Neighbourhood, questions: Sequence[Values]) -> None:
-        self._around = around
-        self._questions = [dict(values) for values in questions]
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
         self._process: subprocess.Popen[bytes] | None = None
-        if not self._questions:
+        if not tasks:
             return
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = subprocess.Popen(
@@ -44,23 +41,23 @@ class SecondProcess:
         assert self._process.stdin is not None
         try:
             with self._process.stdin as stdin:
-                stdin.write(pickle.dumps((around.forgetful(), self._questions)))
+                stdin.write(pickle.dumps(tasks))
         except OSError:
             self.stop()
 
-    def answers(self) -> list[Answer]:
-        """Wait for the answers."""
+    def results(self) -> list[Any]:
+        """Wait for the results, in the order of the tasks."""
         if self._process is not None:
             assert self._process.stdout is not None
             try:
                 with self._process.stdout as stdout:
                     found = stdout.read()
                 if self._process.wait() == 0:
-                    answers: list[Answer] = pickle.loads(found)
-                    return answers
+                    results: list[Any] = pickle.loads(found)
+                    return results
             finally:
                 self.stop()
-        return [self._around.answer(values) for values in self._questions]
+        return [task() for task in self._tasks]
 
     def stop(self) -> None:
         """End the process, for instance because the user interrupted this one."""
@@ -70,9 +67,12 @@ class SecondProcess:
 
 
 def main() -> None:
-    """Answer what stands on the standard input, on the standard output."""
-    around, questions = pickle.load(sys.stdin.buffer)
-    # What the solver may print must not get between the bytes of the answer.
+    """Run the tasks on the standard input; the results go to the standard output."""
+    # The process that waits should not be slowed down where there are few cores.
+    if hasattr(os, "nice"):
+        os.nice(10)
+    tasks = pickle.load(sys.stdin.buffer)
+    # What the solver may print must not get between the bytes of the results.
     out, sys.stdout = sys.stdout.buffer, sys.stderr
-    pickle.dump([around.answer(values) for values in questions], out)
+    pickle.dump([task() for task in tasks], out)
     out.flush()
