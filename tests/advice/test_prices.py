@@ -1,6 +1,7 @@
 """What a configuration costs a month, against sums made by hand."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_headroom_is_disk_only() -> None:
         lambda: monthly_cost(found(3, 3), PRICES, consumers=-1),
     ],
 )
-def test_what_has_no_price_is_refused(refused) -> None:  # type: ignore[no-untyped-def]
+def test_what_has_no_price_is_refused(refused: Callable[[], object]) -> None:
     """A sentence instead of a wrong sum."""
     with pytest.raises(advisor.AdvisorError):
         refused()

@@ -17,15 +17,11 @@ from advisor.protocol.simulation.state import (
 from advisor.protocol.simulation.step import step
 
 
-class Lab:
-    """One partition with three replicas, driven event by event."""
+class PartitionLab:
+    """One partition of a state, driven event by event."""
 
-    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
-        config = Config(kafka_version=version, mode=mode, **options)
-        self.settings = Settings.of(config)
-        self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
-        self.do(events.CreateTopic("t", ((1, 2, 3),), min_isr))
-        self.settle()
+    state: State
+    settings: Settings
 
     def do(self, *events):
         effects: tuple = ()
@@ -38,16 +34,27 @@ class Lab:
         self.state, effects = scheduler.settle(self.state, self.settings)
         return effects
 
+    @property
+    def partition(self) -> Partition:
+        return self.state.partitions[0]
+
+
+class Lab(PartitionLab):
+    """One partition with three replicas."""
+
+    def __init__(self, version: str, mode: str = "kraft", min_isr: int = 2, **options) -> None:
+        config = Config(kafka_version=version, mode=mode, **options)
+        self.settings = Settings.of(config)
+        self.state = State(tuple(Broker(b) for b in (1, 2, 3)))
+        self.do(events.CreateTopic("t", ((1, 2, 3),), min_isr))
+        self.settle()
+
     def produce(self, count: int = 1, acks="all", broker: int = 1):
         first = self.state.next_value
         return self.do(events.Produce("t", 0, broker, first, count, acks))
 
     def fetch(self, broker: int):
         return self.do(events.Fetch(0, broker))
-
-    @property
-    def partition(self) -> Partition:
-        return self.state.partitions[0]
 
     def at(self, broker: int) -> Replica:
         found = replica_of(self.partition, broker)

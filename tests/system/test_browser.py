@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from browsing import NEEDS_BROWSER, WAIT_MS, chromium, serious
 
@@ -164,6 +164,24 @@ def test_keys_act_on_a_control_and_on_nothing_else(explored: Page, key: str) -> 
         field.press("Enter")
 
 
+def wait_for_redraw(page: Page, drawn: int) -> None:
+    """Wait until the explorer has drawn more often than so."""
+    page.wait_for_function(
+        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
+        arg=drawn,
+        timeout=WAIT_MS,
+    )
+
+
+def put_back(field: Locator, value: str) -> None:
+    """Give a control the value that it had."""
+    if field.evaluate("field => field.tagName") == "SELECT":
+        field.select_option(value)
+    else:
+        field.fill(value)
+        field.press("Enter")
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> None:
     """One step with the keyboard is a change that is drawn."""
@@ -174,17 +192,9 @@ def test_arrows_change_a_control_and_the_answer(explored: Page, key: str) -> Non
     limit = field.get_attribute("max") == before
     explored.keyboard.press("ArrowUp" if last or key == "delivery_timeout_ms" else "ArrowDown")
     assert field.input_value() != before or limit
-    explored.wait_for_function(
-        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
-        arg=drawn,
-        timeout=WAIT_MS,
-    )
+    wait_for_redraw(explored, drawn)
     assert len(cells_of(explored)) == len(CELLS)
-    if field.evaluate("field => field.tagName") == "SELECT":
-        field.select_option(before)
-    else:
-        field.fill(before)
-        field.press("Enter")
+    put_back(field, before)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -202,17 +212,26 @@ def test_the_mouse_changes_a_control_and_the_answer(explored: Page, key: str) ->
         explored.keyboard.type("45000")
         explored.locator(".ae-verdict").click()  # elsewhere: the field is left
     assert field.input_value() != before
-    explored.wait_for_function(
-        "drawn => Number(document.querySelector('.advisor-explorer').dataset.redraws) > drawn",
-        arg=drawn,
-        timeout=WAIT_MS,
-    )
+    wait_for_redraw(explored, drawn)
     assert len(cells_of(explored)) == len(CELLS)
-    if field.evaluate("field => field.tagName") == "SELECT":
-        field.select_option(before)
-    else:
-        field.fill(before)
-        field.press("Enter")
+    put_back(field, before)
+
+
+@pytest.mark.parametrize("key", ["retries", "delivery_timeout_ms"])
+def test_the_small_arrows_of_a_number_change_the_answer(explored: Page, key: str) -> None:
+    """A click on the upper or lower arrow at the right end of the field is drawn."""
+    field = explored.locator(f".ae-row [id$='-{key}']")
+    before, drawn = field.input_value(), redraws(explored)
+    limit = field.get_attribute("max") == before
+    field.hover()
+    box = field.bounding_box()
+    assert box is not None
+    height = box["height"] * (0.7 if limit else 0.3)
+    explored.mouse.click(box["x"] + box["width"] - 10, box["y"] + height)
+    assert field.input_value() != before
+    wait_for_redraw(explored, drawn)
+    assert len(cells_of(explored)) == len(CELLS)
+    put_back(field, before)
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])

@@ -1,34 +1,23 @@
 """In a real browser: the slider of a story, without kernel and network."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import advisor
 from advisor.present.stories import draw_bars
+from browsing import NEEDS_BROWSER, chromium, opened
 
-FOUND = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-pytestmark = pytest.mark.skipif(
-    FOUND is None and "CI" not in os.environ, reason="no Chromium is installed"
-)
+pytestmark = NEEDS_BROWSER
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert FOUND is not None, "install chromium"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=FOUND, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +30,6 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     head += '<meta name="viewport" content="width=device-width"><body><h1>Stories</h1>'
     path.write_text("".join([head, *stories, draw_bars({"a": 1}).html]), encoding="utf-8")
     return path
-
-
-def opened(browser: Browser, file: Path, width: int = 800, scripts: bool = True) -> Page:
-    """Open the page offline and record what it asks and complains about."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, java_script_enabled=scripts, offline=True
-    )
-    page = context.new_page()
-    page.asked, page.troubles = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.goto(file.as_uri())
-    return page
 
 
 def shown(page: Page, story: int = 0) -> list[str]:
@@ -70,7 +46,7 @@ def test_the_slider_goes_through_the_steps_by_keyboard_and_mouse(
     browser: Browser, page_file: Path
 ) -> None:
     """Arrow keys, End, and both buttons show one step each; the other story stays where it is."""
-    page = opened(browser, page_file)
+    page = opened(browser, page_file, 800)
     slider = page.get_by_role("slider", name="Step").first
     assert shown(page) == ["cluster brokers=2 kafka=3.9 mode=kraft"]
     slider.focus()
@@ -91,7 +67,7 @@ def test_every_control_is_closed_to_jupyterlabs_shortcuts(
     browser: Browser, page_file: Path
 ) -> None:
     """JupyterLab's rules match the focused element itself, so each control bears the mark."""
-    page = opened(browser, page_file)
+    page = opened(browser, page_file, 800)
     controls = page.locator(".advisor-story :is(button, input)")
     assert controls.count() == 6
     for control in controls.all():
@@ -103,7 +79,7 @@ def test_all_steps_are_listed_on_paper_and_without_scripts(
     browser: Browser, page_file: Path, medium: str
 ) -> None:
     """Every step can be seen, and no control."""
-    page = opened(browser, page_file, scripts=medium == "print")
+    page = opened(browser, page_file, 800, scripts=medium == "print")
     if medium == "print":
         page.emulate_media(media="print")
     assert sum(step.is_visible() for step in page.locator(".advisor-story li").all()) == 24

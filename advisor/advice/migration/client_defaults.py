@@ -87,12 +87,14 @@ def client_defaults() -> tuple[ClientDefaults, ...]:
 
 def _client(row: Mapping[str, str]) -> ClientDefaults:
     limit = row["delivery_timeout_ms"]
-    read = {
-        "enable_idempotence": row["enable_idempotence"] == "true",
-        "delivery_timeout_ms": int(limit) if limit else None,
-        "request_timeout_ms": int(row["request_timeout_ms"]),
-    }
-    return ClientDefaults(**{**row, **read})  # type: ignore[arg-type]
+    texts = "client", "language", "versions", "acks", "retries", "max_in_flight"
+    origin = "url", "retrieved", "verified", "note"
+    return ClientDefaults(
+        **{name: row[name] for name in (*texts, *origin)},
+        enable_idempotence=row["enable_idempotence"] == "true",
+        delivery_timeout_ms=int(limit) if limit else None,
+        request_timeout_ms=int(row["request_timeout_ms"]),
+    )
 
 
 def newest(client: str) -> ClientDefaults:

@@ -304,8 +304,9 @@ def test_names_and_texts_stand_for_card_and_cluster() -> None:
     text = "[brokers]\n1 = 'a'\n2 = 'b'\n"
     view = advisor.explorer(text, "two_az", LOAD, cards=[])
     assert "RF 2 with min ISR 1" in view.verdict
+    number: Any = 1e-6
     with pytest.raises(InputError, match="goals"):
-        advisor.explorer(text, "two_az", goals=1e-6)  # type: ignore[arg-type]
+        advisor.explorer(text, "two_az", goals=number)
 
 
 def test_it_begins_with_the_topic_described() -> None:

@@ -23,7 +23,7 @@ from advisor.protocol.simulation.state import (
     broker_of,
     replica_of,
 )
-from advisor.protocol.simulation.step import step
+from simulation_lab import PartitionLab
 
 RULES = (
     ("0.8.2", "zookeeper", False),
@@ -37,7 +37,7 @@ HOLDERS = (2, 3, 4)
 QUORUM = (events.StopQuorum(), events.StartQuorum())
 
 
-class Lab:
+class Lab(PartitionLab):
     """A partition on brokers 2, 3 and 4; broker 1 has no replicas, so it may be the controller."""
 
     def __init__(self, rules: tuple[str, str, bool], min_isr: int = 1) -> None:
@@ -52,27 +52,12 @@ class Lab:
         self.write(2)
         self.settle()
 
-    def do(self, *these):
-        effects: tuple = ()
-        for event in these:
-            self.state, new = step(self.state, event, self.settings)
-            effects += new
-        return effects
-
-    def settle(self):
-        self.state, effects = scheduler.settle(self.state, self.settings)
-        return effects
-
     def run_for(self, milliseconds: int):
         self.state, _ = scheduler.run_for(self.state, self.settings, milliseconds)
 
     def write(self, broker: int, acks: str | int = "all"):
         first = self.state.next_value
         return self.do(events.Produce("t", 0, broker, first, 1, acks))
-
-    @property
-    def partition(self):
-        return self.state.partitions[0]
 
     @property
     def record(self):
