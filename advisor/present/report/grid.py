@@ -16,6 +16,7 @@ from advisor.present.interactive.controls import (
     capped,
     controls,
     left_out,
+    min_isr_refusal,
     precomputed,
     values_of,
 )
@@ -33,7 +34,7 @@ _OPTIONS = (
     *("delivery_timeout_ms", "card"),
 )
 _MISSING = "This combination was not compared."
-_ALL_TOPICS = "all topics together"
+_ALL_TOPICS = "all topics"
 
 
 def elsewhere(
@@ -84,6 +85,10 @@ def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
         for choice in _choices(recommendation)
     ]
     settings += [
+        (values_of(config, NEW_TOPIC, card), {"refusal": words, "by": "min_insync_replicas"})
+        for config, words in _refused(recommendation)
+    ]
+    settings += [
         (each, _without_commands(around.setting(each)))
         for values in there
         for each in around.around(values)
@@ -125,6 +130,18 @@ def _choices(recommendation: Recommendation) -> Iterator[Choice]:
                 config = best.changed(**place, delivery_timeout_ms=None)
                 if config not in compared and config.rules.min_isr_supported:
                     yield _evaluated(recommendation, config)
+
+
+def _refused(recommendation: Recommendation) -> Iterator[tuple[Config, str]]:
+    """Yield the settings with which Kafka refuses every write, and its words."""
+    compared = [choice.config for choice in recommendation.choices]
+    most = max(config.replication_factor or 1 for config in compared)
+    for factor in range(1, most):
+        for least in range(factor + 1, most + 1):
+            place = {"replication_factor": factor, "min_insync_replicas": least, "acks": "all"}
+            config = recommendation.best.config.changed(**place, delivery_timeout_ms=None)
+            if words := min_isr_refusal(config):
+                yield config, words
 
 
 def _evaluated(recommendation: Recommendation, config: Config) -> Choice:

@@ -47,6 +47,18 @@
     });
   });
 
+  // On a phone the rows of a wide table are blocks, and each cell names its column.
+  document.querySelectorAll(".table table:not(.grid)").forEach(function (table) {
+    var names = Array.from(table.tHead.rows[0].cells).map(function (cell) {
+      return cell.textContent;
+    });
+    if (names.length < 4) { return; }
+    table.classList.add("stacked");
+    table.querySelectorAll("tbody td").forEach(function (cell) {
+      cell.dataset.label = names[cell.cellIndex] + ": ";
+    });
+  });
+
   // Sort a table by a column: a click on its heading; another one turns it round.
   document.querySelectorAll("table.sortable").forEach(function (table) {
     var rows = Array.from(table.tBodies[0].rows);

@@ -194,7 +194,7 @@ def test_the_explorer_switches_topic_and_card(advice: Recommendation, audited: A
     assert found is not None
     page = json.loads(found[1])
     options = {c["key"]: c["options"] for c in page["controls"]}
-    assert options["topic"] == [["", "all topics together"], ["orders", "orders"]]
+    assert options["topic"] == [["", "all topics"], ["orders", "orders"]]
     load = audited.topics[0].choice.reliability.load
     for name, card in ((MODEL.name, MODEL), ("two_az", load_model("two_az"))):
         assert [name, name] in options["card"]
