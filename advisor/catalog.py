@@ -9,7 +9,7 @@ import datetime
 import difflib
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -141,17 +141,45 @@ def read_evidence(path: Path) -> Mapping[str, Evidence]:
         gives file and line.
     """
     rows: dict[str, Evidence] = {}
-    columns = [field.name for field in fields(Evidence)]
-    with path.open(encoding="utf-8", newline="") as lines:
-        table = csv.DictReader(lines, strict=True)
-        if table.fieldnames != columns:
-            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
-        for cells in table:
-            row = _evidence(cells, f"{path}:{table.line_num}")
-            if row.id in rows:
-                raise ModelError(f"{path}:{table.line_num}: the id '{row.id}' comes twice.")
-            rows[row.id] = row
+    for where, cells in table_rows(path, Evidence):
+        row = _evidence(cells, where)
+        if row.id in rows:
+            raise ModelError(f"{where}: the id '{row.id}' comes twice.")
+        rows[row.id] = row
     return MappingProxyType(rows)
+
+
+def table_rows(path: Path, row_type: type) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a CSV file, each with its file and line.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    row_type : type
+        A dataclass; its fields are the columns.
+
+    Raises
+    ------
+    ModelError
+        If the columns are others, or a row has not as many fields.
+    """
+    columns = [field.name for field in fields(row_type)]
+    with path.open(encoding="utf-8", newline="") as lines:
+        table = csv.reader(lines, strict=True)
+        if next(table, None) != columns:
+            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
+        for cells in filter(None, table):
+            where = f"{path}:{table.line_num}"
+            if len(cells) > len(columns):
+                raise ModelError(
+                    f"{where}: more fields than columns; quote a field that holds a comma."
+                )
+            if len(cells) < len(columns):
+                missing = columns[len(cells)]
+                raise ModelError(
+                    f"{where}: the field '{missing}' is missing; every row has all columns."
+                )
+            yield where, dict(zip(columns, cells, strict=True))
 
 
 def kafka_pom() -> Path:
@@ -165,16 +193,13 @@ def _shipped(name: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
-def _evidence(cells: Mapping[str | None, str | None], where: str) -> Evidence:
-    is_assumption = (cells.get("verified") or "").strip() == "assumption"
-    for column in fields(Evidence):
+def _evidence(cells: Mapping[str, str], where: str) -> Evidence:
+    text = {column: cell.strip() for column, cell in cells.items()}
+    for column, cell in text.items():
         # An assumption has no address; its note gives the reasoning.
-        optional = is_assumption and column.name == "url"
-        if not (cells.get(column.name) or "").strip() and not optional:
-            raise ModelError(f"{where}: the field '{column.name}' is empty; every row needs it.")
-    if None in cells:
-        raise ModelError(f"{where}: more fields than columns; quote a field that holds a comma.")
-    text = {key: (value or "").strip() for key, value in cells.items() if key}
+        optional = text["verified"] == "assumption" and column == "url"
+        if not cell and not optional:
+            raise ModelError(f"{where}: the field '{column}' is empty; every row needs it.")
     try:
         value, low, high = (float(text[key]) for key in ("value", "low", "high"))
         year = int(text["year"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 from advisor import catalog
 from advisor.advice.findings.catalogue import Finding, finding
 from advisor.advice.phrases import listed
-from advisor.errors import ModelError
 from advisor.protocol.rules.versions import Version, parse_version
 
 _FILE = "known_bugs.csv"
@@ -87,15 +85,10 @@ def known_bugs() -> tuple[KnownBug, ...]:
     Raises
     ------
     ModelError
-        If a column is missing.
+        If a column or field is missing.
     """
-    columns = [field.name for field in fields(KnownBug)]
-    path = catalog.data_path(_FILE)
-    with path.open(encoding="utf-8", newline="") as lines:
-        table = csv.DictReader(lines, strict=True)
-        if table.fieldnames != columns:
-            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
-        return tuple(_bug(row) for row in table)
+    table = catalog.table_rows(catalog.data_path(_FILE), KnownBug)
+    return tuple(_bug(row) for _, row in table)
 
 
 def _bug(row: Mapping[str, str]) -> KnownBug:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 from advisor import catalog
-from advisor.errors import ModelError
 
 _FILE = "client_defaults.csv"
 
@@ -74,15 +72,10 @@ def client_defaults() -> tuple[ClientDefaults, ...]:
     Raises
     ------
     ModelError
-        If a column is missing.
+        If a column or field is missing.
     """
-    columns = [field.name for field in fields(ClientDefaults)]
-    path = catalog.data_path(_FILE)
-    with path.open(encoding="utf-8", newline="") as lines:
-        table = csv.DictReader(lines, strict=True)
-        if table.fieldnames != columns:
-            raise ModelError(f"{path}:1: the columns must be {', '.join(columns)}.")
-        return tuple(_client(row) for row in table)
+    table = catalog.table_rows(catalog.data_path(_FILE), ClientDefaults)
+    return tuple(_client(row) for _, row in table)
 
 
 def _client(row: Mapping[str, str]) -> ClientDefaults:
