@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Never
 
 from advisor import formatting, plotting
@@ -17,6 +17,7 @@ from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.failures.uncertainty import Interval
 from advisor.reliability.results import explanation
 from advisor.reliability.results.assumptions import assumptions
+from advisor.reliability.results.explanation import refused_words
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
 from advisor.reliability.results.settings_split import (
@@ -36,6 +37,10 @@ from advisor.tables import MeasureTable
 
 __all__ = ["Estimate", "Sampled"]
 
+ALL_DONE = "all years done"
+NARROW = "interval narrow enough"
+TIME_UP = "time is up"
+
 
 @dataclass(frozen=True, repr=False)
 class Sampled(MeasureTable):
@@ -52,6 +57,8 @@ class Sampled(MeasureTable):
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
+    why : str
+        Why no more years: "all years done", "interval narrow enough" or "time is up".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -92,6 +99,7 @@ class Sampled(MeasureTable):
     model: FailureModel
     load: Workload
     cluster: Any
+    why: str = field(default=ALL_DONE, compare=False)
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -221,10 +229,11 @@ class Sampled(MeasureTable):
             loss = f"Records lost, never acknowledged: {self.records_dropped_per_year} a year."
         return [
             loss,
-            f"Refused writes: {_refused_words(self.write_unavailability)}.",
+            f"Refused writes: {refused_words(self.write_unavailability)}.",
             *self._parts_lines(),
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
+            *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
         ]
 
     def dependents(self) -> Never:
@@ -263,7 +272,7 @@ class Sampled(MeasureTable):
             return []
         lines = []
         for half, name in enumerate(("settings decide", "no setting changes")):
-            refused = _refused_words(self.parts[STOPS][half])
+            refused = refused_words(self.parts[STOPS][half])
             often = "" if self.config.acks == 0 else f"; data loss {self._once(half)}"
             lines.append(f"{formatting.capital(name)}: refused writes {refused}{often}.")
         return lines
@@ -386,13 +395,3 @@ class Sampled(MeasureTable):
             )
             for name, estimate in found
         ]
-
-
-def _refused_words(part: Estimate) -> str:
-    """Time without writes with its interval."""
-    if part.high == 0.0:
-        return "none modelled"
-    if not part.seen:
-        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
-    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
-    return f"{formatting.time_per_year(part.value)}{ends}"

@@ -208,7 +208,7 @@ def merge(
     ordered = _in_order(rows, blocks, plan)
     books = _Books(ordered, plan, model)
     years, rates = books.years, _rates(plan, books)
-    whole = {
+    whole: dict[str, Any] = {
         name: _never(years) if entry is None else books.estimate(entry)
         for name, entry in rates.items()
     }
