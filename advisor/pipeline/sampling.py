@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from advisor.reliability.sampler.plan import Block, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 Advance = Callable[[Sequence[Row]], Any]
@@ -28,6 +29,7 @@ Enough = Callable[[int], bool]
 """Whether to run no more blocks, given how many are finished before the first that is not."""
 Runner = Callable[[Plan, Block], Row]
 
+_TAG = "kafka-replication-advisor"
 # Progress is reported per wave; enough blocks to keep every core busy, and fewer if the time may
 # be up after each.
 _BLOCKS_PER_CORE_IN_WAVE = 8
@@ -143,11 +145,29 @@ def sample_in_session(
     for wave in (remaining[start : start + size] for start in range(0, len(remaining), size)):
         if enough(len(_unbroken(done, blocks))):
             break
-        with _in_one_sentence(session, checkpoint):
+        with _in_one_sentence(session, checkpoint), _cancelled_if_interrupted(context):
             found = run(session, plan, wave, checkpoint, partitions or len(wave), runner)
         done |= found
         advance([*found.values()])
     return _unbroken(done, blocks)
+
+
+@contextmanager
+def _cancelled_if_interrupted(context: SparkContext) -> Iterator[None]:
+    """Cancel the jobs of a wave when it is interrupted, and no others of the session.
+
+    Spark does so itself where it handles the signal, which a notebook's kernel takes from it.
+    """
+    context.addJobTag(_TAG)
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(Exception):
+            context.cancelJobsWithTag(_TAG)
+        raise
+    finally:
+        with suppress(Exception):
+            context.removeJobTag(_TAG)
 
 
 @contextmanager

@@ -120,6 +120,8 @@ def simulate(
     ------
     InputError
         If an argument is out of range, or the checkpoint belongs to other inputs.
+    KeyboardInterrupt
+        If it is interrupted; the message says what is kept and how to go on.
     MissingExtraError
         If pyspark (or pyarrow for a checkpoint) is not installed.
 
@@ -199,11 +201,26 @@ def _sample(
 
         try:
             return sample_in_rounds(sample, plan, years, seed, stop)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_interrupted(directory)) from None
         except OSError as error:
             if directory is None:
                 raise
             why = error.strerror or "it cannot be used"
             raise InputError(f"checkpoint={shown(directory)}: {why}") from error
+
+
+def _interrupted(directory: str | None) -> str:
+    """Return what is left of an interrupted run, and how to go on with it."""
+    if directory is None:
+        return (
+            "Interrupted, and nothing is kept; name a folder as checkpoint to go on from there "
+            "another time."
+        )
+    return (
+        f"Interrupted; {directory} keeps the finished blocks: repeat the same call or command to "
+        "go on from there."
+    )
 
 
 def _announcement(years: float, core_seconds: float, stop: Stop) -> str:
