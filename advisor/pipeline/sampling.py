@@ -29,6 +29,7 @@ Enough = Callable[[int], bool]
 """Whether to run no more blocks, given how many are finished before the first that is not."""
 Runner = Callable[[Plan, Block], Row]
 
+_TRIES = 3
 _TAG = "kafka-replication-advisor"
 # Progress is reported per wave; enough blocks to keep every core busy, and fewer if the time may
 # be up after each.
@@ -161,13 +162,25 @@ def _cancelled_if_interrupted(context: SparkContext) -> Iterator[None]:
     context.addJobTag(_TAG)
     try:
         yield
-    except KeyboardInterrupt:
-        with suppress(Exception):
-            context.cancelJobsWithTag(_TAG)
-        raise
+    except BaseException as error:
+        if not _is_interrupt(error):
+            raise
+        for _ in range(_TRIES):
+            # The connection that was interrupted answers nothing; the next one is new.
+            with suppress(Exception):
+                context.cancelJobsWithTag(_TAG)
+                break
+        raise KeyboardInterrupt from None
     finally:
         with suppress(Exception):
             context.removeJobTag(_TAG)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is an interrupt, or arose while Spark's client dealt with one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager

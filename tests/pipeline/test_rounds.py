@@ -51,7 +51,7 @@ class Sampler:
                 break
             self.now += block.years / BLOCK
             lost = block.years * self.per_million // 1_000_000
-            zeros = (0.0, 0.0, 0, 0, 0, ())
+            zeros = (0.0, 0.0, 0, 0, 0, (), ())
             found.append(Row(block.index, block.years, "", lost, *zeros))
         self.ran.append((len(found), sum(row.years for row in found), keep))
         return found
@@ -130,7 +130,7 @@ def test_sampling_stops_after_the_first_narrow_round(width: float) -> None:
     assert why == NARROW
 
     def width_after(years: int) -> float:
-        return relative_width([Row(0, years, "", years // 1000, 0.0, 0.0, 0, 0, 0, ())])
+        return relative_width([Row(0, years, "", years // 1000, 0.0, 0.0, 0, 0, 0, (), ())])
 
     assert width_after(done) <= width
     before = done // 4 if done <= 32 * BLOCK else done // 2
@@ -157,7 +157,7 @@ def test_whatever_the_limits_the_blocks_are_those_of_a_run(
 
 def test_without_losses_no_interval_is_narrow() -> None:
     """An upper bound is as wide as its value, whatever the years; it is not an interval."""
-    assert relative_width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, ())]) == math.inf
+    assert relative_width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, (), ())]) == math.inf
     assert rounds_of(Sampler(), 40 * BLOCK, relative_width=5.0)[2] == ALL_DONE
 
 

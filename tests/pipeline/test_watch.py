@@ -19,7 +19,7 @@ MODEL = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.01, "hour
 
 def row(index: int, years: int, lost: int = 0) -> Row:
     """A finished block."""
-    return Row(index, years, "", lost, 0.0, 0.0, 0, 0, 0, ())
+    return Row(index, years, "", lost, 0.0, 0.0, 0, 0, 0, (), ())
 
 
 class Screen:

@@ -43,7 +43,7 @@ from advisor.reliability.results.settings_split import (
     beyond_causes,
     main_cause,
 )
-from advisor.reliability.results.units import MEASURES, UNITS, Estimate
+from advisor.reliability.results.units import MEASURES, UNITS
 
 if TYPE_CHECKING:
     from advisor.reliability.results.exact_measures import ExactMeasures
@@ -373,13 +373,3 @@ def _flush_window_words(result: ExactMeasures) -> list[str]:
         f"{seconds} s after a failure stopped the writing: what was written last was not on "
         "disk yet. Each loses some seconds of records."
     ]
-
-
-def refused_words(part: Estimate) -> str:
-    """Time without writes with its interval."""
-    if part.high == 0.0:
-        return "none modelled"
-    if not part.seen:
-        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
-    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
-    return f"{formatting.time_per_year(part.value)}{ends}"
