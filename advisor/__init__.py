@@ -70,7 +70,7 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 
 plotting.plot_functions.update(
     reliability=_imported_when_called("plot_reliability"),
-    sampled=_imported_when_called("plot_reliability"),
+    sampled=_imported_when_called("plot_sampled"),
     recommendation=_imported_when_called("plot_recommendation"),
     audit=_imported_when_called("plot_audit"),
     report=_imported_when_called("write_report"),

@@ -53,7 +53,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return EXIT_ERROR
     except click.ClickException as error:
         return _fail(_with_help(error))
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as interrupt:
+        click.echo(str(interrupt) or "Interrupted.", err=True)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader is gone; keep the interpreter's final flush from raising again.

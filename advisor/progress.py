@@ -45,6 +45,38 @@ def progress_bar(total: int, unit: str, what: str = "") -> Iterator[Callable[[in
         yield shown.update
 
 
+@contextmanager
+def status_bar(total: int, unit: str) -> Iterator[Callable[[int, str], object]]:
+    """Show progress with a line of words on a terminal or in a notebook.
+
+    Parameters
+    ----------
+    total : int
+        Amount of work.
+    unit : str
+        What is counted.
+
+    Yields
+    ------
+    callable
+        Takes the amount done in all, and the words to show with it.
+    """
+    bar = _bar_class() if _is_interactive() else None
+    if bar is None:
+        yield lambda _done, _words: None
+        return
+    # The words say how much time is left.
+    form = "{percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt} " + unit + " in {elapsed}{postfix}"
+    shown_as = {"unit_scale": True, "leave": False, "bar_format": form, "dynamic_ncols": True}
+    with bar(total=total, delay=_SHOWN_AFTER_S, **shown_as) as shown:
+
+        def show(done: int, words: str) -> None:
+            shown.set_postfix_str(words, refresh=False)
+            shown.update(done - shown.n)
+
+        yield show
+
+
 def ignore(_what: object) -> None:
     """Show and say nothing."""
 

@@ -73,6 +73,8 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
+@click.option("--relative-width", type=float, help="Stop once the loss interval is as narrow: 0.2.")
+@click.option("--seconds", type=float, help="Stop when so much time has passed.")
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
 @click.option("--engine", default="spark", show_default=True, help="spark or local.")
 @with_options(CHECKPOINT)
@@ -80,6 +82,8 @@ def simulate(
     cluster: str,
     as_json: bool,
     years: float,
+    relative_width: float | None,
+    seconds: float | None,
     seed: int,
     engine: str,
     checkpoint: str | None,
@@ -94,6 +98,8 @@ def simulate(
     load, notes = _load_and_notes(options, described)
     result = run_simulate(
         *(described, config, model, load, years, seed, engine),
+        relative_width=relative_width,
+        seconds=seconds,
         checkpoint=checkpoint,
         progress=_print_progress,
     )

@@ -2,6 +2,6 @@
 
 In: cluster, configuration, failure model, workload, years and seed. Out: a `Sampled`. Blocks of
 simulated years are independent: workers get plain data and return sufficient statistics. Start
-with `simulate.py`; `sampling` runs the blocks, `checkpoints` keeps finished ones, `session` and
-`java` start Spark.
+with `simulate.py`; `rounds` says when to stop, `sampling` runs the blocks, `checkpoints` keeps
+finished ones, `watch` shows how far it is, `session` and `java` start Spark.
 """

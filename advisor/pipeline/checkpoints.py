@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROW_SCHEMA = (
     "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
-    "first_losses long, loss_moments long, events long, causes array<double>"
+    "first_losses long, loss_moments long, events long, causes array<double>, outages array<double>"
 )
 MOST_FILE_BYTES = 64_000_000
 """Of a file of finished blocks; one block takes a few thousand."""
@@ -184,7 +184,8 @@ def _rows_of_run(
 
 def row_of(fields: dict[str, Any]) -> Row:
     """Return the row with these fields, as Parquet and Spark give them."""
-    return Row(**{**fields, "causes": tuple(fields["causes"])})
+    lists = {name: tuple(fields[name]) for name in ("causes", "outages")}
+    return Row(**{**fields, **lists})
 
 
 def _parquet() -> Any:

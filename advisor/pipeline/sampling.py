@@ -7,8 +7,9 @@ interruption give the same rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from advisor.errors import AdvisorError
@@ -19,13 +20,26 @@ from advisor.reliability.sampler.plan import Block, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
-Advance = Callable[[int], Any]
+Advance = Callable[[Sequence[Row]], Any]
+"""Takes the rows that were just finished, or found in the checkpoint."""
+Enough = Callable[[int], bool]
+"""Whether to run no more blocks, given how many are finished before the first that is not."""
 Runner = Callable[[Plan, Block], Row]
 
-# Progress is reported per wave; enough blocks to keep every core busy.
+_TRIES = 3
+_TAG = "kafka-replication-advisor"
+# Progress is reported per wave; enough blocks to keep every core busy, and fewer if the time may
+# be up after each.
 _BLOCKS_PER_CORE_IN_WAVE = 8
+_BLOCKS_PER_CORE_IN_SHORT_WAVE = 2
+
+
+def never(_done: int) -> bool:
+    """Run all blocks."""
+    return False
 
 
 def sample_locally(
@@ -34,19 +48,29 @@ def sample_locally(
     checkpoint: str | None,
     advance: Advance,
     say: Say = warn,
+    enough: Enough = never,
 ) -> list[Row]:
-    """Run the blocks in this process, one after the other."""
+    """Run the blocks in this process, one after the other, until it is enough."""
     done: dict[int, Row] = {}
     if checkpoint is not None:
         checkpoints.prepare(checkpoint)
         done = checkpoints.read_rows(checkpoint, plan, blocks, say)
-    for block in blocks:
-        if block.index not in done:
-            row = done[block.index] = run_block(plan, block)
-            if checkpoint is not None:
-                checkpoints.write_row(checkpoint, row)
-        advance(block.years)
-    return [done[block.index] for block in blocks]
+        advance([*done.values()])
+    for number, block in enumerate(blocks):
+        if block.index in done:
+            continue
+        if enough(number):
+            break
+        row = done[block.index] = run_block(plan, block)
+        if checkpoint is not None:
+            checkpoints.write_row(checkpoint, row)
+        advance([row])
+    return _unbroken(done, blocks)
+
+
+def _unbroken(done: Mapping[int, Row], blocks: Sequence[Block]) -> list[Row]:
+    """Return the rows of the blocks before the first that is not done."""
+    return [done[block.index] for block in takewhile(lambda each: each.index in done, blocks)]
 
 
 def sample_on_spark(
@@ -55,11 +79,14 @@ def sample_on_spark(
     checkpoint: str | None,
     advance: Advance,
     say: Say = warn,
+    enough: Enough = never,
 ) -> list[Row]:
-    """Run the blocks on this process's Spark session."""
+    """Run the blocks on this process's Spark session, until it is enough."""
     from advisor.pipeline.session import spark_session
 
-    return sample_in_session(spark_session(say=say), plan, blocks, checkpoint, advance, say=say)
+    return sample_in_session(
+        *(spark_session(say=say), plan, blocks, checkpoint, advance), say=say, enough=enough
+    )
 
 
 def sample_in_session(
@@ -70,10 +97,11 @@ def sample_in_session(
     advance: Advance,
     *,
     say: Say = warn,
+    enough: Enough = never,
     partitions: int | None = None,
     runner: Runner = run_block,
 ) -> list[Row]:
-    """Run the blocks on a Spark session, in waves.
+    """Run the blocks on a Spark session, in waves, until it is enough.
 
     Parameters
     ----------
@@ -86,9 +114,11 @@ def sample_in_session(
     checkpoint : str or None
         Directory of finished blocks, which are not run again.
     advance : callable
-        Called with the number of years just completed.
+        Called with the rows just finished.
     say : callable
         Called with a sentence on damaged files of the checkpoint.
+    enough : callable
+        Asked before each wave whether to run no more.
     partitions : int, optional
         Partitions of each wave; default: one per block.
     runner : callable
@@ -108,15 +138,49 @@ def sample_in_session(
         done = checkpoints.read_rows(checkpoint, plan, blocks, say)
     elif checkpoint is not None:
         done = checkpoints.read_rows_with_spark(session, checkpoint, plan, blocks, say)
-    advance(sum(block.years for block in blocks if block.index in done))
+    advance([*done.values()])
     remaining = [block for block in blocks if block.index not in done]
-    size = _BLOCKS_PER_CORE_IN_WAVE * context.defaultParallelism
+    per_core = _BLOCKS_PER_CORE_IN_WAVE if enough is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
+    size = per_core * context.defaultParallelism
     run = _collected if here or checkpoint is None else _through_spark
     for wave in (remaining[start : start + size] for start in range(0, len(remaining), size)):
-        with _in_one_sentence(session, checkpoint):
-            done |= run(session, plan, wave, checkpoint, partitions or len(wave), runner)
-        advance(sum(block.years for block in wave))
-    return [done[block.index] for block in blocks]
+        if enough(len(_unbroken(done, blocks))):
+            break
+        with _in_one_sentence(session, checkpoint), _cancelled_if_interrupted(context):
+            found = run(session, plan, wave, checkpoint, partitions or len(wave), runner)
+        done |= found
+        advance([*found.values()])
+    return _unbroken(done, blocks)
+
+
+@contextmanager
+def _cancelled_if_interrupted(context: SparkContext) -> Iterator[None]:
+    """Cancel the jobs of a wave when it is interrupted, and no others of the session.
+
+    Spark does so itself where it handles the signal, which a notebook's kernel takes from it.
+    """
+    context.addJobTag(_TAG)
+    try:
+        yield
+    except BaseException as error:
+        if not _is_interrupt(error):
+            raise
+        for _ in range(_TRIES):
+            # The connection that was interrupted answers nothing; the next one is new.
+            with suppress(Exception):
+                context.cancelJobsWithTag(_TAG)
+                break
+        raise KeyboardInterrupt from None
+    finally:
+        with suppress(Exception):
+            context.removeJobTag(_TAG)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is an interrupt, or arose while Spark's client dealt with one."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager

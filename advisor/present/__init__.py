@@ -22,6 +22,7 @@ _HOME = {
     "plot_pareto": "figures.pareto",
     "plot_recommendation": "figures.comparison",
     "plot_reliability": "figures.reliability",
+    "plot_sampled": "figures.sampled",
     "plot_sweep": "figures.sweep",
     "plot_tornado": "figures.tornado",
     "story": "stories.story",

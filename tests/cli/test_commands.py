@@ -129,6 +129,24 @@ def test_simulate_with_the_local_engine(
     one_sentence(capsys)
 
 
+def test_simulate_stops_early_on_the_command_line(
+    tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--relative-width` and `--seconds` end a run, which says why; a wrong one is refused."""
+    line = ["simulate", good(tmp_path), "--model", card, "--engine", "local", "--years", "1e8"]
+    line += ["--rf", "1", "--min-isr", "1"]
+    for option, why in (
+        ("--relative-width", "interval narrow enough"),
+        ("--seconds", "time is up"),
+    ):
+        assert main([*line, option, "0.5"]) == 0
+        told = capsys.readouterr()
+        assert f"Stopped after these years: {why}.\n" in told.out
+        assert "Sampling at most 100,000,000 years takes" in told.err
+        assert main([*line, option, "0"]) == 2
+        assert "give a number above 0" in one_sentence(capsys)
+
+
 def test_a_checkpoint_on_the_command_line(
     tmp_path: Path, card: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,17 @@ def test_an_interrupted_run_resumes(
     assert run(engine="local", checkpoint=where) == run(engine="local")
 
 
+def test_an_interrupt_says_what_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With a checkpoint how to go on; without one that nothing is kept. Both are interrupts."""
+    monkeypatch.setattr(sampling, "run_block", only(BLOCKS[:9]))
+    where = tmp_path / "blocks"
+    with pytest.raises(KeyboardInterrupt, match=rf"^Interrupted; {where} keeps the finished blo"):
+        run(engine="local", checkpoint=where)
+    assert len(list(where.iterdir())) == 9
+    with pytest.raises(KeyboardInterrupt, match=r"^Interrupted, and nothing is kept; name a fold"):
+        run(engine="local")
+
+
 def only(blocks: Sequence[Block]) -> sampling.Runner:
     """Run these blocks, and stop at any other."""
 

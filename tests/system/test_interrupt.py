@@ -1,5 +1,10 @@
 """A long cell that is interrupted leaves its notebook usable, whatever it was doing."""
 
+import os
+import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +12,8 @@ from pathlib import Path
 import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
+
+from command_line import CARD, good
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = """
@@ -17,6 +24,15 @@ model, load = advisor.load_model("three_az_cloud"), advisor.Workload(partitions=
 few = dict(years=64, seed=1, engine=ENGINE)
 """
 AT_MOST_S = 120.0
+IDLE = """
+import time
+from pyspark import SparkContext
+tracker = SparkContext.getOrCreate().statusTracker()
+until = time.monotonic() + 30.0
+while tracker.getActiveJobsIds() and time.monotonic() < until:
+    time.sleep(0.1)
+assert not tracker.getActiveJobsIds()
+"""
 
 
 @pytest.fixture
@@ -47,8 +63,41 @@ def test_a_sample_is_interrupted(kernel, engine: str) -> None:
     begun = time.monotonic()
     told = client.get_shell_msg(timeout=AT_MOST_S)
     assert told["content"].get("ename") == "KeyboardInterrupt"
+    assert told["content"]["evalue"].startswith("Interrupted, and nothing is kept; ")
     assert time.monotonic() - begun < 30.0
+    if engine == "spark":
+        # Else the workers go on with blocks that no one waits for.
+        assert run(client, IDLE) == ("ok", "")
     assert run(client, "advisor.evaluate(cluster, config, model, load).plot()") == ("ok", "")
     again = "after = advisor.simulate(cluster, config, model, load, **few)"
     assert run(client, again) == ("ok", "")
     assert run(client, "assert after.to_dict() == before.to_dict()") == ("ok", "")
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_an_interrupted_command_says_how_to_go_on(engine: str, tmp_path: Path) -> None:
+    """One sentence and exit code 130; the same command then runs only the blocks that lack."""
+    card, folder = tmp_path / "card.toml", tmp_path / "blocks"
+    card.write_text(CARD)
+    line = [sys.executable, "-m", "advisor", "simulate", good(tmp_path), "--model", str(card)]
+    line += ["--engine", engine, "--years", "8000000", "--json"]
+    line += ["--checkpoint", str(folder)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    asked = subprocess.Popen(line, **pipes, start_new_session=True)
+    until = time.monotonic() + AT_MOST_S
+    while not any(folder.glob("block-*.parquet")) and time.monotonic() < until:
+        time.sleep(0.02)
+    # A terminal sends it to everything that the command has started, too.
+    os.killpg(asked.pid, signal.SIGINT)
+    out, err = asked.communicate(timeout=AT_MOST_S)
+    assert (asked.returncode, out) == (130, "")
+    *_, sentence = err.splitlines()
+    assert sentence.startswith(f"Interrupted; {folder} keeps the finished blocks: repeat the same ")
+    assert "Traceback" not in err
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("block-*.parquet")}
+    assert 0 < len(kept) < 32
+    again = subprocess.run(line, **pipes, timeout=AT_MOST_S)
+    assert (again.returncode, re.findall("Traceback|Interrupted", again.stderr)) == (0, [])
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    without = subprocess.run(line[:-2], **pipes, timeout=AT_MOST_S)
+    assert again.stdout == without.stdout

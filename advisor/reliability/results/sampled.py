@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Never
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Never
 
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
-from advisor.formatting import once_at_most, once_in, once_interval
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
 from advisor.reliability.failures.uncertainty import Interval
-from advisor.reliability.results import explanation
+from advisor.reliability.results import explanation, units
 from advisor.reliability.results.assumptions import assumptions
 from advisor.reliability.results.fault_tolerance import Tolerance, never_writes
 from advisor.reliability.results.fault_tolerance import tolerance_in_words as tolerated
@@ -34,7 +32,14 @@ from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, 
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
+if TYPE_CHECKING:
+    from advisor.reliability.results.reliability import Reliability
+
 __all__ = ["Estimate", "Sampled"]
+
+ALL_DONE = "all years done"
+NARROW = "interval narrow enough"
+TIME_UP = "time is up"
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +57,13 @@ class Sampled(MeasureTable):
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
+    history : tuple of (int, int)
+        Of each block in their order: its years, and those with a loss.
+    outages : tuple of (float, float, float)
+        Write outages of partitions by length: from how many seconds, below how many, and how many
+        there were. The time until a new leader serves counts with its mean.
+    why : str
+        Why no more years: "all years done", "interval narrow enough" or "time is up".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -92,6 +104,9 @@ class Sampled(MeasureTable):
     model: FailureModel
     load: Workload
     cluster: Any
+    history: tuple[tuple[int, int], ...] = ()
+    outages: tuple[tuple[float, float, float], ...] = ()
+    why: str = field(default=ALL_DONE, compare=False)
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -216,15 +231,16 @@ class Sampled(MeasureTable):
         never = never_writes(self.config)
         if never:
             return [f"{formatting.capital(never)}."]
-        loss = f"Data loss: {self._loss_words()}."
+        loss = f"Data loss: {units.loss_words(self.mean_years_to_loss, self.years)}."
         if self.config.acks == 0:
             loss = f"Records lost, never acknowledged: {self.records_dropped_per_year} a year."
         return [
             loss,
-            f"Refused writes: {_refused_words(self.write_unavailability)}.",
+            f"Refused writes: {units.refused_words(self.write_unavailability)}.",
             *self._parts_lines(),
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
+            *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
         ]
 
     def dependents(self) -> Never:
@@ -249,34 +265,18 @@ class Sampled(MeasureTable):
             "evaluate(...).dependents()"
         )
 
-    def _loss_words(self) -> str:
-        first = self.mean_years_to_loss
-        if math.isinf(first.low):
-            return "nothing in this card loses an acknowledged record"
-        if not first.seen:
-            return f"none in {self.years:,} simulated years, so {once_at_most(first.low)} (95 %)"
-        return f"{once_in(first.value)}{once_interval(first.low, first.high)}"
-
     def _parts_lines(self) -> list[str]:
         """What settings decide and what they do not, with intervals; nothing if they decide all."""
         if not beyond(self.model):
             return []
         lines = []
+        waited, waits = self.mean_years_to_loss, self.parts["mean_years_to_loss"]
         for half, name in enumerate(("settings decide", "no setting changes")):
-            refused = _refused_words(self.parts[STOPS][half])
-            often = "" if self.config.acks == 0 else f"; data loss {self._once(half)}"
+            loss = units.part_words(waited, waits[half])
+            refused = units.refused_words(self.parts[STOPS][half])
+            often = "" if self.config.acks == 0 else f"; data loss {loss}"
             lines.append(f"{formatting.capital(name)}: refused writes {refused}{often}.")
         return lines
-
-    def _once(self, half: int) -> str:
-        """How often what settings decide (0), or do not (1), loses a record."""
-        waited, part = self.mean_years_to_loss, self.parts["mean_years_to_loss"][half]
-        if not waited.seen or part.high == 0.0:
-            return "not seen"
-        if not part.seen:
-            return f"not seen, so {once_at_most(waited.value**2 / part.high)} (95 %)"
-        value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
-        return f"{once_in(value)}{once_interval(low, high)}"
 
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled.
@@ -351,8 +351,16 @@ class Sampled(MeasureTable):
             for name, e in found
         ]
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the measures with their intervals on matplotlib axes; returns the axes.
+    def plot(self, ax: Any = None, exact: Reliability | None = None) -> Any:
+        """Draw the loss interval narrowing with the years, and how long write outages last.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, or two of them, optional
+            One: draws the measures and their causes in words, as of a `Reliability`. Default: two
+            of a new figure.
+        exact : Reliability, optional
+            What `evaluate` returned: its loss probability is drawn beside the sampled one.
 
         Examples
         --------
@@ -360,9 +368,9 @@ class Sampled(MeasureTable):
         >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
         >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
         >>> from matplotlib.figure import Figure
-        >>> axes = sampled.plot(Figure().add_subplot())
+        >>> narrowing, lengths = sampled.plot(Figure().subplots(1, 2))
         """
-        return plotting.draw("sampled", self, ax)
+        return plotting.draw("sampled", self, ax, exact)
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *self._paragraphs()])
@@ -386,13 +394,3 @@ class Sampled(MeasureTable):
             )
             for name, estimate in found
         ]
-
-
-def _refused_words(part: Estimate) -> str:
-    """Time without writes with its interval."""
-    if part.high == 0.0:
-        return "none modelled"
-    if not part.seen:
-        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
-    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
-    return f"{formatting.time_per_year(part.value)}{ends}"

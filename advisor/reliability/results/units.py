@@ -105,3 +105,34 @@ class Estimate:
 
     def __float__(self) -> float:
         return self.value
+
+
+def refused_words(part: Estimate) -> str:
+    """Time without writes with its interval."""
+    if part.high == 0.0:
+        return "none modelled"
+    if not part.seen:
+        return f"none seen, so less than {formatting.time_per_year(part.high)} (95 %)"
+    ends = formatting.interval(*map(formatting.time_per_year, (part.low, part.high)))
+    return f"{formatting.time_per_year(part.value)}{ends}"
+
+
+def loss_words(first: Estimate, years: int) -> str:
+    """How often a record is lost, from the time until the first loss in so many sampled years."""
+    if math.isinf(first.low):
+        return "nothing in this card loses an acknowledged record"
+    if not first.seen:
+        once = formatting.once_at_most(first.low)
+        return f"none in {years:,} simulated years, so {once} (95 %)"
+    ends = formatting.once_interval(first.low, first.high)
+    return f"{formatting.once_in(first.value)}{ends}"
+
+
+def part_words(waited: Estimate, part: Estimate) -> str:
+    """How often one part of what is lost is, from its share in the time until a first loss."""
+    if not waited.seen or part.high == 0.0:
+        return "not seen"
+    if not part.seen:
+        return f"not seen, so {formatting.once_at_most(waited.value**2 / part.high)} (95 %)"
+    value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
+    return f"{formatting.once_in(value)}{formatting.once_interval(low, high)}"

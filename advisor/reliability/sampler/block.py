@@ -33,6 +33,7 @@ from advisor.reliability.sampler.memory_layout import (
     NO_CAUSE,
     NO_DISK,
     OUTAGE,
+    OUTAGE_BINS,
     RACK,
     SCOPES,
     SERVED,
@@ -79,6 +80,8 @@ class Row(NamedTuple):
         `KernelState.totals`. Loss events and records lost are means given the failures, for
         records at random moments. All of this twice: what replication settings decide, and what
         they do not.
+    outages : tuple of float
+        Write outages that ended, over partitions, by `KernelState.outages_by_length`.
     """
 
     block: int
@@ -91,6 +94,7 @@ class Row(NamedTuple):
     loss_moments: int
     events: int
     causes: tuple[float, ...]
+    outages: tuple[float, ...]
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -116,6 +120,7 @@ def run_block(plan: Plan, block: Block) -> Row:
         loss_moments=int(control["loss_moments"]),
         events=int(control["events"]),
         causes=(*sim.totals.ravel().tolist(), *sim.aside.ravel().tolist()),
+        outages=tuple(sim.outages_by_length.tolist()),
     )
 
 
@@ -182,6 +187,7 @@ def _new_state(plan: Plan) -> KernelState:
         attribution=np.zeros((sets, columns)),
         touched=np.zeros(sets, dtype=np.int64),
         totals=np.zeros((ENTRIES, columns)),
+        outages_by_length=np.zeros(OUTAGE_BINS),
         aside=np.zeros((ENTRIES, columns)),
     )
     sim.brokers["rack"] = housed

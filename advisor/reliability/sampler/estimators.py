@@ -34,11 +34,13 @@ from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.memory_layout import (
+    BINS_PER_DECADE,
     ENTRIES,
     FIRST_LOSSES,
     LOSS_EVENTS,
     RECORDS_LOST,
     REFUSED,
+    SHORTEST_OUTAGE_S,
     STALLED,
     UNREADABLE,
     UNWRITABLE,
@@ -208,7 +210,7 @@ def merge(
     ordered = _in_order(rows, blocks, plan)
     books = _Books(ordered, plan, model)
     years, rates = books.years, _rates(plan, books)
-    whole = {
+    whole: dict[str, Any] = {
         name: _never(years) if entry is None else books.estimate(entry)
         for name, entry in rates.items()
     }
@@ -229,10 +231,22 @@ def merge(
         model=model,
         load=load,
         cluster=cluster,
+        history=tuple((row.years, row.lost_years) for row in ordered),
+        outages=_outages(ordered),
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
     return replace(found, causes=_causes(found, books, rates), parts=_parts(found, books, rates))
+
+
+def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
+    """Write outages by length: from how many seconds, to how many, and their number."""
+    numbers = np.array([row.outages for row in rows]).sum(axis=0)
+    edges = SHORTEST_OUTAGE_S * 10.0 ** (np.arange(len(numbers) + 1) / BINS_PER_DECADE)
+    return tuple(
+        (float(edges[place]), float(edges[place + 1]), float(numbers[place]))
+        for place in np.flatnonzero(numbers)
+    )
 
 
 def _rates(plan: Plan, books: _Books) -> dict[str, _Entry | None]:

@@ -22,6 +22,10 @@ FINISHED, MISSING, RECOVERED, NEVER_RECOVERED = range(4)
 # Rows of `KernelState.totals`; its columns are the mechanisms, NO_CAUSE and NO_DISK.
 LOSS_EVENTS, RECORDS_LOST, UNWRITABLE, UNREADABLE, REFUSED, STALLED, FIRST_LOSSES = range(7)
 ENTRIES = 7
+# Write outages are counted by length: so many bins to a decade, from the shortest of a millisecond.
+SHORTEST_OUTAGE_S = 1e-3
+BINS_PER_DECADE = 10
+OUTAGE_BINS = 12 * BINS_PER_DECADE
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
 EXTRA_COLUMNS = 2
@@ -114,6 +118,8 @@ class KernelState(NamedTuple):
         The sets that the event strikes, ``control.touched`` of them.
     totals : array of float, shape (ENTRIES, columns)
         What settings decide; while ``beyond`` is set, what they do not.
+    outages_by_length : array of float, shape (OUTAGE_BINS,)
+        Write outages that have ended, of all partitions.
     aside : array of float, shape (ENTRIES, columns)
         The other of the two.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
@@ -138,4 +144,5 @@ class KernelState(NamedTuple):
     attribution: NDArray[np.float64]
     touched: NDArray[np.int64]
     totals: NDArray[np.float64]
+    outages_by_length: NDArray[np.float64]
     aside: NDArray[np.float64]

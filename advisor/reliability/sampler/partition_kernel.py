@@ -16,11 +16,14 @@ from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
+    BINS_PER_DECADE,
     LOSS_EVENTS,
     NO_CAUSE,
     NO_DISK,
+    OUTAGE_BINS,
     RECORDS_LOST,
     REFUSED,
+    SHORTEST_OUTAGE_S,
     STALLED,
     UNREADABLE,
     UNWRITABLE,
@@ -38,6 +41,7 @@ _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
     red.EARLY_POWER,
 )
 _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
+_SHORTEST_HOURS = SHORTEST_OUTAGE_S / 3600.0
 # Of so many expected records there is one, to all digits.
 _CERTAIN = 40.0
 
@@ -128,6 +132,8 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         attribute_outage(table, sim, s)
     else:
         one.waited = 0
+        if not old.writable:
+            _note_outage(sim, s, control.now - one.down)
 
 
 @called
@@ -299,6 +305,16 @@ def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool)
         beyond = max(hours - control.budget_hours, 0.0)
         sim.totals[UNWRITABLE, control.cause] += weight * hours
         sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
+        _note_outage(sim, s, hours)
+
+
+@called
+def _note_outage(sim: KernelState, s: int, hours: float) -> None:
+    """Count an outage of writes by its length; the time until a new leader serves is a mean."""
+    place = 0
+    if hours > _SHORTEST_HOURS:
+        place = min(int(math.log10(hours / _SHORTEST_HOURS) * BINS_PER_DECADE), OUTAGE_BINS - 1)
+    sim.outages_by_length[place] += sim.sets[s].weight
 
 
 @called

@@ -26,7 +26,7 @@ from advisor.reliability.workload import Workload
 _SECONDS_PER_EVENT = 70e-9
 _SECONDS_PER_EVENT_AND_SET = 15e-9
 SECONDS_PER_BLOCK = 1.0
-_FEWEST_BLOCKS = 32
+FEWEST_BLOCKS = 32
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
         raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
-    count = max(math.ceil(int(years) / years_per_block(plan)), min(_FEWEST_BLOCKS, int(years)))
+    count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
     least, more = divmod(int(years), count)
     return tuple(Block(seed, index, least + (index < more)) for index in range(count))
 

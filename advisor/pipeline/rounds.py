@@ -1,0 +1,201 @@
+"""Rounds of blocks: sampling stops after the first whose interval is narrow enough.
+
+Which rounds there are follows from plan, years and seed, never from the engine. Rounds of fewer
+blocks than a run of these years has are cut and sampled as short runs of their own; the later ones
+add blocks to the last. So the rows of every round are those of a run of that many years.
+
+A limit in seconds ends a round early, and makes the last short round smaller to fit in.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from advisor.errors import InputError, shown
+from advisor.pipeline.sampling import Enough, never
+from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
+from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.estimators import share
+from advisor.reliability.sampler.plan import (
+    FEWEST_BLOCKS,
+    Block,
+    Plan,
+    cut_into_blocks,
+    years_per_block,
+)
+
+Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
+"""Runs blocks and keeps the finished ones or not, until it is enough; returns the rows of those
+before the first that is not finished."""
+
+# The first round takes one core an eighth of a second, the next one four times as long.
+_FIRST_SHARE = 256
+_LONGER = 4
+# What fits in the time left, by the last round's speed, and how much more it has to be.
+_SURELY = 0.8
+_WORTHWHILE = 1.3
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to sample no more years.
+
+    Attributes
+    ----------
+    relative_width : float, optional
+        Width of the 95 % interval of the loss probability, as a part of its value.
+    seconds : float, optional
+        Wall clock, from when this was made.
+    """
+
+    relative_width: float | None = None
+    seconds: float | None = None
+    begun: float = field(default_factory=lambda: time.monotonic())
+
+    def __post_init__(self) -> None:
+        _check("relative_width", self.relative_width, "such as 0.2 for 20 % of the value")
+        _check("seconds", self.seconds, "such as 60 for a minute")
+
+    @property
+    def given(self) -> bool:
+        """Whether sampling may stop before all years are done."""
+        return self.relative_width is not None or self.seconds is not None
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time is up; infinite without a limit."""
+        if self.seconds is None:
+            return math.inf
+        return self.seconds - (time.monotonic() - self.begun)
+
+    def is_narrow(self, rows: Sequence[Row]) -> bool:
+        """Whether the interval of these rows is narrow enough."""
+        return self.relative_width is not None and relative_width(rows) <= self.relative_width
+
+
+def relative_width(rows: Sequence[Row]) -> float:
+    """Width of the 95 % interval of the loss probability by its value; infinite without losses."""
+    lost, years = sum(row.lost_years for row in rows), sum(row.years for row in rows)
+    if lost == 0:
+        return math.inf
+    found = share(lost, years)
+    return (found.high - found.low) / found.value
+
+
+def sample_in_rounds(
+    sample: Sample, plan: Plan, years: float, seed: int, stop: Stop
+) -> tuple[list[Row], tuple[Block, ...], str]:
+    """Sample round by round.
+
+    Parameters
+    ----------
+    sample : callable
+        Runs blocks on some engine.
+    plan : Plan
+    years : float
+        The most years to sample.
+    seed : int
+    stop : Stop
+
+    Returns
+    -------
+    rows, blocks : list of Row, tuple of Block
+        Those of a run of the years that were done.
+    why : str
+        Why no more were sampled.
+    """
+    whole = cut_into_blocks(plan, years, seed)
+    if not stop.given:
+        return sample(whole, True, never), whole, ALL_DONE
+    # Reads the checkpoint and runs nothing, so that one of another run is refused at once.
+    sample(whole, True, lambda _done: True)
+    run = _Rounds(sample, plan, whole, stop)
+    why = run.short_rounds() or run.whole_rounds()
+    return run.rows, run.blocks, why
+
+
+class _Rounds:
+    """The rounds of one run.
+
+    Attributes
+    ----------
+    rows, blocks : list of Row, tuple of Block
+        Of the longest run that is finished.
+    """
+
+    def __init__(self, sample: Sample, plan: Plan, whole: tuple[Block, ...], stop: Stop) -> None:
+        self._sample, self._plan, self._whole, self._stop = sample, plan, whole, stop
+        self.rows: list[Row] = []
+        self.blocks: tuple[Block, ...] = ()
+
+    def short_rounds(self) -> str:
+        """Sample runs with smaller blocks; return why to stop, or "" to go on with whole blocks."""
+        years = max(1, years_per_block(self._plan) // _FIRST_SHARE)
+        most = sum(block.years for block in self._whole[:FEWEST_BLOCKS]) // FEWEST_BLOCKS
+        while years < most:
+            blocks = cut_into_blocks(self._plan, FEWEST_BLOCKS * years, self._whole[0].seed)
+            begun = time.monotonic()
+            found = self._sample(blocks, False, self._is_late_with(blocks))
+            self._keep(found, blocks)
+            if len(found) < len(blocks):
+                return TIME_UP
+            if self._stop.is_narrow(self.rows):
+                return NARROW
+            wanted = min(_LONGER * years, most)
+            spent = max(time.monotonic() - begun, 1e-9)
+            fitting = _SURELY * self._stop.seconds_left / spent * years
+            if fitting < min(_WORTHWHILE * years, wanted):
+                return TIME_UP
+            years = wanted if fitting >= wanted else int(fitting)
+        return ""
+
+    def whole_rounds(self) -> str:
+        """Sample the blocks of the whole run, twice as many in each round; return why to stop."""
+        found: list[Row] = []
+        size = FEWEST_BLOCKS
+        while True:
+            part = self._whole[len(found) : size]
+            found += self._sample(part, True, self._is_late_with(part))
+            self._keep(found, self._whole)
+            if len(found) < min(size, len(self._whole)):
+                return TIME_UP
+            if self._stop.is_narrow(self.rows):
+                return NARROW
+            if len(found) == len(self._whole):
+                return ALL_DONE
+            size *= 2
+
+    def _is_late_with(self, blocks: Sequence[Block]) -> Enough:
+        """Whether the time is up, once there is a result: blocks of a year are one from the first.
+
+        Without any, the first round is finished however long it takes.
+        """
+        few = blocks[0].years == 1
+        return lambda done: self._stop.seconds_left <= 0.0 and bool(self.rows or (few and done))
+
+    def _keep(self, found: list[Row], blocks: tuple[Block, ...]) -> None:
+        """Keep the rows of the first blocks if a run of as many years has these blocks."""
+        part = blocks[: len(found)]
+        years = sum(block.years for block in part)
+        if part and cut_into_blocks(self._plan, years, part[0].seed) == part:
+            self.rows, self.blocks = list(found), part
+
+
+def _check(name: str, value: Any, such_as: str) -> None:
+    """Refuse what is no positive number.
+
+    Raises
+    ------
+    InputError
+        If it is something else, True included.
+    """
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 < value <= sys.float_info.max):
+        raise InputError(f"{name}={shown(value)}: give a number above 0, {such_as}, or None")

@@ -1,0 +1,223 @@
+"""The charts of a sample: its loss interval narrowing with the years, and how long outages last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from advisor.formatting import significant
+from advisor.present.figures import style
+from advisor.present.figures.chart import shown_figure
+from advisor.present.figures.reliability import plot_reliability
+from advisor.present.labels import on_axis, short
+from advisor.reliability.results.reliability import Reliability
+from advisor.reliability.results.sampled import Estimate, Sampled
+from advisor.reliability.sampler.estimators import share
+
+# The interval is drawn after so many blocks at most, evenly on a logarithmic scale.
+_MOST_POINTS = 120
+_TIMES = (
+    (1e-3, "1 ms"),
+    (1e-2, "10 ms"),
+    (0.1, "0.1 s"),
+    (1.0, "1 s"),
+    (10.0, "10 s"),
+    (60.0, "1 min"),
+    (3_600.0, "1 h"),
+    (36_000.0, "10 h"),
+    (360_000.0, "4 days"),
+    (3_600_000.0, "42 days"),
+    (31_536_000.0, "1 year"),
+)
+
+
+def plot_sampled(
+    result: Sampled, ax: Axes | Sequence[Axes] | None = None, exact: Reliability | None = None
+) -> Axes | tuple[Axes, Axes]:
+    """Draw how the loss interval narrows with the years, and how long write outages last.
+
+    Parameters
+    ----------
+    result : Sampled
+        What `advisor.simulate` returned.
+    ax : matplotlib.axes.Axes, or two of them, optional
+        On one, the measures and their causes are drawn, as by `plot_reliability`. Default: two of
+        a new figure.
+    exact : Reliability, optional
+        What `advisor.evaluate` returned, whose loss probability is drawn beside the sampled one.
+
+    Returns
+    -------
+    matplotlib.axes.Axes, or a tuple of two
+        The axes drawn on.
+
+    Raises
+    ------
+    MissingExtraError
+        On import, if matplotlib (extra "report") is not installed.
+
+    See Also
+    --------
+    plot_reliability : The measures in words, and their causes as bars.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> from matplotlib.figure import Figure
+    >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
+    >>> sampled = advisor.simulate(cluster, config, "three_az_cloud", years=20, engine="local")
+    >>> axes = Figure().subplots(1, 2)
+    >>> narrowing, lengths = advisor.present.plot_sampled(sampled, axes)
+    >>> narrowing.get_title(loc="left")
+    'Data loss: 95 % interval'
+    """
+    if isinstance(ax, Axes):
+        return plot_reliability(result, ax)
+    left, right = _two_axes(result, exact) if ax is None else ax
+    with style.look():
+        _draw_narrowing(left, result, exact)
+        _draw_outages(right, result)
+    return left, right
+
+
+def _two_axes(result: Sampled, exact: Reliability | None) -> tuple[Axes, Axes]:
+    """Return the axes of a new figure with its alternative text."""
+    figure = shown_figure(9.0, 3.4)
+    figure.describe(*_loss_in_words(result, exact), *_outages_in_words(result))
+    with style.look():
+        left, right = figure.subplots(1, 2)
+    figure.subplots_adjust(left=0.13, right=0.985, top=0.9, bottom=0.15, wspace=0.2)
+    return left, right
+
+
+def narrowing(result: Sampled) -> list[Estimate]:
+    """Return the loss probability after more and more of the blocks, in their order."""
+    years = [*accumulate(years for years, _ in result.history)]
+    lost = [*accumulate(lost for _, lost in result.history)]
+    last = len(years) - 1
+    places = {
+        round(math.exp(math.log(last + 1) * i / _MOST_POINTS)) - 1 for i in range(_MOST_POINTS)
+    }
+    return [share(lost[place], years[place]) for place in sorted({*places, last})]
+
+
+def longer_than(result: Sampled, seconds: float) -> float:
+    """Return the share of write outages that last longer; even within a bin, on a log scale."""
+    total, longer = math.fsum(number for *_, number in result.outages), 0.0
+    for low, high, number in result.outages:
+        part = math.log(high / seconds) / math.log(high / low)
+        longer += number * min(max(part, 0.0), 1.0)
+    return longer / total
+
+
+def _draw_narrowing(ax: Axes, result: Sampled, exact: Reliability | None) -> None:
+    found = narrowing(result)
+    years = [each.n for each in found]
+    seen = [each for each in found if each.seen]
+    truth = exact.loss_probability_per_year if exact is not None else 0.0
+    known = [each.high for each in found] + [each.low for each in seen]
+    known += [truth] if truth > 0.0 else []
+    ax.set_xscale("log")
+    ax.set_title("Data loss: 95 % interval", pad=5)
+    ax.set_xlabel("years simulated")
+    if max(known) > 0.0:
+        ax.set_ylim(min(known) / 1.3, min(max(known) * 1.3, 1.0))
+        style.log_scale(ax, on_axis)
+        bottom = ax.get_ylim()[0]
+        lows = [each.low if each.seen else bottom for each in found]
+        highs = [each.high for each in found]
+        ax.fill_between(years, lows, highs, color=style.DURABILITY, alpha=0.2, linewidth=0)
+        ax.plot(years, highs, color=style.DURABILITY, linewidth=0.8)
+        ax.plot([e.n for e in seen], [e.low for e in seen], color=style.DURABILITY, linewidth=0.8)
+        ax.plot([e.n for e in seen], [e.value for e in seen], color=style.DURABILITY, linewidth=1.6)
+    words = "sampled" if seen else "no loss seen: at most this"
+    _say(ax, 0.98, 0.93, words, style.DURABILITY)
+    if truth > 0.0:
+        ax.axhline(truth, color=style.INK, linewidth=1.2, linestyle=(0, (4, 2)))
+        _say(ax, 0.98, 0.86, f"dashed: exact, {on_axis(truth)}", style.INK)
+    subs = (1.0, 2.0, 5.0) if years[-1] < 100 * years[0] else (1.0,)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=6))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: short(value)))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(years[0] / 1.05 if len(years) > 1 else years[0] / 2, years[-1] * 1.05)
+
+
+def _draw_outages(ax: Axes, result: Sampled) -> None:
+    ax.set_title("Share of write outages that last longer", pad=5)
+    if not result.outages:
+        ax.axis("off")
+        ax.text(0.02, 0.5, "no write outage seen", transform=ax.transAxes, color=style.INK)
+        return
+    ends = sorted({end for low, high, _ in result.outages for end in (low, high)})
+    shares = [longer_than(result, end) for end in ends]
+    timeout = result.config.delivery_timeout_ms
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    kept = [(end, part) for end, part in zip(ends, shares, strict=True) if part > 0.0]
+    ax.plot(*zip(*kept, strict=True), color=style.AVAILABILITY, linewidth=1.6)
+    least, most = kept[0][0] / 1.5, ends[-1] * 1.5
+    bottom = kept[-1][1] / 2
+    ax.set_ylim(bottom, 1.6)
+    if timeout:
+        limit = timeout / 1000.0
+        least, most = min(least, limit / 2), max(most, limit * 2)
+        ax.axvline(limit, color=style.MUTED, linewidth=1.2, linestyle=(0, (4, 2)))
+        middle = math.sqrt(least * most)
+        side, gap = ("left", 1.08) if limit < middle else ("right", 1 / 1.08)
+        words = f"delivery.timeout.ms={timeout}\n{_percent(longer_than(result, limit))} last longer"
+        ax.text(limit * gap, 1.35, words, ha=side, va="top", fontsize=8, color=style.INK)
+    ax.set_xlim(least, most)
+    ticks = [(at, words) for at, words in _TIMES if least <= at <= most]
+    ax.xaxis.set_major_locator(FixedLocator([at for at, _ in ticks]))
+    ax.xaxis.set_major_formatter(FixedFormatter([words for _, words in ticks]))
+    ax.xaxis.set_minor_locator(FixedLocator([]))
+    ax.yaxis.set_major_locator(LogLocator(numticks=6))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: _percent(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel("length of the outage")
+    ax.grid(axis="y", color=style.FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def _say(ax: Axes, x: float, y: float, words: str, colour: str) -> None:
+    ax.text(x, y, words, ha="right", color=colour, fontsize=8, transform=ax.transAxes)
+
+
+def _percent(part: float) -> str:
+    return f"{significant(100 * part)} %"
+
+
+def _loss_in_words(result: Sampled, exact: Reliability | None) -> list[str]:
+    first, last = narrowing(result)[0], narrowing(result)[-1]
+    said = [
+        f"Chance of data loss in a year, 95 % interval: {_interval(first)} after {first.n:,} years "
+        f"simulated, {_interval(last)} after {last.n:,}."
+    ]
+    if exact is not None:
+        said.append(f"Exact: {on_axis(exact.loss_probability_per_year)}.")
+    return said
+
+
+def _interval(found: Estimate) -> str:
+    if found.seen:
+        return f"{on_axis(found.low)} to {on_axis(found.high)}"
+    return f"at most {on_axis(found.high)}"
+
+
+def _outages_in_words(result: Sampled) -> list[str]:
+    if not result.outages:
+        return ["No write outage was seen."]
+    number = math.fsum(number for *_, number in result.outages)
+    parts = ", ".join(
+        f"{_percent(longer_than(result, seconds))} longer than {words}"
+        for seconds, words in _TIMES
+        if 0.0 < longer_than(result, seconds) < 1.0
+    )
+    timeout = result.config.delivery_timeout_ms
+    limit = f", {_percent(longer_than(result, timeout / 1000.0))} longer than " if timeout else ""
+    limit += f"delivery.timeout.ms={timeout}" if timeout else ""
+    return [f"Of {number:,.0f} write outages of partitions: {parts}{limit}."]
