@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
+    from advisor.pipeline.grid import simulate_grid
     from advisor.pipeline.simulate import simulate
     from advisor.present.interactive.explorer import explorer
     from advisor.protocol.rules.assignment import assign
@@ -40,6 +41,7 @@ _HOMES = {
     "play": "advisor.kafka_lab.engines",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
+    "simulate_grid": "advisor.pipeline.grid",
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "play",
     "recommend",
     "simulate",
+    "simulate_grid",
 ]
 
 

@@ -293,7 +293,7 @@ def test_run_time_is_proportional_to_blocks() -> None:
 @pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
 def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch, slow: float, said: int) -> None:
     """Only runs of more than a few seconds are announced."""
-    monkeypatch.setattr(simulate_module, "_ANNOUNCE_FROM_S", slow)
+    monkeypatch.setattr(simulate_module, "ANNOUNCE_FROM_S", slow)
     told: list[str] = []
     simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
     assert len(told) == said

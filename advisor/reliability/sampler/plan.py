@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from advisor.errors import InputError, shown
 from advisor.protocol.rules.config import Config
@@ -25,6 +26,8 @@ from advisor.reliability.workload import Workload
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
 _SECONDS_PER_EVENT_AND_SET = 15e-9
+_SECONDS_TO_BEGIN = 2e-3
+_SECONDS_TO_BEGIN_A_SLOT = 3e-6
 SECONDS_PER_BLOCK = 1.0
 FEWEST_BLOCKS = 32
 
@@ -119,6 +122,9 @@ class Plan:
     voters: tuple[int, ...] = ()
     decisions_per_hour: float = 0.0
 
+    def __hash__(self) -> int:
+        return hash(self._fingerprint)
+
     @property
     def replicas(self) -> int:
         """Replicas of each partition."""
@@ -144,6 +150,11 @@ class Plan:
 
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        # Each block asks; of 100,000 replica sets it takes a part of a second.
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
@@ -266,10 +277,22 @@ def years_per_block(plan: Plan) -> int:
     int
         From 1.
     """
+    years = SECONDS_PER_BLOCK / _seconds_per_year(plan)
+    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
+    return int(max(1, math.floor(years / digits) * digits))
+
+
+def _seconds_per_year(plan: Plan) -> float:
     sets_per_event = plan.replicas * len(plan.sets) / len(plan.racks)
     seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
     # Each failure is repaired; a year without events is a step, too.
-    seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
-    years = SECONDS_PER_BLOCK / seconds_per_year
-    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
-    return int(max(1, math.floor(years / digits) * digits))
+    return max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
+
+
+def seconds_per_block(plan: Plan, years: int) -> float:
+    """Seconds that a block of these years takes one core, about.
+
+    Its memory is laid out first, which is most of a short block.
+    """
+    slots = plan.replicas * len(plan.sets)
+    return years * _seconds_per_year(plan) + _SECONDS_TO_BEGIN + slots * _SECONDS_TO_BEGIN_A_SLOT
