@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
     from advisor.pipeline.grid import simulate_grid
+    from advisor.pipeline.sample_tables import write_samples
     from advisor.pipeline.simulate import simulate
     from advisor.present.interactive.explorer import explorer
     from advisor.protocol.rules.assignment import assign
@@ -42,6 +43,7 @@ _HOMES = {
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
     "simulate_grid": "advisor.pipeline.grid",
+    "write_samples": "advisor.pipeline.sample_tables",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "recommend",
     "simulate",
     "simulate_grid",
+    "write_samples",
 ]
 
 

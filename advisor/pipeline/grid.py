@@ -16,7 +16,7 @@ from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 from advisor.pipeline import fleet
 from advisor.pipeline.parcels import Job, Record
-from advisor.pipeline.sampled_grid import Cell, Key, SampledGrid
+from advisor.pipeline.sampled_grid import Cell, Key, SampledGrid, cluster_name, config_name
 from advisor.pipeline.simulate import (
     ANNOUNCE_FROM_S,
     QUICKER_HERE_S,
@@ -166,8 +166,8 @@ class _Named:
             If one is of the wrong type, cannot be read, or there are none.
         """
         found = cls(
-            _by_name("clusters", clusters, cluster_of, _cluster_name),
-            _by_name("configs", configs, lambda config: config, _config_name),
+            _by_name("clusters", clusters, cluster_of, cluster_name),
+            _by_name("configs", configs, lambda config: config, config_name),
             _by_name("models", models, model_of, lambda model: model.name),
         )
         for cluster in found.clusters.values():
@@ -220,19 +220,6 @@ def _unused(wanted: str, named: Mapping[str, object]) -> str:
     return found
 
 
-def _cluster_name(cluster: Cluster) -> str:
-    brokers, racks = len(cluster.brokers), len(set(cluster.brokers.values()) - {None})
-    size = f"{brokers} broker{'' if brokers == 1 else 's'}"
-    if cluster.source not in ("", "uniform"):
-        return Path(cluster.source).stem
-    return f"{size}, {racks} racks" if racks > 1 else size
-
-
-def _config_name(config: Config) -> str:
-    replicas, isr = config.replication_factor, config.min_insync_replicas
-    return f"RF {replicas}, min ISR {isr}, acks {config.acks}"
-
-
 def _cells(
     named: _Named, load: Workload, years: float, seed: int
 ) -> tuple[dict[Key, Cell], dict[Key, str]]:
@@ -246,10 +233,10 @@ def _cells(
     cells: dict[Key, Cell] = {}
     refused: dict[Key, str] = {}
     jobs: dict[str, Job] = {}
-    for cluster_name, cluster in named.clusters.items():
-        for config_name, config in named.configs.items():
-            for model_name, model in named.models.items():
-                key = cluster_name, config_name, model_name
+    for place, cluster in named.clusters.items():
+        for setting, config in named.configs.items():
+            for card, model in named.models.items():
+                key = place, setting, card
                 try:
                     plan = plan_for(cluster, config, model, load)
                 except InputError as error:

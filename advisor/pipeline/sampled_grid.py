@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,21 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 """Names of a cluster, a configuration and a card."""
+
+
+def cluster_name(cluster: Cluster) -> str:
+    """Return what a cluster without a name is called: its file, or its size."""
+    brokers, racks = len(cluster.brokers), len(set(cluster.brokers.values()) - {None})
+    size = f"{brokers} broker{'' if brokers == 1 else 's'}"
+    if cluster.source not in ("", "uniform"):
+        return Path(cluster.source).stem
+    return f"{size}, {racks} racks" if racks > 1 else size
+
+
+def config_name(config: Config) -> str:
+    """Return what a configuration without a name is called."""
+    replicas, isr = config.replication_factor, config.min_insync_replicas
+    return f"RF {replicas}, min ISR {isr}, acks {config.acks}"
 
 
 @dataclass(frozen=True)

@@ -165,10 +165,10 @@ def _start(master: str | None) -> "SparkSession":
         with _changed_environment(_launch_environment(master, java)):
             gateway = SparkContext._gateway
             if gateway is None:
-                gateway = _launch(SparkConf().setAll(settings.items()), log)
+                gateway = _launch(SparkConf().setAll([*settings.items()]), log)
             if master is None:
                 settings = _settings_beside(_given_settings(gateway), directory)
-            conf = SparkConf().setAll(settings.items())
+            conf = SparkConf().setAll([*settings.items()])
             context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError, OSError) as error:
         where = master or "as configured"

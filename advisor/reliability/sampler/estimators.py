@@ -33,6 +33,7 @@ from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, mark
+from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.memory_layout import (
     BINS_PER_DECADE,
     ENTRIES,
@@ -233,6 +234,7 @@ def merge(
         cluster=cluster,
         history=tuple((row.years, row.lost_years) for row in ordered),
         outages=_outages(ordered),
+        breakdown=breakdown(ordered, plan, model),
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
