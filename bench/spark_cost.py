@@ -74,20 +74,20 @@ def overhead(seconds: float) -> None:
     here = _side_by_side(len(blocks))
     begun, spent = time.monotonic(), cpu_seconds(os.getpid())
     session = spark_session(f"local[{CORES},4]")
-    started = time.monotonic()
+    started, to_start = time.monotonic(), cpu_seconds(os.getpid()) - spent
     sampling.sample_in_session(session, plan, blocks, None, ignore)
     ended = time.monotonic()
-    cpu = cpu_seconds(os.getpid()) - spent
+    cpu = cpu_seconds(os.getpid()) - spent - to_start
     wall_here, cpu_here = here
     print(
-        f"{len(blocks)} blocks: two local processes {wall_here:.0f} s, {cpu_here:.0f} core-seconds; "
-        f"Spark {ended - started:.0f} s and {started - begun:.0f} s to start, {cpu:.0f} "
-        f"core-seconds with all of Java; {load()}"
+        f"{len(blocks)} blocks: two local processes {wall_here:.0f} s, {cpu_here:.0f} "
+        f"core-seconds; Spark {ended - started:.0f} s and {started - begun:.0f} s to start, "
+        f"{cpu:.0f} core-seconds with all of Java and {to_start:.0f} to start; {load()}"
     )
     print(
         f"  Spark / local: {(ended - started) / wall_here:.3f} of the time, "
         f"{(ended - begun) / wall_here:.3f} with the start; {cpu / cpu_here:.3f} of the "
-        "core-seconds",
+        f"core-seconds, {(cpu + to_start) / cpu_here:.3f} with the start",
         flush=True,
     )
 
@@ -126,7 +126,8 @@ def skew() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PYSPARK_SUBMIT_ARGS"] = (
             "--conf spark.eventLog.enabled=true --conf spark.eventLog.compress=false "
-            f"--conf spark.eventLog.dir=file://{folder} --conf spark.eventLog.rolling.enabled=false "
+            f"--conf spark.eventLog.dir=file://{folder} "
+            "--conf spark.eventLog.rolling.enabled=false "
             f"--master local[{CORES},4] pyspark-shell"
         )
         session = spark_session()
@@ -141,11 +142,8 @@ def skew() -> None:
         events = [json.loads(line) for line in log.read_text().splitlines()]
     tasks = [e for e in events if e["Event"] == "SparkListenerTaskEnd"]
     last = max(task["Stage ID"] for task in tasks)
-    times = [
-        task["Task Metrics"]["Executor Run Time"] / 1000
-        for task in tasks
-        if task["Stage ID"] == last
-    ]
+    ran = [task["Task Metrics"] for task in tasks if task["Stage ID"] == last]
+    times = [task["Executor Run Time"] / 1000 for task in ran]
     busy = sum(times) / (CORES * wall)
     print(
         f"cells cost 1 to {max(costs) / min(costs):,.0f}; {len(times)} tasks of "

@@ -208,6 +208,10 @@ class SampledGrid:
         MissingExtraError
             If pandas is not installed.
 
+        See Also
+        --------
+        to_dict : The cells as plain JSON data.
+
         Examples
         --------
         >>> import advisor

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # With plain local[*] one failed task fails the job; retries cover a killed Python worker.
 LOCAL_MASTER = "local[*,4]"
 _LOOPBACK = "127.0.0.1"
-# Variables by which somebody configures Spark; the first is set by spark-submit.
+# Variables that configure Spark; the first is set by spark-submit.
 _CONFIGURED_BY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 # What spark-submit takes where no master is given.
 _SPARKS_OWN_MASTER = "local[*]"
@@ -193,7 +193,7 @@ def _given_settings(gateway: Any) -> dict[str, str]:
 
 
 def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """Return the master and our settings, without those that somebody configured."""
+    """Return the master and our settings, without those that are configured."""
     master = given.get("spark.master", _SPARKS_OWN_MASTER)
     # With plain local[*] one failed task fails the job.
     master = LOCAL_MASTER if master == _SPARKS_OWN_MASTER else master
@@ -258,7 +258,7 @@ def _launch_environment(master: str | None, java: Java) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if master is None and os.environ.get("PYSPARK_PYTHON"):
-        # Python stands elsewhere on the workers' machines.
+        # Python stands elsewhere on the workers.
         environment["PYSPARK_PYTHON"] = os.environ["PYSPARK_PYTHON"]
     if master is not None and master.startswith("local"):
         # Avoids a lookup of the host name, which fails where it cannot be resolved.
