@@ -23,7 +23,7 @@ from advisor import Cluster, Config, FailureModel, Workload, simulate, simulate_
 from advisor.pipeline.session import spark_session
 from standalone_cluster import ROOT, Standalone, standalone
 
-YEARS, FLEET_YEARS, SEED = 60_000, 18_000, 11
+YEARS, FLEET_YEARS, SEED = 30_000, 9_000, 11
 LOAD = Workload(partitions=24, records_per_second=80.0)
 MODEL = FailureModel.from_dict(
     {
@@ -119,8 +119,13 @@ class Runs:
         kind = kind_of(number)
         with after(self.rng.random() * 0.9 * self.seconds[kind], strike) as hit:
             found = sample(kind, "spark")
-        self.struck += bool(hit)
-        self.same += bool(hit) and found == self.wanted[kind]
+        self.count(bool(hit), found == self.wanted[kind])
+
+    def count(self, struck: bool, same: bool) -> None:
+        """Count a run if it was struck in time, and say so."""
+        self.struck += struck
+        self.same += struck and same
+        print(f"{self.same} of {self.struck}", file=sys.stderr, flush=True)
 
 
 def kill_python_workers(moments: int, rng: random.Random) -> Runs:
@@ -175,9 +180,8 @@ def kill_drivers(moments: int, rng: random.Random) -> Runs:
             kind, folder = kind_of(number), Path(parent) / str(number)
             at = rng.random() * 0.9 * runs.seconds[kind]
             _, nothing = _sampled_elsewhere(kind, folder, at)
-            runs.struck += not nothing
             _, found = _sampled_elsewhere(kind, folder, None)
-            runs.same += not nothing and found == runs.wanted[kind]
+            runs.count(not nothing, found == runs.wanted[kind])
     return runs
 
 

@@ -20,7 +20,8 @@ from advisor.pipeline.java import find_java
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOPBACK = "127.0.0.1"
-PATIENCE_S = 60.0
+# A busy computer takes a minute to start what takes seconds.
+PATIENCE_S = 300.0
 
 
 def free_port() -> int:
