@@ -35,6 +35,7 @@ _TAG = "kafka-replication-advisor"
 # be up after each.
 _BLOCKS_PER_CORE_IN_WAVE = 8
 _BLOCKS_PER_CORE_IN_SHORT_WAVE = 2
+_MOST_TIMES_LONGER = 8
 
 
 def never(_done: int) -> bool:
@@ -142,7 +143,8 @@ def sample_in_session(
     per_core = _BLOCKS_PER_CORE_IN_WAVE if enough is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
     size = per_core * context.defaultParallelism
     run = _collected if here or checkpoint is None else _through_spark
-    for wave in (remaining[start : start + size] for start in range(0, len(remaining), size)):
+    longest = size if enough is not never else _MOST_TIMES_LONGER * size
+    for wave in _waves(remaining, size, longest):
         if enough(len(_unbroken(done, blocks))):
             break
         with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
@@ -150,6 +152,17 @@ def sample_in_session(
         done |= found
         advance([*found.values()])
     return _unbroken(done, blocks)
+
+
+def _waves(blocks: Sequence[Block], size: int, longest: int) -> Iterator[Sequence[Block]]:
+    """Cut blocks into waves, each twice as long as the last up to the longest.
+
+    Some cores have nothing to do at the end of a wave; a short first one shows progress soon.
+    """
+    start = 0
+    while start < len(blocks):
+        yield blocks[start : start + size]
+        start, size = start + size, min(2 * size, longest)
 
 
 def writes_files_itself(context: SparkContext, checkpoint: str | None) -> bool:
