@@ -16,7 +16,7 @@ from advisor.cluster.model import Cluster
 from advisor.errors import InputError, shown
 from advisor.pipeline import fleet
 from advisor.pipeline.parcels import Job, Record
-from advisor.pipeline.sampled_grid import Cell, Key, SampledGrid, cluster_name, config_name
+from advisor.pipeline.sampled_grid import Cell, Key, SampledGrid, cluster_name, config_name, grid_of
 from advisor.pipeline.simulate import (
     ANNOUNCE_FROM_S,
     QUICKER_HERE_S,
@@ -145,7 +145,7 @@ def simulate_grid(
         )
     directory = None if checkpoint is None else str(checkpoint)
     records = _sampled(engine, jobs, directory, say) if jobs else []
-    return SampledGrid.of(cells, refused, records, (named.clusters, named.configs, named.models))
+    return grid_of(cells, refused, records, (named.clusters, named.configs, named.models))
 
 
 @dataclass(frozen=True)

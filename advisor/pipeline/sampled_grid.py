@@ -119,28 +119,6 @@ class SampledGrid:
     if not TYPE_CHECKING:  # a type checker would take it for any attribute
         __getattr__ = missing_attribute
 
-    @classmethod
-    def of(
-        cls,
-        cells: Mapping[Key, Cell],
-        refused: Mapping[Key, str],
-        records: Sequence[Record],
-        named: tuple[Mapping[str, Cluster], Mapping[str, Config], Mapping[str, FailureModel]],
-    ) -> SampledGrid:
-        """Return the grid of cells, those that are refused, and the records of the others."""
-        by_run: dict[str, list[Record]] = {}
-        for record in records:
-            by_run.setdefault(record.run, []).append(record)
-        clusters, configs, models = named
-        return cls(
-            clusters=MappingProxyType(dict(clusters)),
-            configs=MappingProxyType(dict(configs)),
-            models=MappingProxyType(dict(models)),
-            refused=MappingProxyType(dict(refused)),
-            _cells=cells,
-            _records={run: tuple(found) for run, found in by_run.items()},
-        )
-
     def __len__(self) -> int:
         return len(self._cells) + len(self.refused)
 
@@ -282,6 +260,27 @@ class SampledGrid:
         ]
         table = html_table(rows, "Cells of the grid")
         return f"{html_verdict(self.verdict)}{table}{html_paragraphs([self._more()])}"
+
+
+def grid_of(
+    cells: Mapping[Key, Cell],
+    refused: Mapping[Key, str],
+    records: Sequence[Record],
+    named: tuple[Mapping[str, Cluster], Mapping[str, Config], Mapping[str, FailureModel]],
+) -> SampledGrid:
+    """Return the grid of cells, those that are refused, and the records of the others."""
+    by_run: dict[str, list[Record]] = {}
+    for record in records:
+        by_run.setdefault(record.run, []).append(record)
+    clusters, configs, models = named
+    return SampledGrid(
+        clusters=MappingProxyType(dict(clusters)),
+        configs=MappingProxyType(dict(configs)),
+        models=MappingProxyType(dict(models)),
+        refused=MappingProxyType(dict(refused)),
+        _cells=cells,
+        _records={run: tuple(found) for run, found in by_run.items()},
+    )
 
 
 def _counted(number: int, noun: str) -> str:
