@@ -171,6 +171,7 @@ def simulate(
     if assignment:
         load = replace(load, partitions=len(assignment))
     plan = plan_for(cluster, config, model, load, assignment)
+    stop = replace(stop, clumping=plan.clumping)
     core_seconds = _core_seconds(plan, years)
     cut_into_blocks(plan, years, seed)
     if engine == QUICKEST:

@@ -158,7 +158,8 @@ def read_card(path: Path) -> Card:
         raise ModelError(f"{path}: not valid TOML: {error}.") from error
     origin = Origin(str(path), text)
     card = check_card(tables, origin)
-    cited = {path: found.evidence for path, found in {**card.quantities, **card.times}.items()}
+    cited = {path: found.evidence for path, found in card.quantities.items()}
+    cited |= {path: found.evidence for path, found in card.times.items()}
     check_evidence(cited, origin, catalog.evidence())
     return card
 

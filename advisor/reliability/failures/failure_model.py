@@ -84,8 +84,8 @@ class FailureModel(RepairTimes, QuantityTable):
     needed_for: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("name", "title", "when_to_use"):
-            expect(field, getattr(self, field), str, "a text")
+        for text in ("name", "title", "when_to_use"):
+            expect(text, getattr(self, text), str, "a text")
         quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
@@ -171,7 +171,7 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
-        for path, given in {**self.quantities, **self.times}.items():
+        for path, given in self._given().items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
@@ -318,8 +318,12 @@ class FailureModel(RepairTimes, QuantityTable):
         quantity = self.quantities[path]
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
+    def _given(self) -> dict[str, Quantity | TimeDistribution]:
+        """Numbers and distributions by dotted path."""
+        return {**self.quantities, **self.times}
+
     def __repr__(self) -> str:
-        given = {**self.quantities, **self.times}
+        given = self._given()
         width = max(map(len, given), default=0)
         rows = [
             f"  {path:<{width}}  {found}  {found.evidence}".rstrip()

@@ -72,17 +72,24 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         _repair(rng, sim, clock)
         follow_quorum(sim)
     else:
-        if renewed:
-            pick_renewed(rng, sim)
-        else:
-            control.next_strike = when + _wait(rng, control.strikes)
-            _pick(rng, sim)
-        if control.course != NO_COURSE:
-            _strike(rng, sim)
-        if control.renewing != NOBODY:
-            renew(rng, sim)
+        _fail(rng, sim, renewed)
         follow_quorum(sim)
     return True
+
+
+@inlined
+def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
+    """Take the event of the clock that is due, or else of the Poisson process."""
+    control = sim.control[0]
+    if renewed:
+        pick_renewed(rng, sim)
+    else:
+        control.next_strike = control.now + _wait(rng, control.strikes)
+        _pick(rng, sim)
+    if control.course != NO_COURSE:
+        _strike(rng, sim)
+    if control.renewing != NOBODY:
+        renew(rng, sim)
 
 
 @inlined

@@ -168,13 +168,15 @@ class Plan:
         )
 
     @property
-    def variation(self) -> float:
-        """The largest variance of a lifetime in units of its squared mean; at least 1.
+    def clumping(self) -> float | None:
+        """Up to how many events come together, on average; None where years are independent.
 
-        So many times more than in a Poisson process the number of events may vary over a long time.
+        The number of events of a renewal process varies, over a long time, by the variance of its
+        lifetimes in units of their squared mean: so many times more than that of a Poisson process.
         """
-        found = (each.distribution.variation for each in self.lifetimes.values())
-        return max((1.0, *found))
+        if not self.lifetimes:
+            return None
+        return max(1.0, *(each.distribution.variation for each in self.lifetimes.values()))
 
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""
@@ -273,13 +275,15 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
             rate = transition_rates.strikes_per_hour(course, model, brokers, brokers)
         elif not _lasts(course, model):
             continue
-        numbers = (course.share, course.spreads, course.overlaps, course.dies)
-        chances = (model.get(course.path(each), 0.0) for each in numbers)
+        chances = (course.share, course.spreads, course.overlaps, course.dies)
+        share, spreads, overlaps, dies = (model.get(course.path(each), 0.0) for each in chances)
         # Where another mechanism's duration counts, it has none of its own.
         hours = model.outage_hours(course) if course.condition else 0.0
         shape = model.shape(course.name)
         duration = model.times.get(f"{course.name}.{DURATION}")
-        found[course.course] = Occurrence(rate, hours, shape, *chances, duration)
+        found[course.course] = Occurrence(
+            rate, hours, shape, share, spreads, overlaps, dies, duration
+        )
     return found
 
 

@@ -229,9 +229,7 @@ def _parameter(raw: Mapping[str, Any], kind: int, path: str, origin: Origin) -> 
     return number
 
 
-def _observed(
-    raw: Mapping[str, Any], path: str, origin: Origin
-) -> tuple[str, tuple[float, ...]]:
+def _observed(raw: Mapping[str, Any], path: str, origin: Origin) -> tuple[str, tuple[float, ...]]:
     units = [unit for unit in HOURS_PER_UNIT if unit in raw]
     if len(units) != 1:
         raise origin.error(path, "needs one list of observed times: minutes, hours or days.")
@@ -272,7 +270,9 @@ def _needed_for(repair: object, origin: Origin) -> tuple[str, ...]:
     if raw is None:
         return repaired_by_hand()
     if not isinstance(raw, list | tuple) or not raw:
-        raise origin.error(path, f'must be a list of mechanisms, such as ["{repaired_by_hand()[0]}"].')
+        raise origin.error(
+            path, f'must be a list of mechanisms, such as ["{repaired_by_hand()[0]}"].'
+        )
     possible = _each_by_itself()
     for name in raw:
         if name not in possible:
@@ -292,6 +292,5 @@ def _each_by_itself() -> list[str]:
     return [
         entry.name
         for entry in known
-        if entry.condition
-        and not (entry.together or entry.exclusive or entry.effect.of_quorum)
+        if entry.condition and not (entry.together or entry.exclusive or entry.effect.of_quorum)
     ]
