@@ -277,8 +277,7 @@ def hours_between_turns(entry: Mechanism, model: FailureModel, brokers: int) -> 
     For other times than exponential ones, where what is due during another outage waits.
     """
     hours = model.repair_hours(entry.name)
-    load = min(model.rate_per_hour(entry.name) * hours, _FULLEST / brokers)
-    return hours / load - hours
+    return hours / min(model.rate_per_hour(entry.name) * hours, _FULLEST / brokers) - hours
 
 
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
