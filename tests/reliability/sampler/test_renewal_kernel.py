@@ -115,7 +115,7 @@ def test_a_year_without_an_event_has_the_chance_of_what_is_left(kind: str) -> No
     mean = sum(OBSERVED) / 4.0 / 365.0 if kind == "empirical" else 0.8
     gone = {"per_year": 1.0 / mean, "hours": 1.0, "lifetime": written}
     plan = plan_for(Cluster.uniform(1, 1), ALONE, card(broker_destroyed=gone), QUIET)
-    years = 3000
+    years = 1500
     lost = sum(run_block(plan, Block(5, index, 1)).lost_years for index in range(years))
     chance = 1.0 - left(truth, kind, 1.0 / mean)
     assert abs(lost - years * chance) <= FAR * math.sqrt(years * chance * (1.0 - chance)) + 1e-9
@@ -299,7 +299,8 @@ def test_an_independent_simulation_agrees() -> None:
     config = TRIO.changed(kafka_version="3.9")
     found, rows = sample(Cluster.uniform(3, 3), config, card(broker_crash=crash), years=80)
     spans = sum(row.hours for row in rows)
-    ended = sum(sum(row.outages) for row in rows) / spans
+    # The shortest are changes of leaders, which take no time here.
+    ended = sum(sum(row.outages[1:]) for row in rows) / spans
     down, refused = found.write_unavailability, found.records_refused_per_year
     for mine, theirs, column in ((down, 1.0, 0), (refused, YEAR, 1)):
         values = [stretch[column] * theirs for stretch in stretches]
@@ -308,7 +309,7 @@ def test_an_independent_simulation_agrees() -> None:
         assert abs(np.mean(values) - mine.value) < FAR * spread, (mine, np.mean(values), error)
     often = [stretch[2] for stretch in stretches]
     error = np.std(often) / math.sqrt(len(often) - 1)
-    per_block = [sum(row.outages) / row.hours for row in rows]
+    per_block = [sum(row.outages[1:]) / row.hours for row in rows]
     spread = math.hypot(error, np.std(per_block) / math.sqrt(len(per_block) - 1))
     assert abs(np.mean(often) - ended) < FAR * spread
     # Independent brokers: two of three are down at once, or one that all others wait for.
