@@ -5,6 +5,10 @@ ends 8760 hours later; the next begins as soon as all are healthy again. Such mo
 regeneration points, so that the years are independent and start healthy, and ratios of totals over
 the whole path are long-run rates.
 
+Where times between failures are not exponential, a year still begins healthy, but the ages of what
+did not fail run on from year to year. So years of a block depend on each other, and blocks do not:
+each begins with ages as at a random moment.
+
 Random numbers are Philox's (Salmon et al., SC 2011), keyed by the seed and the block's number, so
 that a block's outcome does not depend on where or after which other block it is run.
 """
