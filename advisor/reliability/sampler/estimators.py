@@ -29,7 +29,7 @@ from advisor.reliability.sampler.intervals.rates import (
     loss_share,
     rate,
     waiting_time,
-    worth_one,
+    years_as_one,
 )
 from advisor.reliability.sampler.memory_layout import (
     BINS_PER_DECADE,
@@ -80,8 +80,8 @@ class _Books:
     history : tuple of (int, int)
         Of each block: its years, and those with a loss.
     years : int
-    worth_one : float
-        How many of the years are worth one independent one.
+    years_as_one : float
+        How many of the years count as one independent year.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -91,7 +91,7 @@ class _Books:
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
         self.history = tuple((row.years, row.lost_years) for row in ordered)
         self.years = sum(row.years for row in ordered)
-        self.worth_one = worth_one(self.history, plan.clumping)
+        self.years_as_one = years_as_one(self.history, plan.clumping)
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
@@ -105,7 +105,7 @@ class _Books:
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
         amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        most, unseen = entry.most * self.worth_one, entry.unseen * self.worth_one
+        most, unseen = entry.most * self.years_as_one, entry.unseen * self.years_as_one
         found = rate(Ratio(amounts, entry.exposures, most), self.years)
         return _with_the_unseen(found, unseen) if unseen else found
 
@@ -156,7 +156,7 @@ def merge(
     found = Sampled(
         loss_probability_per_year=loss_share(books.history, plan.clumping),
         mean_years_to_loss=waiting_time(
-            Ratio([row.first_losses for row in ordered], books.at_risk, books.worth_one), years
+            Ratio([row.first_losses for row in ordered], books.at_risk, books.years_as_one), years
         ),
         **whole,
         tolerates=tolerance(config),

@@ -20,7 +20,7 @@ from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
 from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.renewal_kernel import (
     NO_COURSE,
-    NOBODY,
+    NO_CLOCK,
     draw,
     next_for_crew,
     pick_renewed,
@@ -88,7 +88,7 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
         _pick(rng, sim)
     if control.course != NO_COURSE:
         _strike(rng, sim)
-    if control.renewing != NOBODY:
+    if control.renewing != NO_CLOCK:
         renew(rng, sim)
 
 
@@ -222,7 +222,7 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
     control = sim.control[0]
-    if control.renewing != NOBODY:
+    if control.renewing != NO_CLOCK:
         sim.renewals[control.renewing - 1].held += 1
     _leave(rng, sim, b)
     sim.brokers[b].own = condition
@@ -281,7 +281,7 @@ def _leave(rng: Generator, sim: KernelState, b: int) -> None:
         if following >= 0:
             hours = _duration(rng, sim, sim.brokers[following].own)
             sim.clocks[following].due = sim.control[0].now + hours
-    if sim.brokers[b].struck_by != NOBODY:
+    if sim.brokers[b].struck_by != NO_CLOCK:
         release(rng, sim, b)
 
 
@@ -310,7 +310,7 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
             # What struck it is the cause until it is well.
             control.renewing = sim.brokers[clock].struck_by
             set_condition(rng, sim, clock, outage.after, False)
-            control.renewing = NOBODY
+            control.renewing = NO_CLOCK
         else:
             _leave(rng, sim, clock)
         return

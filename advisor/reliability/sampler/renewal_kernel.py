@@ -2,7 +2,7 @@
 
 A mechanism whose time between events is not exponential has a clock for each broker, rack or
 cluster that it strikes. It runs from the end of the outage that it caused, or from its event if
-that struck nobody, to the next event. At the start of a block its age is in equilibrium, so that
+that struck no broker, to the next event. At the start of a block its age is in equilibrium, so that
 no moment of a run is special. All other mechanisms stay in the one Poisson process of
 :mod:`advisor.reliability.sampler.fault_kernel`.
 
@@ -24,7 +24,7 @@ from advisor.reliability.sampler.memory_layout import KernelState
 _WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
 _FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL
 
-NOBODY = 0
+NO_CLOCK = 0
 """Of `BROKER.struck_by`: the Poisson process, or nothing; clocks count from 1."""
 NO_COURSE = -1
 
@@ -139,10 +139,10 @@ def _until_allowed(sim: KernelState, excluded: int) -> float:
 
 @called
 def renew(rng: Generator, sim: KernelState) -> None:
-    """After its event: a clock runs again at once if it struck nobody, else when all are back."""
+    """After its event: a clock runs again at once if it struck no broker, else when all are back."""
     control = sim.control[0]
     number = control.renewing - 1
-    control.renewing = NOBODY
+    control.renewing = NO_CLOCK
     due = np.inf
     if sim.renewals[number].held == 0:
         due = control.now + draw(rng, sim, sim.renewals[number].law)
@@ -153,7 +153,7 @@ def renew(rng: Generator, sim: KernelState) -> None:
 def release(rng: Generator, sim: KernelState, b: int) -> None:
     """A broker is back; the clock that struck it runs again once all that it struck are."""
     number = sim.brokers[b].struck_by - 1
-    sim.brokers[b].struck_by = NOBODY
+    sim.brokers[b].struck_by = NO_CLOCK
     clock = sim.renewals[number]
     clock.held -= 1
     if clock.held == 0:

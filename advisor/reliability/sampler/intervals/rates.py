@@ -63,7 +63,7 @@ def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Es
         return share(lost, years)
     if lost == 0:
         bound = share(0, years).high
-        high = -math.expm1(math.log1p(-bound) * worth_one(history, clumping))
+        high = -math.expm1(math.log1p(-bound) * years_as_one(history, clumping))
         return Estimate(
             high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound"
         )
@@ -72,11 +72,11 @@ def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Es
     return replace(found, high=min(found.high, 1.0))
 
 
-def worth_one(history: Sequence[tuple[int, int]], clumping: float | None) -> float:
-    """How many years of these blocks are worth one independent year, at most.
+def years_as_one(history: Sequence[tuple[int, int]], clumping: float | None) -> float:
+    """How many years of these blocks count as one independent year, at most.
 
     Losses of years that depend on each other come in clumps. So a run without any says less. Blocks
-    are independent: the years of one are worth one year at the least.
+    are independent: the years of one count as one year at the least.
     """
     years = sum(block for block, _ in history)
     return 1.0 if clumping is None else min(clumping, years / len(history))
