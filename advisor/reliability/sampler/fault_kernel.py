@@ -19,8 +19,8 @@ from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
 from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.renewal_kernel import (
-    NO_COURSE,
     NO_CLOCK,
+    NO_COURSE,
     draw,
     next_for_crew,
     pick_renewed,

@@ -139,7 +139,7 @@ def _until_allowed(sim: KernelState, excluded: int) -> float:
 
 @called
 def renew(rng: Generator, sim: KernelState) -> None:
-    """After its event: a clock runs again at once if it struck no broker, else when all are back."""
+    """After its event a clock runs again at once if it struck no broker, else when all are back."""
     control = sim.control[0]
     number = control.renewing - 1
     control.renewing = NO_CLOCK
