@@ -245,6 +245,7 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
         "quorum": red.QUORUM_BACK,
         "next_strike": -1.0,
         "next_renewal": math.inf,
+        "special": bool(plan.lifetimes) or plan.crews > 0,
         "free_crews": plan.crews,
         "strikes": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,

@@ -21,13 +21,15 @@ from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, ta
 from advisor.reliability.sampler.renewal_kernel import (
     NO_CLOCK,
     NO_COURSE,
+    begin_special,
     draw,
+    hold,
     next_for_crew,
     pick_renewed,
-    queue_for_crew,
     release,
     renew,
     start_renewals,
+    target_of_due,
 )
 from advisor.reliability.sampler.transition_tables import Table
 
@@ -82,13 +84,14 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
     """Take the event of the clock that is due, or else of the Poisson process."""
     control = sim.control[0]
     if renewed:
-        pick_renewed(rng, sim)
+        number = pick_renewed(rng, sim)
+        target = target_of_due(sim)
     else:
         control.next_strike = control.now + _wait(rng, control.strikes)
-        _pick(rng, sim)
-    if control.course != NO_COURSE:
-        _strike(rng, sim)
-    if control.renewing != NO_CLOCK:
+        number, target = _pick(rng, sim)
+    if number != NO_COURSE:
+        _strike(rng, sim, number, target)
+    if renewed and number != NO_COURSE:
         renew(rng, sim)
 
 
@@ -118,7 +121,7 @@ def _wait(rng: Generator, per_hour: float) -> float:
 
 
 @inlined
-def _pick(rng: Generator, sim: KernelState) -> None:
+def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
     """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
     control = sim.control[0]
     x = rng.random() * control.strikes
@@ -127,16 +130,14 @@ def _pick(rng: Generator, sim: KernelState) -> None:
         x -= sim.strikes[number].per_hour
         number += 1
     struck = sim.strikes[number]
-    control.course = NO_COURSE
-    if struck.per_hour > 0.0:
-        control.course = number
-        control.target = min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+    if struck.per_hour <= 0.0:
+        return NO_COURSE, 0
+    return number, min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
 
 
 @inlined
-def _strike(rng: Generator, sim: KernelState) -> None:
+def _strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
     control = sim.control[0]
-    number, target = control.course, control.target
     struck = sim.strikes[number]
     control.cause = struck.cause
     control.event = struck.event
@@ -222,24 +223,22 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
     control = sim.control[0]
-    if control.renewing != NO_CLOCK:
-        sim.renewals[control.renewing - 1].held += 1
+    if control.special:
+        hold(sim)
     _leave(rng, sim, b)
     sim.brokers[b].own = condition
-    sim.brokers[b].struck_by = control.renewing
     sim.outages[condition].brokers += 1
     control.unwell += 1
     clock = _clock(sim, b, condition)
     sim.clocks[clock].held += 1
     # A broker that joins an outage of its rack or cluster shares the running clock.
     if sim.clocks[clock].place < 0:
-        if sim.outages[condition].of_crew and queue_for_crew(sim, clock):
-            sim.clocks[clock].due = np.inf
-        else:
-            sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
+        sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
         sim.clocks[clock].place = control.running
         sim.running[control.running] = clock
         control.running += 1
+    if control.special:
+        begin_special(sim, b, condition, clock)
     if mark:
         _mark(sim, b, False)
 
@@ -276,6 +275,13 @@ def _leave(rng: Generator, sim: KernelState, b: int) -> None:
     sim.clocks[clock].held -= 1
     if sim.clocks[clock].held == 0:
         _stop_clock(sim, clock)
+    if sim.control[0].special:
+        _end_special(rng, sim, b, own, clock)
+
+
+@called
+def _end_special(rng: Generator, sim: KernelState, b: int, own: int, clock: int) -> None:
+    """Free the crew of an outage that ends, and let the clock that caused it run."""
     if sim.outages[own].of_crew:
         following = next_for_crew(sim, clock)
         if following >= 0:

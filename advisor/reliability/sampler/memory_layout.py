@@ -40,7 +40,7 @@ CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
-    "course target renewing free_crews queued "
+    "special renewing free_crews queued "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
     "now next_strike next_renewal risk_since year_end at_risk strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "

@@ -101,27 +101,38 @@ def _set_due(sim: KernelState, number: int, due: float) -> None:
 
 
 @inlined
-def pick_renewed(rng: Generator, sim: KernelState) -> None:
-    """Choose what the clock that is due does: note course and target, or NO_COURSE.
+def _due(sim: KernelState) -> int:
+    """The number of the clock that is due first."""
+    return int(sim.earliest[1]) if len(sim.renewals) > 1 else 0
+
+
+@called
+def target_of_due(sim: KernelState) -> int:
+    """Whom the clock that is due strikes."""
+    return int(sim.renewals[_due(sim)].target)
+
+
+@called
+def pick_renewed(rng: Generator, sim: KernelState) -> int:
+    """The course that the clock that is due takes, or NO_COURSE.
 
     Where one broker of the cluster at a time may be out for it, it waits for the one that is.
     """
     control = sim.control[0]
-    number = sim.earliest[1] if len(sim.renewals) > 1 else 0
+    number = _due(sim)
     clock = sim.renewals[number]
     waits = _until_allowed(sim, sim.strikes[clock.course].excluded)
     if waits > control.now:
-        control.course = NO_COURSE
         _set_due(sim, number, waits)
-        return
+        return NO_COURSE
     course, last = clock.course, clock.course + clock.courses - 1
     if course < last:
         x = rng.random()
         while course < last and x >= sim.strikes[course].takes:
             x -= sim.strikes[course].takes
             course += 1
-    control.course, control.target = course, clock.target
     control.renewing = number + 1
+    return int(course)
 
 
 @called
@@ -161,15 +172,28 @@ def release(rng: Generator, sim: KernelState, b: int) -> None:
 
 
 @called
-def queue_for_crew(sim: KernelState, clock: int) -> bool:
-    """Take a crew for a repair; without a free one note its place in the queue."""
+def hold(sim: KernelState) -> None:
+    """Count a broker that the clock that is due strikes; before what it was out for ends."""
+    renewing = sim.control[0].renewing
+    if renewing != NO_CLOCK:
+        sim.renewals[renewing - 1].held += 1
+
+
+@called
+def begin_special(sim: KernelState, b: int, condition: int, clock: int) -> None:
+    """Note which clock caused an outage, and take a crew for its repair, or a place in the queue.
+
+    A repair that waits is not due before it has a crew; then its duration is drawn again.
+    """
     control = sim.control[0]
-    if control.free_crews > 0:
-        control.free_crews -= 1
-        return False
-    control.queued += 1
-    sim.clocks[clock].queued = control.queued
-    return True
+    sim.brokers[b].struck_by = control.renewing
+    if sim.outages[condition].of_crew:
+        if control.free_crews > 0:
+            control.free_crews -= 1
+        else:
+            control.queued += 1
+            sim.clocks[clock].queued = control.queued
+            sim.clocks[clock].due = np.inf
 
 
 @called
