@@ -272,8 +272,11 @@ class Case:
         InputError
             If Kafka could not place the topic.
         NotComputedError
-            If the card gives a repair a shape of more than 2.
+            If the card gives a repair a shape of more than 2, or a calendar with several restarts
+            at once or without waiting.
         """
+        if model.calendar is not None:
+            model.calendar.check_exact()
         load = Workload() if load is None else load
         at_once = transition_rates.racks_at_once(model)
         placement = place(cluster, config, load.partitions, replicas, at_once)

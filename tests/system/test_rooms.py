@@ -35,6 +35,7 @@ PROTOCOL: Mapping[str, set[str]] = {
 }
 RELIABILITY: Mapping[str, set[str]] = {
     "workload": set(),
+    "calendar": set(),
     "failures": {RULES},
     "solver": set(),
     "partition": {"reliability.solver", RULES},
@@ -108,10 +109,11 @@ RELIABILITY: Mapping[str, set[str]] = {
     },
 }
 # Small input types that every room of `reliability/` may take.
-INPUTS = {"reliability.workload"}
+INPUTS = {"reliability.workload", "reliability.calendar"}
 FRONT_DOORS = {
     "evaluate",
     "workload",
+    "calendar",
     "failures",
     "results",
     "common_cause.placement",

@@ -16,6 +16,7 @@ from advisor.errors import ModelError, shown
 from advisor.files import read_input
 from advisor.formatting import as_given, significant
 from advisor.parsing import is_unicode, read_toml
+from advisor.reliability.calendar import Calendar, take_calendar
 from advisor.reliability.failures.card_origin import Origin, nearest
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
@@ -119,11 +120,12 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Card:
-    """A card's two texts, and its quantities by dotted path in the order of `sections`."""
+    """A card's texts, its quantities by dotted path in the order of `sections`, its calendar."""
 
     title: str
     when_to_use: str
     quantities: Mapping[str, Quantity]
+    calendar: Calendar | None = None
 
 
 def read_card(path: Path) -> Card:
@@ -160,7 +162,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     """
     found: dict[str, Quantity] = {}
     allowed = sections()
-    given = dict(_sections(_table(tables, "the card", origin), origin))
+    calendar, tables = take_calendar(_table(tables, "the card", origin), origin.error)
+    given = dict(_sections(tables, origin))
     for section, content in given.items():
         for key, raw in content.items():
             path = f"{section}.{key}"
@@ -173,11 +176,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     for key, text in zip(_TEXTS, texts, strict=True):
         if not isinstance(text, str) or not is_unicode(text):
             raise origin.error(key, f"must be a text, not {shown(text)}.")
-    return Card(
-        title=str(texts[0]),
-        when_to_use=str(texts[1]).strip(),
-        quantities={path: found[path] for path in ordered if path in found},
-    )
+    inside = {path: found[path] for path in ordered if path in found}
+    return Card(str(texts[0]), str(texts[1]).strip(), inside, calendar)
 
 
 def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
@@ -265,9 +265,8 @@ def _sections(
         if name in _TEXTS:
             continue
         if name not in groups and name not in allowed:
-            raise origin.error(
-                name, f"is no section of a card; {nearest(name, [*groups, *allowed, *_TEXTS])}"
-            )
+            near = nearest(name, [*groups, *allowed, *_TEXTS, "calendar"])
+            raise origin.error(name, f"is no section of a card; {near}")
         nested = _table(content, name, origin)
         if name in allowed:
             yield name, nested
@@ -316,8 +315,8 @@ def _given(raw: object, path: str, origin: Origin) -> float:
     """Return a number that a card states; what is drawn from its range may go beyond."""
     number = check_number(raw, path, origin)
     if number != 0 and not _LEAST <= number <= _MOST:
-        said = as_given(number)
-        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {said}.")
+        said = f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {as_given(number)}."
+        raise origin.error(path, said)
     unit = path.rpartition(".")[2].rpartition("_")[2]
     most = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
     if number > most:
@@ -343,10 +342,8 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
     years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
     value, low, high = range_of(int(number), years)
     if not 0 < low <= high < math.inf:
-        raise origin.error(
-            f"{path}.exposure_years",
-            f"leaves no rate that can be computed: {as_given(years)} years.",
-        )
+        none = f"leaves no rate that can be computed: {as_given(years)} years."
+        raise origin.error(f"{path}.exposure_years", none)
     _given(value, path, origin)
     return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
 

@@ -13,6 +13,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
+from advisor.reliability.calendar import RESTART, Calendar
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -50,6 +51,8 @@ class FailureModel(RepairTimes, QuantityTable):
     quantities : mapping of str to Quantity
         Every number by dotted path, which names the unit: "broker.crash.per_year",
         "flush.seconds".
+    calendar : Calendar, optional
+        When brokers restart, instead of at random; ``broker.restart.per_year`` follows from it.
 
     See Also
     --------
@@ -72,6 +75,7 @@ class FailureModel(RepairTimes, QuantityTable):
     title: str
     when_to_use: str
     quantities: Mapping[str, Quantity]
+    calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
         for field in ("name", "title", "when_to_use"):
@@ -79,14 +83,19 @@ class FailureModel(RepairTimes, QuantityTable):
         quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
+        expect("calendar", self.calendar, Calendar | None, "a Calendar, or None")
         object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
 
-    def __hash__(self) -> int:
-        return hash((self.name, self.title, self.when_to_use, tuple(self.quantities.items())))
+    @property
+    def _others(self) -> tuple[str, str, str]:
+        return self.name, self.title, self.when_to_use
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, dict[str, Quantity]]]:
+    def __hash__(self) -> int:
+        return hash((*self._others, tuple(self.quantities.items()), self.calendar))
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         # A read-only view cannot be pickled, and Spark ships the model.
-        return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
+        return (FailureModel, (*self._others, dict(self.quantities), self.calendar))
 
     @classmethod
     @names_checked
@@ -131,7 +140,7 @@ class FailureModel(RepairTimes, QuantityTable):
 
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
-        return cls(name, card.title or name, card.when_to_use, card.quantities)
+        return cls(name, card.title or name, card.when_to_use, card.quantities, card.calendar)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -161,7 +170,47 @@ class FailureModel(RepairTimes, QuantityTable):
             for section in sections:
                 table = table.setdefault(section, {})
             table[key] = quantity.to_dict()
+        if self.calendar is not None:
+            del tables["broker"]["restart"]["per_year"]
+            tables["calendar"] = self.calendar.to_dict()
         return tables
+
+    def with_calendar(self, **keys: object) -> "FailureModel":
+        """Return a copy in which brokers restart by a calendar instead of at random.
+
+        Parameters
+        ----------
+        **keys : object
+            Keys of ``[calendar]``, such as at_once; those left out stay as they are.
+
+        Returns
+        -------
+        FailureModel
+            Without ``broker.restart.per_year`` and ``overlap``, which the calendar replaces.
+
+        Raises
+        ------
+        ModelError
+            A key or value that no calendar may hold.
+
+        See Also
+        --------
+        with_values : A copy with other numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> monthly = model.with_calendar(weekday="tuesday", hour=2, every_weeks=4)
+        >>> round(monthly["broker.restart.per_year"], 2)
+        13.04
+        """
+        tables = self.to_dict()
+        restart = tables.setdefault("broker", {}).setdefault("restart", {})
+        for key in ("per_year", "overlap", *(key for key in RESTART if key in keys)):
+            restart.pop(key, None)
+        tables["calendar"] = {**tables.get("calendar", {}), **keys}
+        return FailureModel.from_dict(tables, self.name)
 
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
@@ -243,9 +292,13 @@ class FailureModel(RepairTimes, QuantityTable):
         changed = dict(self.quantities)
         for path, raw in expect("values", values, Mapping, "numbers by path").items():
             self[path]
+            if self.calendar is not None and path == "broker.restart.per_year":
+                raise ModelError(
+                    f"{self.name}: {path} follows from calendar.every_weeks; set that."
+                )
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
-        return FailureModel(self.name, self.title, self.when_to_use, changed)
+        return FailureModel(*self._others, changed, self.calendar)
 
     @property
     def uncertain(self) -> tuple[str, ...]:
@@ -301,15 +354,13 @@ class FailureModel(RepairTimes, QuantityTable):
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
     def __repr__(self) -> str:
-        width = max(map(len, self.quantities), default=0)
-        rows = [
-            f"  {path:<{width}}  {quantity}  {quantity.evidence}".rstrip()
-            for path, quantity in self.quantities.items()
-        ]
-        return "\n".join([f"{self.title} ({self.name})", *rows])
+        width, numbers = max(map(len, self.quantities), default=0), self.quantities.items()
+        rows = [f"  {path:<{width}}  {each}  {each.evidence}".rstrip() for path, each in numbers]
+        return "\n".join([self._numbers()[0], *rows])
 
     def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
-        return f"{self.title} ({self.name})", self.quantities
+        by = f"; rolling restarts {self.calendar.words}" if self.calendar else ""
+        return f"{self.title} ({self.name}){by}", self.quantities
 
 
 @names_checked
