@@ -40,11 +40,16 @@ CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
-    "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
+    "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
+    "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
+    "roll_unclean_condition alone hourly",
     "now next_strike risk_since year_end at_risk strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
-    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
+    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
+    "span_hours day_start roll_due roll_date roll_period_hours roll_up_hours roll_pause_hours "
+    "roll_unclean roll_hour roll_begun hurry hurried_until "
+    "sum_weight most_weight sum_hours sum_unwritable sum_refused sum_lost",
 )
 """One record: the current event, the totals, and the constants of the plan."""
 
@@ -57,7 +62,7 @@ OUTAGE = _fields(
     "cause severity begin end of_rack after first_clock stride brokers", "hours shape dies"
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end", "")
+BROKER = _fields("own rack start end rolling batch", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running", "")
 CLOCK = _fields("place held condition rack", "due")
@@ -89,7 +94,8 @@ class KernelState(NamedTuple):
     brokers : array of BROKER, shape (brokers,)
         Its condition, its rack, and the sets on it: ``served[start:end]``. Behind the
         ``control.brokers`` brokers stands one for each rack with voters that has none, and last
-        the controller quorum.
+        the controller quorum. By place in the order of rolling restarts: the broker that is
+        ``rolling``, and the number of its ``batch``.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
     copies : array of COPY, shape (copies,)
@@ -122,6 +128,8 @@ class KernelState(NamedTuple):
         Write outages that have ended, of all partitions.
     aside : array of float, shape (ENTRIES, columns)
         The other of the two.
+    traffic : array of float, shape (25,)
+        Hours of mean traffic from midnight to each full hour.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
         NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
     """
@@ -146,3 +154,4 @@ class KernelState(NamedTuple):
     totals: NDArray[np.float64]
     outages_by_length: NDArray[np.float64]
     aside: NDArray[np.float64]
+    traffic: NDArray[np.float64]
