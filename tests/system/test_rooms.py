@@ -93,6 +93,13 @@ RELIABILITY: Mapping[str, set[str]] = {
         "reliability.failures",
         RULES,
     },
+    "patching": {
+        "reliability.evaluate",
+        "reliability.failures",
+        "reliability.results",
+        "reliability.sampler",
+        RULES,
+    },
     "schemes": {
         "reliability.case",
         "reliability.chain",
@@ -119,6 +126,7 @@ FRONT_DOORS = {
     "common_cause.placement",
     "common_cause.copysets",
     "schemes.comparison",
+    "patching",
     "sampler.plan",
     "sampler.block",
     "sampler.estimators",

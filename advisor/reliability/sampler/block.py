@@ -129,8 +129,8 @@ class RollingRow(NamedTuple):
     Attributes
     ----------
     restarts : int
-    weight, most_weight : float
-        Sum and largest of their weights; the mean weight is 1 but for chance.
+    weight, most_weight, most_struck : float
+        Sum and largest of their weights, and the largest of those with a failure.
     hours, unwritable_hours, records_refused, losses : float
         Weighted sums: how long they took, partition-hours, records, and those that lost a record.
     """
@@ -138,6 +138,7 @@ class RollingRow(NamedTuple):
     restarts: int
     weight: float
     most_weight: float
+    most_struck: float
     hours: float
     unwritable_hours: float
     records_refused: float
@@ -146,9 +147,10 @@ class RollingRow(NamedTuple):
 
 def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
     """Sample the rolling restarts of one block, of a plan whose ``rolling.alone`` is set."""
-    sums = ("sum_weight", "most_weight", "sum_hours", "sum_unwritable", "sum_refused", "sum_lost")
     control = _lived(plan, block).control[0]
-    return RollingRow(block.years, *(float(control[name]) for name in sums))
+    most = float(control["most_weight"]), float(control["most_struck"])
+    sums = (float(control[f"sum_{name}"]) for name in ("hours", "unwritable", "refused", "lost"))
+    return RollingRow(block.years, float(control["sum_weight"]), *most, *sums)
 
 
 def _lived(plan: Plan, block: Block) -> KernelState:
@@ -324,6 +326,7 @@ def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None
         "roll_date": np.inf,
         "alone": rolling.alone,
         "hurry": rolling.hurry,
+        "hurry_hours": rolling.hurry_hours,
     }
     if rolling.alone:
         constants["span_hours"] = rolling.run_up_hours

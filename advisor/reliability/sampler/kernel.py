@@ -4,10 +4,11 @@
 when it is called again with the entry filled in.
 
 A rolling restart that is sampled alone begins with a healthy cluster, or, if it does not wait,
-``span_hours`` later. The first failure after that comes ``hurry`` times as fast. What is counted
-has the likelihood ratio of the path as its weight, so that means stay what they are: with failures
-at rate L, of which none came within t hours, it is exp((hurry - 1) L t); with the first after t
-hours it is that divided by ``hurry``.
+``span_hours`` later. The first failure comes ``hurry`` times as fast for ``hurry_hours`` from then.
+What is counted has the likelihood ratio of the path as its weight, so that means stay what they
+are: with failures at rate L, none of which came within t of these hours, it is
+exp((hurry - 1) L t); with the first after t of them it is that divided by ``hurry``. No weight is
+large, however long a rolling restart takes.
 """
 
 from __future__ import annotations
@@ -137,9 +138,14 @@ def _begin_alone(rng: Generator, table: Table, sim: KernelState) -> None:
     control.rolling, control.roll_place = GOING, 0
     control.day_start = control.roll_hour - control.now
     if control.hurry > 1.0 and control.strikes > 0.0:
-        wait = rng.standard_exponential() / (control.strikes * control.hurry)
-        control.next_strike = control.now + wait
-    control.hurried_until = control.next_strike
+        # In units of the mean time between failures; hurried ones first.
+        wait, soon = rng.standard_exponential(), control.strikes * control.hurry_hours
+        if wait < control.hurry * soon:
+            wait /= control.hurry
+        else:
+            wait -= (control.hurry - 1.0) * soon
+        control.next_strike = control.now + wait / control.strikes
+    control.first_strike = control.next_strike
 
 
 @called
@@ -148,11 +154,13 @@ def _end_alone(table: Table, sim: KernelState) -> None:
     control = sim.control[0]
     for s in range(len(sim.sets)):
         account(table, sim, s)
-    hours = min(control.now, control.hurried_until) - control.roll_begun
+    struck = control.now >= control.first_strike
+    hours = min(control.now, control.first_strike) - control.roll_begun
     weight = 1.0
     if control.hurry > 1.0:
-        weight = math.exp((control.hurry - 1.0) * control.strikes * hours)
-        if control.now >= control.hurried_until:
+        soon = min(hours, control.hurry_hours)
+        weight = math.exp((control.hurry - 1.0) * control.strikes * soon)
+        if struck and hours < control.hurry_hours:
             weight /= control.hurry
     unwritable, refused, lost = 0.0, 0.0, 0.0
     for cause in range(sim.totals.shape[1]):
@@ -161,6 +169,8 @@ def _end_alone(table: Table, sim: KernelState) -> None:
         lost += sim.totals[FIRST_LOSSES, cause]
     control.sum_weight += weight
     control.most_weight = max(control.most_weight, weight)
+    if struck:
+        control.most_struck = max(control.most_struck, weight)
     control.sum_hours += weight * (control.now - control.roll_begun)
     control.sum_unwritable += weight * unwritable
     control.sum_refused += weight * refused

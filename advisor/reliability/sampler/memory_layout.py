@@ -48,8 +48,8 @@ CONTROL = _fields(
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
     "span_hours day_start roll_due roll_date roll_period_hours roll_up_hours roll_pause_hours "
-    "roll_unclean roll_hour roll_begun hurry hurried_until "
-    "sum_weight most_weight sum_hours sum_unwritable sum_refused sum_lost",
+    "roll_unclean roll_hour roll_begun hurry hurry_hours first_strike "
+    "sum_weight most_weight most_struck sum_hours sum_unwritable sum_refused sum_lost",
 )
 """One record: the current event, the totals, and the constants of the plan."""
 

@@ -66,8 +66,8 @@ class RollingRestarts:
         Whether the next batch waits until every broker is up and every replica in sync.
     period_hours, hour_of_week : float
         From the begin of one to that of the next; when they begin, from Monday 0:00.
-    up_hours : float
-        Without waiting: from when a batch stops until its brokers run again.
+    mean_hours, up_hours : float
+        Mean duration of a restart; without waiting: from when a batch stops until its brokers run.
     pause_hours : float
         From when the next batch may restart until it does.
     unclean : float
@@ -76,20 +76,22 @@ class RollingRestarts:
         Each "year" of a block is one rolling restart.
     run_up_hours : float
         Of those: from a healthy cluster until one begins.
-    hurry : float
-        Of those: how many times as fast the first failure after its begin comes.
+    hurry, hurry_hours : float
+        Of those: how many times as fast the first failure comes, for so long from the begin.
     """
 
     batches: tuple[tuple[int, ...], ...]
     waits: bool
     period_hours: float
     hour_of_week: float
+    mean_hours: float
     up_hours: float
     pause_hours: float
     unclean: float
     alone: bool = False
     run_up_hours: float = 0.0
     hurry: float = 1.0
+    hurry_hours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,7 @@ def _rolling(calendar: Calendar, model: FailureModel, cluster: Brokers) -> Rolli
         waits=calendar.wait_for_isr,
         period_hours=calendar.period_hours,
         hour_of_week=calendar.hour_of_week,
+        mean_hours=hours,
         up_hours=hours * (1.0 - calendar.catch_up_share(60.0 * hours)),
         pause_hours=calendar.pause_minutes / 60.0,
         unclean=model.get(entry.path(hard.chance), 0.0),
