@@ -252,6 +252,8 @@ def _problem_of_number(key: str, value: object) -> str:
     if key == "unclean":
         return "" if 0 <= value <= 1 else f"is a probability, from 0 to 1, not {shown(value)}"
     if key in RESTART:
-        return "" if 0 < value <= _MOST_MINUTES else f"must be more than 0, not {shown(value)}"
+        if 0 < value <= _MOST_MINUTES:
+            return ""
+        return f"must be more than 0, at most {_MOST_MINUTES:,.0f}, not {shown(value)}"
     right = 0 <= value <= _MOST_MINUTES
     return "" if right else f"must be from 0 to {_MOST_MINUTES:,.0f} minutes, not {shown(value)}"

@@ -445,7 +445,7 @@ def alone(plan: Plan) -> Plan:
     outages = [each.hours for each in plan.mechanisms.values()]
     copying = 1.0 / plan.copies_per_hour if plan.copies_per_hour else 0.0
     run_up = 0.0 if rolling.waits else _RUN_UP_TIMES * (max(outages) + copying)
-    by_chance = replace(plan, rolling=None).strikes_per_year / HOURS_PER_YEAR
+    by_chance = plan.strikes_per_year_by_chance / HOURS_PER_YEAR
     takes = len(rolling.batches) * (rolling.mean_hours + rolling.pause_hours)
     expected = by_chance * takes
     hurry = max(1.0, _EXPECTED / expected) if 0.0 < expected < math.inf else 1.0

@@ -179,14 +179,19 @@ class Plan:
     @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
-        by_chance = HOURS_PER_YEAR * math.fsum(
+        by_chance = self.strikes_per_year_by_chance
+        if self.rolling is None:
+            return by_chance
+        return by_chance + HOURS_PER_YEAR / self.rolling.period_hours * len(self.racks)
+
+    @property
+    def strikes_per_year_by_chance(self) -> float:
+        """How often anything happens anywhere, what a calendar does left out."""
+        return HOURS_PER_YEAR * math.fsum(
             self.mechanisms[course.course].per_hour * self.targets(course.scope)
             for course in self.table.courses
             if course.course in self.mechanisms
         )
-        if self.rolling is None:
-            return by_chance
-        return by_chance + HOURS_PER_YEAR / self.rolling.period_hours * len(self.racks)
 
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""
