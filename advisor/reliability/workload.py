@@ -193,8 +193,9 @@ def _checked_hours(hourly: str | Sequence[float]) -> str | tuple[float, ...]:
     if not isinstance(hourly, Sequence) or len(hourly) != 24:
         raise wrong
     for number in hourly:
-        known = isinstance(number, int | float) and not isinstance(number, bool)
-        if not known or not 0 <= number <= MOST_AMOUNT:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise wrong
+        if not 0 <= number <= MOST_AMOUNT:
             raise wrong
     if not any(hourly):
         raise wrong

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 import advisor
 from advisor import Cluster, Config, FailureModel, Workload
 from advisor.errors import AdvisorError, InputError
-from advisor.reliability.patching import Patching, alone
+from advisor.reliability.patching import alone
+from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.sampler.plan import plan_for
 
 SIX = Cluster.uniform(6, 3)
@@ -25,7 +26,7 @@ def found() -> Patching:
     return advisor.patching(SIX, TRIO, CLOUD, LOAD, restarts=6400, **options)
 
 
-def one(found: Patching, **wanted: object):
+def one(found: Patching, **wanted: object) -> PatchingChoice:
     """The choice with these values."""
     (choice,) = (
         each
@@ -159,9 +160,7 @@ def test_its_chart(found: Patching) -> None:
     """A point for each choice, the words beside it, and alternative text that says them all."""
     ax = found.plot(Figure(figsize=(7, 5)).subplots())
     assert len([text for text in ax.texts if text.get_text()]) == 16
-    assert [tick.get_text() for tick in ax.get_yticklabels()][
-        0
-    ] == "1 at once, rack by rack, from 2:00"
+    assert ax.get_yticklabels()[0].get_text() == "1 at once, rack by rack, from 2:00"
     description = found.plot().figure.description
     assert "2 at once, by id, from 14:00: 2" in description
     assert description.count("if it does not wait") == 8

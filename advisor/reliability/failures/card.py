@@ -265,8 +265,8 @@ def _sections(
         if name in _TEXTS:
             continue
         if name not in groups and name not in allowed:
-            near = nearest(name, [*groups, *allowed, *_TEXTS, "calendar"])
-            raise origin.error(name, f"is no section of a card; {near}")
+            meant = nearest(name, [*groups, *allowed, *_TEXTS, "calendar"])
+            raise origin.error(name, f"is no section of a card; {meant}")
         nested = _table(content, name, origin)
         if name in allowed:
             yield name, nested

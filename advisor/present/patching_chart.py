@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from advisor.formatting import significant
 from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
-from advisor.reliability.patching import Patching, PatchingChoice
+from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.results.units import Estimate
 
 _MARKERS = {True: "o", False: "D"}
@@ -106,7 +106,8 @@ def _draw(ax: Axes, groups: dict[str, list[PatchingChoice]]) -> None:
     ax.set_axisbelow(True)
     ax.tick_params(axis="y", length=0)
     if ax.get_legend_handles_labels()[0]:
-        below = (0.0, -0.42 / ax.figure.get_figheight() / ax.get_position().height)
+        inches = ax.get_window_extent().height / ax.figure.dpi
+        below = (0.0, -0.42 / inches)
         ax.legend(loc="upper left", bbox_to_anchor=below, ncols=2, frameon=False, fontsize=8)
 
 
