@@ -258,8 +258,7 @@ def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spare
     """
     control, one = sim.control[0], sim.sets[s]
     hours = one.flushed - control.now if early else control.flush_hours
-    wanted = hours * control.records_per_hour * traffic_at(sim, control.now - hours)
-    wanted = min(wanted, control.retained)
+    wanted = min(hours * control.records_per_hour, control.retained)
     left = wanted
     for gap in range(table.states[one.state].gaps):
         part = min(left, sim.gaps[s, gap])
