@@ -20,7 +20,7 @@ from advisor.errors import InputError, shown
 from advisor.pipeline.sampling import Enough, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import share
+from advisor.reliability.sampler.estimators import loss_probability
 from advisor.reliability.sampler.plan import (
     FEWEST_BLOCKS,
     Block,
@@ -80,10 +80,9 @@ class Stop:
 
 def relative_width(rows: Sequence[Row]) -> float:
     """Width of the 95 % interval of the loss probability by its value; infinite without losses."""
-    lost, years = sum(row.lost_years for row in rows), sum(row.years for row in rows)
-    if lost == 0:
+    if not any(row.lost_years for row in rows):
         return math.inf
-    found = share(lost, years)
+    found = loss_probability(rows)
     return (found.high - found.low) / found.value
 
 

@@ -14,9 +14,9 @@ from advisor.present.figures import style
 from advisor.present.figures.chart import shown_figure
 from advisor.present.figures.reliability import plot_reliability
 from advisor.present.labels import on_axis, short
+from advisor.reliability.intervals import share
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.estimators import share
 
 # The interval is drawn after so many blocks at most, evenly on a logarithmic scale.
 _MOST_POINTS = 120

@@ -37,9 +37,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimate", "Sampled"]
 
+CRUDE, IMPORTANCE = "crude", "importance"
+"""Methods: years as they come, and cycles in which failures are likelier than they are."""
+
 ALL_DONE = "all years done"
 NARROW = "interval narrow enough"
 TIME_UP = "time is up"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How well weighted losses stand for the real ones.
+
+    Attributes
+    ----------
+    losses : int
+        Cycles with a loss that were drawn.
+    effective : float
+        As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
+        (Kish, Survey Sampling, 1965).
+    largest_share : float
+        Part of all weight that the heaviest of them has; much more than 1 / ``effective``
+        would say that a rare, heavy loss may be missing.
+    """
+
+    losses: int
+    effective: float
+    largest_share: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +88,13 @@ class Sampled(MeasureTable):
         there were. The time until a new leader serves counts with its mean.
     why : str
         Why no more years: "all years done", "interval narrow enough" or "time is up".
+    method : str
+        "crude": years as they come. "importance": cycles with likelier failures, as many as
+        begin in these years; ``history`` has the cycles with a loss that were drawn.
+    why_method : str
+        Why this method, if it was not asked for.
+    weights : Weights, optional
+        Of the losses, with "importance".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -107,6 +138,9 @@ class Sampled(MeasureTable):
     history: tuple[tuple[int, int], ...] = ()
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
+    method: str = CRUDE
+    why_method: str = field(default="", compare=False)
+    weights: Weights | None = None
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -241,7 +275,23 @@ class Sampled(MeasureTable):
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
+            *self._method_lines(),
         ]
+
+    def _method_lines(self) -> list[str]:
+        """How the years were sampled, if not as they come, and why if that was not asked for."""
+        why = [f"Method {self.method}: {self.why_method}."] if self.why_method else []
+        if self.weights is None:
+            return why
+        found = self.weights
+        seen = "no loss was drawn"
+        if found.losses:
+            share = formatting.significant(100 * found.largest_share)
+            seen = (
+                f"{found.losses:,} losses drawn, worth {formatting.significant(found.effective)} "
+                f"of equal weight; the heaviest has {share} % of the weight"
+            )
+        return [*why, f"Importance sampling (failures likelier than they are): {seen}."]
 
     def dependents(self) -> Never:
         """`Reliability.dependents` only.
@@ -334,6 +384,8 @@ class Sampled(MeasureTable):
             "years": self.years,
             "seed": self.seed,
             "blocks": self.blocks,
+            "method": self.method,
+            "weights": None if self.weights is None else asdict(self.weights),
             "versions": dict(self.versions),
             "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),

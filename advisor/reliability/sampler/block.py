@@ -12,7 +12,7 @@ that a block's outcome does not depend on where or after which other block it is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +42,7 @@ from advisor.reliability.sampler.memory_layout import (
     KernelState,
 )
 from advisor.reliability.sampler.plan import Block, Occurrence, Plan
-from advisor.reliability.sampler.transition_tables import tables
+from advisor.reliability.sampler.transition_tables import Table, tables
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 _NEVER_RECOVERED = (
@@ -51,6 +51,8 @@ _NEVER_RECOVERED = (
 )
 
 
+# Places in `Row.cycles`.
+CYCLES, DUE, WEIGHTS, SQUARES, LARGEST = range(5)
 # Of what stands in no rack.
 _NO_RACK = -1
 
@@ -82,6 +84,11 @@ class Row(NamedTuple):
         they do not.
     outages : tuple of float
         Write outages that ended, over partitions, by `KernelState.outages_by_length`.
+    cycles : tuple of float
+        Empty for years as they come. Of cycles (:mod:`advisor.reliability.cycles`), where all
+        the above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
+        there were, the weight of the losses due within a year, and of all first losses the sum
+        of the weights, of their squares, and the largest.
     """
 
     block: int
@@ -95,6 +102,7 @@ class Row(NamedTuple):
     events: int
     causes: tuple[float, ...]
     outages: tuple[float, ...]
+    cycles: tuple[float, ...] = ()
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -105,10 +113,10 @@ def run_block(plan: Plan, block: Block) -> Row:
     Row
         The same for the same plan and block, wherever it is computed.
     """
-    sim = _new_state(plan)
+    sim = new_state(plan)
     control = sim.control[0]
     control["years_left"] = block.years
-    _live_years(plan, sim, _generator(block))
+    _live_years(plan, sim, generator(block))
     return Row(
         block=block.index,
         years=block.years,
@@ -129,20 +137,25 @@ def mark(plan: Plan, seed: int) -> str:
     return f"{plan.fingerprint()}-{seed}"
 
 
-def _generator(block: Block) -> np.random.Generator:
+def generator(block: Block) -> np.random.Generator:
+    """Random numbers of a block, whatever others are run."""
     key = np.array([block.seed, block.index], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
-    """Run the kernel, and fill in the transition table whenever it lacks an entry."""
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.kernel import run
 
+    run_with_tables(plan, sim, lambda table: run(rng, table, sim))
+
+
+def run_with_tables(plan: Plan, sim: KernelState, run: Callable[[Table], int]) -> None:
+    """Run a kernel, and fill in the transition table whenever it lacks an entry."""
     growing = tables(plan.setup, plan.replicas)
     control = sim.control[0]
     while True:
-        code = run(rng, growing.table, sim)
+        code = run(growing.table)
         if code == FINISHED:
             return
         if code != MISSING:
@@ -152,7 +165,7 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
         )
 
 
-def _new_state(plan: Plan) -> KernelState:
+def new_state(plan: Plan) -> KernelState:
     """Every broker and replica healthy, every log as long as its retention, all totals 0."""
     sets, housed = len(plan.sets), _housed(plan)
     columns = len(plan.table.names) + EXTRA_COLUMNS

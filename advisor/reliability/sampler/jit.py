@@ -7,7 +7,10 @@ references need counting; without the counting they run eight times as fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from numba import njit
@@ -31,12 +34,19 @@ inlined: Callable[[_Function], _Function] = njit(forceinline=True, **_INSIDE)
 called: Callable[[_Function], _Function] = njit(**_INSIDE)
 
 
-def entry(function: Callable[..., int]) -> Callable[..., int]:
+def entry(function: Callable[..., int], parts: Sequence[ModuleType]) -> Callable[..., int]:
     """Compile the way in from Python, and keep what was compiled for the next process.
 
     It is kept beside the source, else in the user's cache; where neither can be written, every
     process compiles for itself, which takes some seconds.
+
+    Numba's cache knows the age of the function's own file alone. Its files are named after the
+    function, so the name gets a digest of the ``parts``, the modules that it calls: what another
+    version of the sources left there is not even opened.
     """
+    files = (Path(module.__file__ or "") for module in parts)
+    digest = sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    function.__qualname__ = f"{function.__name__.strip('_')}_{digest[:16]}"
     try:
         compiled: Callable[..., int] = njit(**_OPTIONS, cache=True)(function)
     except RuntimeError:

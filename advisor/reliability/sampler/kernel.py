@@ -6,9 +6,7 @@ when it is called again with the entry filled in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
+from types import ModuleType
 
 from numpy.random import Generator
 
@@ -45,7 +43,7 @@ _LONGEST_WAIT = 10.0 * _YEAR
 def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bool) -> int:
     """Advance to an hour, or with ``well`` until everything is healthy again."""
     control = sim.control[0]
-    while not (well and control.pending == 0 and _is_well(sim)):
+    while not (well and control.pending == 0 and is_well(sim)):
         if control.pending == 0:
             if not next_event(rng, table, sim, until):
                 return FINISHED
@@ -64,17 +62,18 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         control.events += 1
         if control.new_losses > 0:
             _count_moment(sim)
-        if control.waiting == 1 and _is_well(sim):
+        if control.waiting == 1 and is_well(sim):
             control.waiting = 0
             control.risk_since = control.now
-        if control.beyond == 1 and _is_well(sim):
+        if control.beyond == 1 and is_well(sim):
             control.beyond = 0
             _turn_the_page(table, sim)
     return RECOVERED
 
 
 @inlined
-def _is_well(sim: KernelState) -> bool:
+def is_well(sim: KernelState) -> bool:
+    """Whether every broker and replica is healthy."""
     return bool(sim.control[0].unwell == 0 and sim.control[0].broken == 0)
 
 
@@ -136,39 +135,26 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
     return FINISHED
 
 
-def _compiled(sources: str) -> Callable[..., int]:
-    """Compile the entry point.
-
-    Numba's cache on disk knows the age of this file alone, and what is called from here stands in
-    other files. Its files are named after the function, so the name carries a digest of them all:
-    what another version of the sources left there is not even opened.
-    """
-
-    def run(rng: Generator, table: Table, sim: KernelState) -> int:
-        return int(_years(rng, table, sim))
-
-    run.__qualname__ = f"run_{sources[:16]}"
-    return entry(run)
-
-
-def _digest() -> str:
-    compiled = (
-        effects,
-        fault_kernel,
-        jit,
-        log_levels,
-        mechanism,
-        mechanisms,
-        memory_layout,
-        partition_kernel,
-        quorum_kernel,
-        reduced_state,
-        transition_tables,
-    )
-    files = (Path(module.__file__ or "") for module in compiled)
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+COMPILED: tuple[ModuleType, ...] = (
+    effects,
+    fault_kernel,
+    jit,
+    log_levels,
+    mechanism,
+    mechanisms,
+    memory_layout,
+    partition_kernel,
+    quorum_kernel,
+    reduced_state,
+    transition_tables,
+)
+"""Modules that are compiled into the kernel, this one aside."""
 
 
-run = _compiled(_digest())
+def _run(rng: Generator, table: Table, sim: KernelState) -> int:
+    return int(_years(rng, table, sim))
+
+
+run = entry(_run, COMPILED)
 """Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
 entry of the table in ``sim.control``; or NEVER_RECOVERED: ten years without a healthy moment."""

@@ -26,6 +26,11 @@ ENTRIES = 7
 SHORTEST_OUTAGE_S = 1e-3
 BINS_PER_DECADE = 10
 OUTAGE_BINS = 12 * BINS_PER_DECADE
+# Bits of `control.counted`: something was added to the totals, or to the outages by length.
+TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
+# Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
+# are, while `control.ratio` notes their odds without bias and with it.
+UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
 EXTRA_COLUMNS = 2
@@ -39,9 +44,9 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "new_losses lost_this_year struck_beyond beyond phase years_left "
+    "new_losses lost_this_year struck_beyond beyond counted weighing phase years_left "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
-    "now next_strike risk_since year_end at_risk strikes copies_per_hour "
+    "now next_strike risk_since year_end at_risk ratio strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
@@ -51,10 +56,11 @@ CONTROL = _fields(
 STRIKE = _fields(
     "cause targets scope event reach condition excluded chance turned turned_reach turned_event "
     "of_quorum beyond",
-    "per_hour failover_hours share spreads overlaps",
+    "per_hour failover_hours share spreads overlaps likely_share likely_spreads likely_overlaps",
 )
 OUTAGE = _fields(
-    "cause severity begin end of_rack after first_clock stride brokers", "hours shape dies"
+    "cause severity begin end of_rack after first_clock stride brokers",
+    "hours shape dies likely_dies",
 )
 RACK = _fields("start end voters", "")
 BROKER = _fields("own rack start end", "")
@@ -76,7 +82,8 @@ class KernelState(NamedTuple):
         ``chance`` each is struck with probability ``share``, or, if ``turned`` is not WELL, gets
         that condition instead. None is struck while a broker is in a condition whose bit
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
-        second broker with ``overlaps``. A new leader is elected after ``failover_hours``.
+        second broker with ``overlaps``; ``likely_`` ones are those with bias. A new leader is
+        elected after ``failover_hours``.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
         beginning and end, mean hours and gamma shape, and how many brokers are in it; whether a

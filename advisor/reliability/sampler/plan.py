@@ -25,6 +25,7 @@ from advisor.reliability.workload import Workload
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
 _SECONDS_PER_EVENT_AND_SET = 15e-9
+_EVENTS_PER_CYCLE = 8.0
 SECONDS_PER_BLOCK = 1.0
 FEWEST_BLOCKS = 32
 
@@ -51,6 +52,28 @@ class Occurrence:
     spreads: float = 0.0
     overlaps: float = 0.0
     dies: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bias:
+    """How cycles are drawn where losses are rare; see :mod:`advisor.reliability.cycles`.
+
+    Attributes
+    ----------
+    beginning : tuple of float
+        Share of the cycles that each course of a mechanism begins.
+    following : tuple of tuple of float
+        Probability of each course for the second failure of a cycle, the third, and so on.
+    boost : tuple of float
+        Probability that this failure comes before the outages end.
+    plain : float
+        Share of the cycles that are drawn without bias.
+    """
+
+    beginning: tuple[float, ...]
+    following: tuple[tuple[float, ...], ...]
+    boost: tuple[float, ...]
+    plain: float
 
 
 @dataclass(frozen=True)
@@ -97,6 +120,8 @@ class Plan:
         or if outages of racks cannot take the majority.
     decisions_per_hour : float
         1 / mean time until an operator elects what is left; 0 if none ever does.
+    bias : Bias, optional
+        How cycles are drawn; None for years as they come.
     """
 
     setup: ChainConstants
@@ -118,6 +143,7 @@ class Plan:
     lag_hours: float = 0.0
     voters: tuple[int, ...] = ()
     decisions_per_hour: float = 0.0
+    bias: Bias | None = field(default=None, repr=False)
 
     @property
     def replicas(self) -> int:
@@ -142,9 +168,23 @@ class Plan:
         """How many brokers, racks or clusters there are."""
         return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
+    @property
+    def largest_weight(self) -> float:
+        """Most that one cycle can weigh; 1 for years as they come."""
+        if self.bias is None:
+            return 1.0
+        begun = zip(self.table.courses, self.bias.beginning, strict=True)
+        shares = (
+            self.mechanisms[course.course].per_hour * self.targets(course.scope) / share
+            for course, share in begun
+            if share > 0.0
+        )
+        return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain
+
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        whole = repr(self) if self.bias is None else f"{self!r} {self.bias!r}"
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -270,6 +310,9 @@ def years_per_block(plan: Plan) -> int:
     seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
     # Each failure is repaired; a year without events is a step, too.
     seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
+    if plan.bias is not None:
+        # A cycle is as much work however many years pass between two.
+        seconds_per_year = _EVENTS_PER_CYCLE * plan.strikes_per_year * seconds_per_event
     years = SECONDS_PER_BLOCK / seconds_per_year
     digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
     return int(max(1, math.floor(years / digits) * digits))
