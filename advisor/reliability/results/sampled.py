@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import weighting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
@@ -29,6 +30,7 @@ from advisor.reliability.results.settings_split import (
     years_of_parts,
 )
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
+from advisor.reliability.weighting import CRUDE, Weights
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
@@ -37,33 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Estimate", "Sampled"]
 
-CRUDE, IMPORTANCE = "crude", "importance"
-"""Methods: years as they come, and cycles in which failures are likelier than they are."""
-
 ALL_DONE = "all years done"
 NARROW = "interval narrow enough"
 TIME_UP = "time is up"
-
-
-@dataclass(frozen=True)
-class Weights:
-    """How well weighted losses stand for the real ones.
-
-    Attributes
-    ----------
-    losses : int
-        Cycles with a loss that were drawn.
-    effective : float
-        As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
-        (Kish, Survey Sampling, 1965).
-    largest_share : float
-        Part of all weight that the heaviest of them has; much more than 1 / ``effective``
-        would say that a rare, heavy loss may be missing.
-    """
-
-    losses: int
-    effective: float
-    largest_share: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,13 +66,10 @@ class Sampled(MeasureTable):
         there were. The time until a new leader serves counts with its mean.
     why : str
         Why no more years: "all years done", "interval narrow enough" or "time is up".
-    method : str
-        "crude": years as they come. "importance": cycles with likelier failures, as many as
-        begin in these years; ``history`` has the cycles with a loss that were drawn.
-    why_method : str
-        Why this method, if it was not asked for.
+    method, why_method : str
+        "crude" or "importance"; and why, if it was not asked for.
     weights : Weights, optional
-        Of the losses, with "importance".
+        Of the losses, with "importance"; ``history`` then has the cycles with a loss.
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -275,23 +250,8 @@ class Sampled(MeasureTable):
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
-            *self._method_lines(),
+            *weighting.method_lines(self.method, self.why_method, self.weights),
         ]
-
-    def _method_lines(self) -> list[str]:
-        """How the years were sampled, if not as they come, and why if that was not asked for."""
-        why = [f"Method {self.method}: {self.why_method}."] if self.why_method else []
-        if self.weights is None:
-            return why
-        found = self.weights
-        seen = "no loss was drawn"
-        if found.losses:
-            share = formatting.significant(100 * found.largest_share)
-            seen = (
-                f"{found.losses:,} losses drawn, worth {formatting.significant(found.effective)} "
-                f"of equal weight; the heaviest has {share} % of the weight"
-            )
-        return [*why, f"Importance sampling (failures likelier than they are): {seen}."]
 
     def dependents(self) -> Never:
         """`Reliability.dependents` only.
@@ -432,8 +392,8 @@ class Sampled(MeasureTable):
         return self.no_setting_changes, *self.measured_lines, brokers
 
     def _html_columns(self) -> tuple[str, ...]:
-        parts = tuple(part.replace("_", " ") for part in PARTS)
-        return (*self._HTML_COLUMNS, *(parts if beyond(self.model) else ()), "attribute")
+        parts = tuple(part.replace("_", " ") for part in PARTS if beyond(self.model))
+        return (*self._HTML_COLUMNS, *parts, "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()

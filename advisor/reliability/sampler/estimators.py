@@ -18,7 +18,7 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
 from advisor.reliability.intervals import NONE_SEEN, Ratio, rate, share, waiting_time
 from advisor.reliability.results.fault_tolerance import tolerance
-from advisor.reliability.results.sampled import CRUDE, IMPORTANCE, Estimate, Sampled, Weights
+from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, Row, mark
 from advisor.reliability.sampler.memory_layout import (
@@ -34,6 +34,7 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
 )
 from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.weighting import CRUDE, IMPORTANCE, Weights
 from advisor.reliability.workload import Workload
 
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
