@@ -20,7 +20,7 @@ from advisor.errors import InputError, shown
 from advisor.pipeline.sampling import Enough, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import share
+from advisor.reliability.sampler.intervals.rates import loss_share
 from advisor.reliability.sampler.plan import (
     FEWEST_BLOCKS,
     Block,
@@ -51,10 +51,13 @@ class Stop:
         Width of the 95 % interval of the loss probability, as a part of its value.
     seconds : float, optional
         Wall clock, from when this was made.
+    clumping : float, optional
+        Of the plan; None if its years are independent.
     """
 
     relative_width: float | None = None
     seconds: float | None = None
+    clumping: float | None = None
     begun: float = field(default_factory=lambda: time.monotonic())
 
     def __post_init__(self) -> None:
@@ -75,16 +78,15 @@ class Stop:
 
     def is_narrow(self, rows: Sequence[Row]) -> bool:
         """Whether the interval of these rows is narrow enough."""
-        return self.relative_width is not None and relative_width(rows) <= self.relative_width
+        return self.relative_width is not None and self.width(rows) <= self.relative_width
 
-
-def relative_width(rows: Sequence[Row]) -> float:
-    """Width of the 95 % interval of the loss probability by its value; infinite without losses."""
-    lost, years = sum(row.lost_years for row in rows), sum(row.years for row in rows)
-    if lost == 0:
-        return math.inf
-    found = share(lost, years)
-    return (found.high - found.low) / found.value
+    def width(self, rows: Sequence[Row]) -> float:
+        """Width of the interval of the loss probability by its value; infinite without losses."""
+        history = [(row.years, row.lost_years) for row in rows]
+        if not any(lost for _, lost in history):
+            return math.inf
+        found = loss_share(history, self.clumping)
+        return (found.high - found.low) / found.value
 
 
 def sample_in_rounds(

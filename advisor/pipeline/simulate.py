@@ -69,8 +69,9 @@ def simulate(
     """Estimate the reliability of a configuration by discrete-event simulation.
 
     Simulates broker, rack and cluster failures with all replica sets of the topic at once, so
-    that correlated losses are included. Repair times may have any gamma shape. A loss too rare
-    to occur within ``years`` gets an upper bound; `evaluate` computes it exactly.
+    that correlated losses are included. Times between failures and durations may have any
+    distribution that a card can name, and repairs may wait for a crew. A loss too rare to occur
+    within ``years`` gets an upper bound; `evaluate` computes it exactly.
 
     Parameters
     ----------
@@ -131,6 +132,10 @@ def simulate(
 
     Notes
     -----
+    Where times between failures are not exponential, the ages of brokers run on from year to year:
+    a year begins with all of them well, and not with new ones. Such years depend on each other, so
+    the interval of the loss probability is taken over blocks of years, which do not.
+
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a
     little too high on average and its interval covers the truth a little less often than in 95 of
@@ -171,6 +176,7 @@ def simulate(
     if assignment:
         load = replace(load, partitions=len(assignment))
     plan = plan_for(cluster, config, model, load, assignment)
+    stop = replace(stop, clumping=plan.clumping)
     core_seconds = _core_seconds(plan, years)
     cut_into_blocks(plan, years, seed)
     if engine == QUICKEST:

@@ -120,6 +120,7 @@ FRONT_DOORS = {
     "sampler.plan",
     "sampler.block",
     "sampler.estimators",
+    "sampler.intervals",
 }
 VISITORS = {"advice", "present", "pipeline", "cli"}
 

@@ -23,6 +23,7 @@ from advisor.present.interactive.switches import Elsewhere, switchable
 from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
 _WIDGET = """
@@ -178,6 +179,7 @@ def explorer(
     expect("goals", goals, Goals | None, "Goals, or None")
     expect("config", config, Config | None, "a Config, or None")
     expect("cards", cards, tuple | list | None, "a list of cards' names, or None")
+    check_exact(model)
     described = [topic for topic in cluster.topics if not topic.internal]
     topic = described[0].name if described and load is None and config is None else NEW_TOPIC
     start = config or _start(cluster, topic)

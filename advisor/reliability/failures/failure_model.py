@@ -1,11 +1,12 @@
 """What fails, how often and for how long: a failure-model card as a value.
 
-Times to repair are exponential, or gamma distributed with the `shape` that the card gives: below 1
-a few take very long. `evaluate` takes shapes up to 2, `simulate` any.
+Times between failures and durations are exponential unless the card gives another distribution.
+`evaluate` takes gamma durations of a `shape` up to 2, below 1 of which a few take very long;
+`simulate` takes all distributions, and repairs that wait for a crew.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +25,8 @@ from advisor.reliability.failures.card import (
 from advisor.reliability.failures.card_origin import Origin
 from advisor.reliability.failures.distributions import RepairTimes, normal_deviates
 from advisor.reliability.failures.mechanisms import PER_YEAR, table
+from advisor.reliability.failures.times.card_times import NEEDED_FOR, REPAIR
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.value_tables import QuantityTable
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
@@ -50,6 +53,11 @@ class FailureModel(RepairTimes, QuantityTable):
     quantities : mapping of str to Quantity
         Every number by dotted path, which names the unit: "broker.crash.per_year",
         "flush.seconds".
+    times : mapping of str to TimeDistribution, optional
+        Distributions of times that are not exponential, by dotted path: "broker.crash.lifetime",
+        "broker.crash.duration". A gamma duration is the number "broker.crash.shape" instead.
+    needed_for : tuple of str, optional
+        The mechanisms whose repairs wait for a crew, if the card gives "repair.crews".
 
     See Also
     --------
@@ -72,21 +80,27 @@ class FailureModel(RepairTimes, QuantityTable):
     title: str
     when_to_use: str
     quantities: Mapping[str, Quantity]
+    times: Mapping[str, TimeDistribution] = field(default_factory=dict)
+    needed_for: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("name", "title", "when_to_use"):
-            expect(field, getattr(self, field), str, "a text")
+        for text in ("name", "title", "when_to_use"):
+            expect(text, getattr(self, text), str, "a text")
         quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
-        object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
+        times = expect("times", self.times, Mapping, "what from_dict makes")
+        object.__setattr__(self, "quantities", MappingProxyType(dict(quantities)))
+        object.__setattr__(self, "times", MappingProxyType(dict(times)))
 
     def __hash__(self) -> int:
-        return hash((self.name, self.title, self.when_to_use, tuple(self.quantities.items())))
+        numbers, times = tuple(self.quantities.items()), tuple(self.times.items())
+        return hash((self.name, self.title, self.when_to_use, numbers, times, self.needed_for))
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, dict[str, Quantity]]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         # A read-only view cannot be pickled, and Spark ships the model.
-        return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
+        texts = self.name, self.title, self.when_to_use
+        return FailureModel, (*texts, dict(self.quantities), dict(self.times), self.needed_for)
 
     @classmethod
     @names_checked
@@ -131,7 +145,8 @@ class FailureModel(RepairTimes, QuantityTable):
 
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
-        return cls(name, card.title or name, card.when_to_use, card.quantities)
+        title = card.title or name
+        return cls(name, title, card.when_to_use, card.quantities, card.times, card.needed_for)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -139,7 +154,8 @@ class FailureModel(RepairTimes, QuantityTable):
         Returns
         -------
         dict
-            Title, use and sections; every number with value, range and evidence.
+            Title, use and sections; every number with value, range and evidence, and the
+            distributions of times.
 
         See Also
         --------
@@ -155,12 +171,14 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
-        for path, quantity in self.quantities.items():
+        for path, given in self._given().items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
-            table[key] = quantity.to_dict()
+            table[key] = given.to_dict()
+        if self.needed_for:
+            tables[REPAIR][NEEDED_FOR] = list(self.needed_for)
         return tables
 
     def __getitem__(self, path: str) -> float:
@@ -245,7 +263,7 @@ class FailureModel(RepairTimes, QuantityTable):
             self[path]
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
-        return FailureModel(self.name, self.title, self.when_to_use, changed)
+        return replace(self, quantities=changed)
 
     @property
     def uncertain(self) -> tuple[str, ...]:
@@ -300,16 +318,29 @@ class FailureModel(RepairTimes, QuantityTable):
         quantity = self.quantities[path]
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
+    def _given(self) -> dict[str, Quantity | TimeDistribution]:
+        """Numbers and distributions by dotted path."""
+        return {**self.quantities, **self.times}
+
     def __repr__(self) -> str:
-        width = max(map(len, self.quantities), default=0)
+        given = self._given()
+        width = max(map(len, given), default=0)
         rows = [
-            f"  {path:<{width}}  {quantity}  {quantity.evidence}".rstrip()
-            for path, quantity in self.quantities.items()
+            f"  {path:<{width}}  {found}  {found.evidence}".rstrip()
+            for path, found in given.items()
         ]
+        if self.needed_for:
+            rows.append(f"  {f'{REPAIR}.{NEEDED_FOR}':<{width}}  {', '.join(self.needed_for)}")
         return "\n".join([f"{self.title} ({self.name})", *rows])
 
     def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
         return f"{self.title} ({self.name})", self.quantities
+
+    def _texts(self) -> Mapping[str, tuple[str, str]]:
+        times = {path: (str(found), found.evidence) for path, found in self.times.items()}
+        if not self.needed_for:
+            return times
+        return times | {f"{REPAIR}.{NEEDED_FOR}": (", ".join(self.needed_for), "")}
 
 
 @names_checked

@@ -115,6 +115,7 @@ _ENTRIES = (
         Strikes.RUNNING,
         "host failures",
         condition=2,
+        by_hand=True,
     ),
     Mechanism(
         "broker.destroyed",
@@ -123,6 +124,7 @@ _ENTRIES = (
         "lost disks",
         numbers=(PER_YEAR, HOURS, SHAPE),
         condition=5,
+        by_hand=True,
     ),
     Mechanism(
         "broker.lag",

@@ -13,6 +13,7 @@ from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.distributions import LARGEST_SHAPE
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
+from advisor.reliability.failures.times.card_times import DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import (
     DECISION_HOURS,
     offered_rate,
@@ -66,7 +67,20 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
             if entry.exclusive
             for text in _restarts_left_out(cluster, model, entry)
         ),
+        *_clocks_of_their_own(model),
         OUTSIDE_EVERY_CARD,
+    )
+
+
+def _clocks_of_their_own(model: FailureModel) -> tuple[str, ...]:
+    """Times between failures that are not exponential."""
+    named = [path for path in model.times if path.endswith(f".{LIFETIME}")]
+    if not named:
+        return ()
+    return (
+        f"the times of {', '.join(named)} begin anew when an outage of that mechanism ends, and "
+        "not when another mechanism replaces or restarts the broker; where that renews it, too, "
+        "ages are younger than assumed",
     )
 
 
@@ -178,6 +192,9 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
     shape = model.shape(entry.turns_into)
     # Without them the last leader alone is waited for, whichever broker is back before.
     others_lead = config.unclean_leader_election_enable or model.get(DECISION_HOURS, 0.0) > 0
+    if f"{entry.turns_into}.{DURATION}" in model.times:
+        # The card says itself how rarely a replacement is fast.
+        return ()
     if gone <= 0 or shape > LARGEST_SHAPE or config.replication_factor == 1 or not others_lead:
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)

@@ -59,6 +59,9 @@ class Sampled(MeasureTable):
         What was simulated.
     history : tuple of (int, int)
         Of each block in their order: its years, and those with a loss.
+    clumping : float, optional
+        If times between failures are not exponential, and years so depend on each other: up to how
+        many losses come together.
     outages : tuple of (float, float, float)
         Write outages of partitions by length: from how many seconds, below how many, and how many
         there were. The time until a new leader serves counts with its mean.
@@ -105,6 +108,7 @@ class Sampled(MeasureTable):
     load: Workload
     cluster: Any
     history: tuple[tuple[int, int], ...] = ()
+    clumping: float | None = None
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
 

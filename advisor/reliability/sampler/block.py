@@ -5,6 +5,10 @@ ends 8760 hours later; the next begins as soon as all are healthy again. Such mo
 regeneration points, so that the years are independent and start healthy, and ratios of totals over
 the whole path are long-run rates.
 
+Where times between failures are not exponential, a year still begins healthy, but the ages of what
+did not fail run on from year to year. So years of a block depend on each other, and blocks do not:
+each begins with ages as at a random moment.
+
 Random numbers are Philox's (Salmon et al., SC 2011), keyed by the seed and the block's number, so
 that a block's outcome does not depend on where or after which other block it is run.
 """
@@ -20,6 +24,7 @@ from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
 from advisor.reliability.failures.mechanisms import WELL, Scope
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.memory_layout import (
     BROKER,
@@ -29,12 +34,14 @@ from advisor.reliability.sampler.memory_layout import (
     ENTRIES,
     EXTRA_COLUMNS,
     FINISHED,
+    LAW,
     MISSING,
     NO_CAUSE,
     NO_DISK,
     OUTAGE,
     OUTAGE_BINS,
     RACK,
+    RENEWAL,
     SCOPES,
     SERVED,
     SET,
@@ -156,7 +163,9 @@ def _new_state(plan: Plan) -> KernelState:
     """Every broker and replica healthy, every log as long as its retention, all totals 0."""
     sets, housed = len(plan.sets), _housed(plan)
     columns = len(plan.table.names) + EXTRA_COLUMNS
-    outages, clocks = _outages(plan)
+    laws = _Laws()
+    outages, clocks = _outages(plan, laws)
+    renewals = _renewals(plan, laws)
     gaps = max(plan.replicas - 1, 1)
     members = [[b for b, rack in enumerate(housed) if rack == r] for r in range(plan.rack_count)]
     copies, copy_of = _copies(plan)
@@ -180,6 +189,10 @@ def _new_state(plan: Plan) -> KernelState:
         copy_of=np.array(copy_of, dtype=np.int64),
         clocks=clocks,
         running=np.zeros(len(clocks), dtype=np.int64),
+        laws=np.array(laws.rows, dtype=LAW),
+        values=np.array(laws.values),
+        renewals=renewals,
+        earliest=np.zeros(len(renewals), dtype=np.int64),
         sets=np.zeros(sets, dtype=SET),
         slots=np.array(plan.sets, dtype=np.int64),
         gaps=np.zeros((sets, gaps)),
@@ -231,6 +244,9 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
         "voters": sum(plan.voters),
         "quorum": red.QUORUM_BACK,
         "next_strike": -1.0,
+        "next_renewal": math.inf,
+        "special": bool(plan.lifetimes) or plan.crews > 0,
+        "free_crews": plan.crews,
         "strikes": sim.strikes["per_hour"].sum(),
         "copies_per_hour": plan.copies_per_hour,
         "decisions_per_hour": plan.decisions_per_hour,
@@ -260,7 +276,12 @@ def _strikes(plan: Plan) -> NDArray[Any]:
         found = plan.mechanisms.get(entry.course, Occurrence())
         row["cause"] = known.names.index(entry.name)
         targets = plan.targets(entry.scope)
-        row["targets"], row["per_hour"] = targets, found.per_hour * targets
+        row["targets"] = targets
+        if entry.name in plan.lifetimes:
+            whole = (plan.mechanisms[each.course].per_hour for each in known[entry.name].courses)
+            row["takes"] = found.per_hour / math.fsum(whole)
+        else:
+            row["per_hour"] = found.per_hour * targets
         of_rack = entry.scope is Scope.RACK
         row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
         row["scope"] = SCOPES.index(entry.scope)
@@ -279,7 +300,45 @@ def _strikes(plan: Plan) -> NDArray[Any]:
     return strikes
 
 
-def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
+class _Laws:
+    """The distributions of times other than exponential and gamma, and what was observed.
+
+    Attributes
+    ----------
+    rows : list of tuple
+        Of `KernelState.laws`.
+    values : list of float
+        Of `KernelState.values`.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, int, float, float]] = []
+        self.values: list[float] = []
+
+    def add(self, distribution: TimeDistribution, mean_hours: float) -> int:
+        """Note a distribution with its mean; return its number."""
+        start, observed = len(self.values), distribution.values
+        mean = math.fsum(observed) / max(len(observed), 1)
+        self.values += [value / mean for value in observed]
+        scale = distribution.scale(mean_hours)
+        place = start, len(self.values)
+        self.rows.append((distribution.kind, *place, scale, distribution.parameter))
+        return len(self.rows) - 1
+
+
+def _renewals(plan: Plan, laws: _Laws) -> NDArray[Any]:
+    """The clocks of the mechanisms whose events are no Poisson process."""
+    courses, rows = plan.table.courses, []
+    for entry in plan.table.entries:
+        if entry.name in plan.lifetimes:
+            lifetime = plan.lifetimes[entry.name]
+            law = laws.add(lifetime.distribution, lifetime.hours)
+            first, targets = courses.index(entry), range(plan.targets(entry.scope))
+            rows += [(law, first, len(entry.courses), target, 0, 0.0) for target in targets]
+    return np.array(rows, dtype=RENEWAL)
+
+
+def _outages(plan: Plan, laws: _Laws) -> tuple[NDArray[Any], NDArray[Any]]:
     """The outages of brokers by condition, and the clocks that end them."""
     known, brokers = plan.table, len(_housed(plan))
     outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
@@ -292,6 +351,9 @@ def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
         row["end"] = PARTITION_EVENT[entry.effect.end]
         row["of_rack"] = condition in known.of_racks
         row["hours"], row["shape"] = found.hours, found.shape
+        if found.duration is not None:
+            row["shape"], row["law"] = 0.0, laws.add(found.duration, found.hours)
+        row["of_crew"] = plan.crews > 0 and entry.name in plan.needed_for
         if entry.ends_in:
             row["dies"], row["after"] = found.dies, known[entry.ends_in].condition
         if entry.together:

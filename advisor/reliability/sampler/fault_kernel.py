@@ -18,6 +18,19 @@ from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
 from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
+from advisor.reliability.sampler.renewal_kernel import (
+    NO_CLOCK,
+    NO_COURSE,
+    begin_special,
+    draw,
+    hold,
+    next_for_crew,
+    pick_renewed,
+    release,
+    renew,
+    start_renewals,
+    target_of_due,
+)
 from advisor.reliability.sampler.transition_tables import Table
 
 _WELL = WELL
@@ -34,11 +47,15 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         return True
     if control.next_strike < 0.0:
         control.next_strike = control.now + _wait(rng, control.strikes)
+        start_renewals(rng, sim)
     when, clock = control.next_strike, -1
     for i in range(control.running):
         if sim.clocks[sim.running[i]].due < when:
             clock = sim.running[i]
             when = sim.clocks[clock].due
+    renewed = control.next_renewal < when
+    if renewed:
+        when = control.next_renewal
     memoryless = False
     if control.copying > 0 or control.undecided > 0:
         # Memoryless: a new draw after every event leaves the distribution unchanged.
@@ -53,14 +70,29 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     control.failover_hours = control.broker_failover_hours
     if memoryless:
         _copy_or_decide(rng, table, sim)
-    elif clock >= 0:
+    elif clock >= 0 and not renewed:
         _repair(rng, sim, clock)
         follow_quorum(sim)
     else:
-        control.next_strike = when + _wait(rng, control.strikes)
-        _strike(rng, sim)
+        _fail(rng, sim, renewed)
         follow_quorum(sim)
     return True
+
+
+@inlined
+def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
+    """Take the event of the clock that is due, or else of the Poisson process."""
+    control = sim.control[0]
+    if renewed:
+        number = pick_renewed(rng, sim)
+        target = target_of_due(sim)
+    else:
+        control.next_strike = control.now + _wait(rng, control.strikes)
+        number, target = _pick(rng, sim)
+    if number != NO_COURSE:
+        _strike(rng, sim, number, target)
+    if renewed and number != NO_COURSE:
+        renew(rng, sim)
 
 
 @inlined
@@ -89,7 +121,8 @@ def _wait(rng: Generator, per_hour: float) -> float:
 
 
 @inlined
-def _strike(rng: Generator, sim: KernelState) -> None:
+def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
+    """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
     control = sim.control[0]
     x = rng.random() * control.strikes
     number = 0
@@ -98,8 +131,14 @@ def _strike(rng: Generator, sim: KernelState) -> None:
         number += 1
     struck = sim.strikes[number]
     if struck.per_hour <= 0.0:
-        return
-    target = min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+        return NO_COURSE, 0
+    return number, min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+
+
+@inlined
+def _strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
+    control = sim.control[0]
+    struck = sim.strikes[number]
     control.cause = struck.cause
     control.event = struck.event
     control.afterwards = struck.turned_event
@@ -184,7 +223,9 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
     control = sim.control[0]
-    _leave(sim, b)
+    if control.special:
+        hold(sim)
+    _leave(rng, sim, b)
     sim.brokers[b].own = condition
     sim.outages[condition].brokers += 1
     control.unwell += 1
@@ -196,6 +237,8 @@ def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark
         sim.clocks[clock].place = control.running
         sim.running[control.running] = clock
         control.running += 1
+    if control.special:
+        begin_special(sim, b, condition, clock)
     if mark:
         _mark(sim, b, False)
 
@@ -214,11 +257,13 @@ def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
     mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
+    if shape == 0.0:
+        return float(draw(rng, sim, sim.outages[condition].law))
     return float(mean / shape * rng.standard_gamma(shape))
 
 
 @inlined
-def _leave(sim: KernelState, b: int) -> None:
+def _leave(rng: Generator, sim: KernelState, b: int) -> None:
     """End a broker's outage."""
     own = sim.brokers[b].own
     if own == _WELL:
@@ -230,6 +275,20 @@ def _leave(sim: KernelState, b: int) -> None:
     sim.clocks[clock].held -= 1
     if sim.clocks[clock].held == 0:
         _stop_clock(sim, clock)
+    if sim.control[0].special:
+        _end_special(rng, sim, b, own, clock)
+
+
+@called
+def _end_special(rng: Generator, sim: KernelState, b: int, own: int, clock: int) -> None:
+    """Free the crew of an outage that ends, and let the clock that caused it run."""
+    if sim.outages[own].of_crew:
+        following = next_for_crew(sim, clock)
+        if following >= 0:
+            hours = _duration(rng, sim, sim.brokers[following].own)
+            sim.clocks[following].due = sim.control[0].now + hours
+    if sim.brokers[b].struck_by != NO_CLOCK:
+        release(rng, sim, b)
 
 
 @called
@@ -254,9 +313,12 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
         _mark(sim, clock, False)
         if outage.dies > 0.0 and rng.random() < outage.dies:
             control.event = sim.outages[outage.after].begin
+            # What struck it is the cause until it is well.
+            control.renewing = sim.brokers[clock].struck_by
             set_condition(rng, sim, clock, outage.after, False)
+            control.renewing = NO_CLOCK
         else:
-            _leave(sim, clock)
+            _leave(rng, sim, clock)
         return
     condition, rack = sim.clocks[clock].condition, sim.clocks[clock].rack
     control.cause = sim.outages[condition].cause
@@ -268,7 +330,7 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
         b = sim.members[i]
         if sim.brokers[b].own == condition:
             _mark(sim, b, False)
-            _leave(sim, b)
+            _leave(rng, sim, b)
 
 
 @called

@@ -14,6 +14,7 @@ from numpy.random import Generator
 
 from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.times import time_distribution
 from advisor.reliability.partition import effects, log_levels, reduced_state
 from advisor.reliability.sampler import (
     fault_kernel,
@@ -21,6 +22,7 @@ from advisor.reliability.sampler import (
     memory_layout,
     partition_kernel,
     quorum_kernel,
+    renewal_kernel,
     transition_tables,
 )
 from advisor.reliability.sampler.fault_kernel import next_event
@@ -163,6 +165,8 @@ def _digest() -> str:
         partition_kernel,
         quorum_kernel,
         reduced_state,
+        renewal_kernel,
+        time_distribution,
         transition_tables,
     )
     files = (Path(module.__file__ or "") for module in compiled)

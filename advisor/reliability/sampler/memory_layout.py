@@ -40,8 +40,9 @@ CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
+    "special renewing free_crews queued "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
-    "now next_strike risk_since year_end at_risk strikes copies_per_hour "
+    "now next_strike next_renewal risk_since year_end at_risk strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
@@ -51,16 +52,19 @@ CONTROL = _fields(
 STRIKE = _fields(
     "cause targets scope event reach condition excluded chance turned turned_reach turned_event "
     "of_quorum beyond",
-    "per_hour failover_hours share spreads overlaps",
+    "per_hour takes failover_hours share spreads overlaps",
 )
 OUTAGE = _fields(
-    "cause severity begin end of_rack after first_clock stride brokers", "hours shape dies"
+    "cause severity begin end of_rack after first_clock stride brokers law of_crew",
+    "hours shape dies",
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end", "")
+BROKER = _fields("own rack start end struck_by", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running", "")
-CLOCK = _fields("place held condition rack", "due")
+CLOCK = _fields("place held condition rack queued", "due")
+LAW = _fields("kind start end", "scale parameter")
+RENEWAL = _fields("law course courses target held", "due")
 SET = _fields("state mask mask_after held held_after waited", "weight since down flushed base")
 
 
@@ -77,17 +81,20 @@ class KernelState(NamedTuple):
         that condition instead. None is struck while a broker is in a condition whose bit
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
         second broker with ``overlaps``. A new leader is elected after ``failover_hours``.
+        What has clocks has ``per_hour`` 0, and an event ``takes`` the course with a probability.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
-        beginning and end, mean hours and gamma shape, and how many brokers are in it; whether a
-        rack is out. With probability ``dies`` it ends in the condition ``after``. Brokers that
+        beginning and end, mean hours and gamma shape (0 if the duration has another ``law``),
+        and how many brokers are in it; whether a rack is out, and whether its repair waits for a
+        crew. With probability ``dies`` it ends in the condition ``after``. Brokers that
         were struck together and return together share ``first_clock``, or one for each rack,
         ``stride`` apart; -1: each broker has its own.
     racks : array of RACK, shape (racks,)
         Its brokers are ``members[start:end]``; and its voters of the controller quorum.
     members : array of int, shape (brokers,)
     brokers : array of BROKER, shape (brokers,)
-        Its condition, its rack, and the sets on it: ``served[start:end]``. Behind the
+        Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
+        the sets on it: ``served[start:end]``. Behind the
         ``control.brokers`` brokers stands one for each rack with voters that has none, and last
         the controller quorum.
     served : array of SERVED, shape (sets * slots,)
@@ -98,9 +105,20 @@ class KernelState(NamedTuple):
         The copy that fills each slot.
     clocks : array of CLOCK, shape (clocks,)
         Each broker's, then those of brokers that return together: when it is due, its place among
-        the running ones (-1: off), how many brokers wait for it, and their condition and rack.
+        the running ones (-1: off), how many brokers wait for it, their condition and rack, and
+        its number among the repairs that ever waited for a crew (0: it does not).
     running : array of int, shape (clocks,)
         The clocks that run, ``control.running`` of them.
+    laws : array of LAW, shape (laws,)
+        Distributions of times: the kind as in `time_distribution`, what its standard form is
+        multiplied with, its number, and where its values stand: ``values[start:end]``.
+    values : array of float
+        Observed times in units of their mean, one list after the other.
+    renewals : array of RENEWAL, shape (clocks of mechanisms that are not exponential,)
+        The law of its times, the first of the mechanism's ``courses``, whom it strikes, how many
+        brokers are out by it, and when it is due (infinite while any is).
+    earliest : array of int, shape (those clocks,)
+        The tree of its tournament; place 1 holds the clock that is due first.
     sets : array of SET, shape (sets,)
         Partition state; struck slots (by the event and by the one after it, and both once more
         while they wait for the quorum's event); from 1, the mechanism
@@ -137,6 +155,10 @@ class KernelState(NamedTuple):
     copy_of: NDArray[np.int64]
     clocks: NDArray[Any]
     running: NDArray[np.int64]
+    laws: NDArray[Any]
+    values: NDArray[np.float64]
+    renewals: NDArray[Any]
+    earliest: NDArray[np.int64]
     sets: NDArray[Any]
     slots: NDArray[np.int64]
     gaps: NDArray[np.float64]

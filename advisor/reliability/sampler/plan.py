@@ -18,6 +18,8 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
 from advisor.reliability.failures.setting import Replicas
+from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.workload import Workload
@@ -42,6 +44,8 @@ class Occurrence:
         Of the gamma distribution of the duration; 1 is the exponential.
     share, spreads, overlaps, dies : float
         The mechanism's probabilities, those that it has; see `Mechanism`.
+    duration : TimeDistribution, optional
+        In place of the gamma distribution.
     """
 
     per_hour: float = 0.0
@@ -51,6 +55,22 @@ class Occurrence:
     spreads: float = 0.0
     overlaps: float = 0.0
     dies: float = 0.0
+    duration: TimeDistribution | None = None
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """The time between events of a mechanism, of one broker, rack or cluster.
+
+    Attributes
+    ----------
+    hours : float
+        Its mean, from the end of the last outage.
+    distribution : TimeDistribution
+    """
+
+    hours: float
+    distribution: TimeDistribution
 
 
 @dataclass(frozen=True)
@@ -97,6 +117,12 @@ class Plan:
         or if outages of racks cannot take the majority.
     decisions_per_hour : float
         1 / mean time until an operator elects what is left; 0 if none ever does.
+    lifetimes : dict of str to Lifetime
+        Of the mechanisms whose events are no Poisson process, by name.
+    crews : int
+        How many repairs of ``needed_for`` progress at a time; 0 for all.
+    needed_for : tuple of str
+        Mechanisms.
     """
 
     setup: ChainConstants
@@ -118,6 +144,9 @@ class Plan:
     lag_hours: float = 0.0
     voters: tuple[int, ...] = ()
     decisions_per_hour: float = 0.0
+    lifetimes: dict[str, Lifetime] = field(default_factory=dict)
+    crews: int = 0
+    needed_for: tuple[str, ...] = ()
 
     @property
     def replicas(self) -> int:
@@ -137,6 +166,17 @@ class Plan:
             for course in self.table.courses
             if course.course in self.mechanisms
         )
+
+    @property
+    def clumping(self) -> float | None:
+        """Up to how many events come together, on average; None where years are independent.
+
+        The number of events of a renewal process varies, over a long time, by the variance of its
+        lifetimes in units of their squared mean: so many times more than that of a Poisson process.
+        """
+        if not self.lifetimes:
+            return None
+        return max(1.0, *(each.distribution.variation for each in self.lifetimes.values()))
 
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""
@@ -209,7 +249,22 @@ def plan_for(
         lag_hours=waits.lag_hours,
         voters=tuple(where.voters.get(rack, 0) for rack in racks) if where.voters else (),
         decisions_per_hour=1.0 / hours if (hours := model.get(DECISION_HOURS, 0.0)) else 0.0,
+        lifetimes=_lifetimes(model, where.brokers),
+        crews=int(model.get(CREWS_PATH, 0.0)),
+        needed_for=model.needed_for,
     )
+
+
+def _lifetimes(model: FailureModel, brokers: int) -> dict[str, Lifetime]:
+    found = {}
+    for name in model.mechanisms:
+        distribution, entry = model.times.get(f"{name}.{LIFETIME}"), table()[name]
+        if distribution is not None and model.rate_per_hour(name) > 0.0:
+            hours = 1.0 / model.rate_per_hour(name)
+            if entry.exclusive:
+                hours = transition_rates.hours_between_turns(entry, model, brokers)
+            found[name] = Lifetime(hours, distribution)
+    return found
 
 
 def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
@@ -225,7 +280,10 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
         # Where another mechanism's duration counts, it has none of its own.
         hours = model.outage_hours(course) if course.condition else 0.0
         shape = model.shape(course.name)
-        found[course.course] = Occurrence(rate, hours, shape, share, spreads, overlaps, dies)
+        duration = model.times.get(f"{course.name}.{DURATION}")
+        found[course.course] = Occurrence(
+            rate, hours, shape, share, spreads, overlaps, dies, duration
+        )
     return found
 
 
