@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from advisor.protocol.rules.config import Config
     from advisor.reliability.evaluate import evaluate
     from advisor.reliability.failures.failure_model import FailureModel, load_model
+    from advisor.reliability.patching import patching
     from advisor.reliability.workload import Workload
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _HOMES = {
     "explorer": "advisor.present.interactive.explorer",
     "load_cluster": "advisor.cluster",
     "load_model": "advisor.reliability.failures.failure_model",
+    "patching": "advisor.reliability.patching",
     "play": "advisor.kafka_lab.engines",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
@@ -55,6 +57,7 @@ __all__ = [
     "explorer",
     "load_cluster",
     "load_model",
+    "patching",
     "play",
     "recommend",
     "simulate",
@@ -71,6 +74,7 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 plotting.plot_functions.update(
     reliability=_imported_when_called("plot_reliability"),
     sampled=_imported_when_called("plot_sampled"),
+    patching=_imported_when_called("plot_patching"),
     recommendation=_imported_when_called("plot_recommendation"),
     audit=_imported_when_called("plot_audit"),
     report=_imported_when_called("write_report"),

@@ -33,6 +33,7 @@ SLOW = (
     "reliability/measures/test_refused_in_stalls.py",
     "reliability/measures/test_rough_precision.py",
     "reliability/sampler/",
+    "reliability/test_patching.py",
     "reliability/schemes/",
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",

@@ -20,6 +20,7 @@ PUBLIC = [
     "advisor.evaluate",
     "advisor.load_cluster",
     "advisor.load_model",
+    "advisor.patching",
     "advisor.play",
     "advisor.recommend",
     "advisor.simulate",

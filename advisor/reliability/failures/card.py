@@ -15,6 +15,7 @@ from advisor.errors import ModelError, shown
 from advisor.files import read_input
 from advisor.formatting import as_given, significant
 from advisor.parsing import is_unicode, read_toml
+from advisor.reliability.calendar import Calendar, take_calendar
 from advisor.reliability.failures.card_origin import Origin, check_evidence, nearest
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
@@ -124,7 +125,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Card:
-    """A card's two texts, and its quantities by dotted path in the order of `sections`.
+    """A card's texts, its quantities by dotted path in the order of `sections`, its calendar.
 
     Attributes
     ----------
@@ -137,6 +138,7 @@ class Card:
     quantities: Mapping[str, Quantity]
     times: Mapping[str, TimeDistribution]
     needed_for: tuple[str, ...]
+    calendar: Calendar | None = None
 
 
 def read_card(path: Path) -> Card:
@@ -175,7 +177,8 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     """
     found: dict[str, Quantity] = {}
     allowed = sections()
-    times = read_times(_table(tables, "the card", origin), origin)
+    calendar, tables = take_calendar(_table(tables, "the card", origin), origin.error)
+    times = read_times(tables, origin)
     given = dict(_sections(times.tables, origin))
     for section, content in given.items():
         for key, raw in content.items():
@@ -197,6 +200,7 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         quantities={path: found[path] for path in ordered if path in found},
         times=times.distributions,
         needed_for=times.needed_for,
+        calendar=calendar,
     )
 
 
@@ -261,9 +265,8 @@ def _sections(
         if name in _TEXTS:
             continue
         if name not in groups and name not in allowed:
-            raise origin.error(
-                name, f"is no section of a card; {nearest(name, [*groups, *allowed, *_TEXTS])}"
-            )
+            meant = nearest(name, [*groups, *allowed, *_TEXTS, "calendar"])
+            raise origin.error(name, f"is no section of a card; {meant}")
         nested = _table(content, name, origin)
         if name in allowed:
             yield name, nested
@@ -312,8 +315,8 @@ def _given(raw: object, path: str, origin: Origin) -> float:
     """Return a number that a card states; what is drawn from its range may go beyond."""
     number = check_number(raw, path, origin)
     if number != 0 and not _LEAST <= number <= _MOST:
-        said = as_given(number)
-        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {said}.")
+        said = f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {as_given(number)}."
+        raise origin.error(path, said)
     unit = path.rpartition(".")[2].rpartition("_")[2]
     most = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
     if number > most:
@@ -339,10 +342,8 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
     years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
     value, low, high = range_of(int(number), years)
     if not 0 < low <= high < math.inf:
-        raise origin.error(
-            f"{path}.exposure_years",
-            f"leaves no rate that can be computed: {as_given(years)} years.",
-        )
+        none = f"leaves no rate that can be computed: {as_given(years)} years."
+        raise origin.error(f"{path}.exposure_years", none)
     _given(value, path, origin)
     return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
 

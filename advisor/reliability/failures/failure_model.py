@@ -14,6 +14,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
+from advisor.reliability.calendar import REPLACED, RESTART, Calendar
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -58,6 +59,8 @@ class FailureModel(RepairTimes, QuantityTable):
         "broker.crash.duration". A gamma duration is the number "broker.crash.shape" instead.
     needed_for : tuple of str, optional
         The mechanisms whose repairs wait for a crew, if the card gives "repair.crews".
+    calendar : Calendar, optional
+        When brokers restart, instead of at random; ``broker.restart.per_year`` follows from it.
 
     See Also
     --------
@@ -82,6 +85,7 @@ class FailureModel(RepairTimes, QuantityTable):
     quantities: Mapping[str, Quantity]
     times: Mapping[str, TimeDistribution] = field(default_factory=dict)
     needed_for: tuple[str, ...] = ()
+    calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
         for text in ("name", "title", "when_to_use"):
@@ -90,17 +94,20 @@ class FailureModel(RepairTimes, QuantityTable):
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
         times = expect("times", self.times, Mapping, "what from_dict makes")
+        expect("calendar", self.calendar, Calendar | None, "a Calendar, or None")
         object.__setattr__(self, "quantities", MappingProxyType(dict(quantities)))
         object.__setattr__(self, "times", MappingProxyType(dict(times)))
 
     def __hash__(self) -> int:
         numbers, times = tuple(self.quantities.items()), tuple(self.times.items())
-        return hash((self.name, self.title, self.when_to_use, numbers, times, self.needed_for))
+        texts = self.name, self.title, self.when_to_use
+        return hash((*texts, numbers, times, self.needed_for, self.calendar))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         # A read-only view cannot be pickled, and Spark ships the model.
         texts = self.name, self.title, self.when_to_use
-        return FailureModel, (*texts, dict(self.quantities), dict(self.times), self.needed_for)
+        times = dict(self.times), self.needed_for
+        return FailureModel, (*texts, dict(self.quantities), *times, self.calendar)
 
     @classmethod
     @names_checked
@@ -146,7 +153,8 @@ class FailureModel(RepairTimes, QuantityTable):
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
         title = card.title or name
-        return cls(name, title, card.when_to_use, card.quantities, card.times, card.needed_for)
+        times = card.times, card.needed_for
+        return cls(name, title, card.when_to_use, card.quantities, *times, card.calendar)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -179,7 +187,48 @@ class FailureModel(RepairTimes, QuantityTable):
             table[key] = given.to_dict()
         if self.needed_for:
             tables[REPAIR][NEEDED_FOR] = list(self.needed_for)
+        if self.calendar is not None:
+            del tables["broker"]["restart"]["per_year"]
+            tables["calendar"] = self.calendar.to_dict()
         return tables
+
+    def with_calendar(self, **keys: object) -> "FailureModel":
+        """Return a copy in which brokers restart by a calendar instead of at random.
+
+        Parameters
+        ----------
+        **keys : object
+            Keys of ``[calendar]``, such as at_once; those left out stay as they are.
+
+        Returns
+        -------
+        FailureModel
+            Without ``broker.restart.per_year``, ``overlap`` and ``lifetime``, which the calendar
+            replaces.
+
+        Raises
+        ------
+        ModelError
+            A key or value that no calendar may hold.
+
+        See Also
+        --------
+        with_values : A copy with other numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> monthly = model.with_calendar(weekday="tuesday", hour=2, every_weeks=4)
+        >>> round(monthly["broker.restart.per_year"], 2)
+        13.04
+        """
+        tables = self.to_dict()
+        restart = tables.setdefault("broker", {}).setdefault("restart", {})
+        for key in (*REPLACED, *(key for key in RESTART if key in keys)):
+            restart.pop(key, None)
+        tables["calendar"] = {**tables.get("calendar", {}), **keys}
+        return FailureModel.from_dict(tables, self.name)
 
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
@@ -261,6 +310,10 @@ class FailureModel(RepairTimes, QuantityTable):
         changed = dict(self.quantities)
         for path, raw in expect("values", values, Mapping, "numbers by path").items():
             self[path]
+            if self.calendar is not None and path == "broker.restart.per_year":
+                raise ModelError(
+                    f"{self.name}: {path} follows from calendar.every_weeks; set that."
+                )
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
         return replace(self, quantities=changed)
@@ -331,10 +384,11 @@ class FailureModel(RepairTimes, QuantityTable):
         ]
         if self.needed_for:
             rows.append(f"  {f'{REPAIR}.{NEEDED_FOR}':<{width}}  {', '.join(self.needed_for)}")
-        return "\n".join([f"{self.title} ({self.name})", *rows])
+        return "\n".join([self._numbers()[0], *rows])
 
     def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
-        return f"{self.title} ({self.name})", self.quantities
+        by = f"; rolling restarts {self.calendar.words}" if self.calendar else ""
+        return f"{self.title} ({self.name}){by}", self.quantities
 
     def _texts(self) -> Mapping[str, tuple[str, str]]:
         times = {path: (str(found), found.evidence) for path, found in self.times.items()}

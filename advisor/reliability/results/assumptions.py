@@ -33,13 +33,17 @@ OUTSIDE_EVERY_CARD = (
 _ALL = 1.0 - 1e-9
 
 
-def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
+def assumptions(
+    cluster: Brokers, config: Config, model: FailureModel, sampled: bool = False
+) -> tuple[str, ...]:
     """Return the assumptions that affect these inputs, a sentence each.
 
     Parameters
     ----------
     cluster : Cluster
         Brokers and their racks.
+    sampled : bool
+        Of `simulate`, which follows a calendar of rolling restarts; `evaluate` does not.
 
     Returns
     -------
@@ -64,10 +68,11 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
         *(
             text
             for entry in table().entries
-            if entry.exclusive
+            if entry.exclusive and not (sampled and model.calendar)
             for text in _restarts_left_out(cluster, model, entry)
         ),
         *_clocks_of_their_own(model),
+        *([] if sampled else _without_calendar(model)),
         OUTSIDE_EVERY_CARD,
     )
 
@@ -163,6 +168,18 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) 
         f"year of {HOURS_PER_YEAR:,.0f}. Only {kept} % of them are counted, so what "
         f"{entry.name} causes reads too low: correct the card, or divide that part by "
         f"{significant(counted)}",
+    )
+
+
+def _without_calendar(model: FailureModel) -> tuple[str, ...]:
+    """A calendar of restarts, of which the exact answer holds the number alone."""
+    if model.calendar is None:
+        return ()
+    return (
+        f"each broker restarts {significant(model.calendar.per_year)} times a year, as often as by "
+        "the card's calendar, but at random moments, one broker at a time, whatever else is out. "
+        "Rolling restarts that wait for the ISR refuse fewer writes than shown: "
+        "simulate() follows the calendar",
     )
 
 

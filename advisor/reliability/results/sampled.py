@@ -196,7 +196,7 @@ class Sampled(MeasureTable):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was assumed because the input did not say."""
-        return assumptions(self.cluster, self.config, self.model)
+        return assumptions(self.cluster, self.config, self.model, sampled=True)
 
     @property
     def verdict(self) -> str:

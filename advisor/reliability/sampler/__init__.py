@@ -5,7 +5,8 @@ years. Out: a row of sufficient statistics per block, merged into a `Sampled`. T
 seed give the same bytes in every process and order.
 
 Open first: ``plan.py``, then ``block.py``, which runs one block. ``kernel.py`` is the compiled
-event loop, ``fault_kernel.py``, ``renewal_kernel.py``, ``quorum_kernel.py`` and
-``partition_kernel.py`` its parts, ``memory_layout.py`` its arrays, ``transition_tables.py`` the
-partition's transitions; ``estimators.py`` merges blocks, ``intervals/`` has their intervals.
+event loop, ``fault_kernel.py``, ``renewal_kernel.py``, ``quorum_kernel.py``,
+``calendar_kernel.py`` and ``partition_kernel.py`` its parts, ``memory_layout.py`` its arrays,
+``transition_tables.py`` the partition's transitions; ``estimators.py`` merges blocks,
+``intervals/`` has their intervals.
 """

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
-from advisor.reliability.failures.mechanisms import WELL, Scope
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Scope
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.memory_layout import (
@@ -48,7 +49,7 @@ from advisor.reliability.sampler.memory_layout import (
     STRIKE,
     KernelState,
 )
-from advisor.reliability.sampler.plan import Block, Occurrence, Plan
+from advisor.reliability.sampler.plan import Block, Occurrence, Plan, RollingRestarts
 from advisor.reliability.sampler.transition_tables import tables
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
@@ -112,10 +113,8 @@ def run_block(plan: Plan, block: Block) -> Row:
     Row
         The same for the same plan and block, wherever it is computed.
     """
-    sim = _new_state(plan)
+    sim = _lived(plan, block)
     control = sim.control[0]
-    control["years_left"] = block.years
-    _live_years(plan, sim, _generator(block))
     return Row(
         block=block.index,
         years=block.years,
@@ -129,6 +128,55 @@ def run_block(plan: Plan, block: Block) -> Row:
         causes=(*sim.totals.ravel().tolist(), *sim.aside.ravel().tolist()),
         outages=tuple(sim.outages_by_length.tolist()),
     )
+
+
+class RollingRow(NamedTuple):
+    """Sums over rolling restarts that were sampled alone, of what settings decide.
+
+    Attributes
+    ----------
+    restarts : int
+    weight, most_weight, most_struck : float
+        Sum and largest of their weights, and the largest of those with a failure.
+    hours, unwritable_hours, records_refused, losses : float
+        Weighted sums: how long they took, partition-hours, records, and those that lost a record.
+    """
+
+    restarts: int
+    weight: float
+    most_weight: float
+    most_struck: float
+    hours: float
+    unwritable_hours: float
+    records_refused: float
+    losses: float
+
+
+def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
+    """Sample the rolling restarts of one block, of a plan whose ``rolling.alone`` is set."""
+    control = _lived(plan, block).control[0]
+    most = float(control["most_weight"]), float(control["most_struck"])
+    sums = (float(control[f"sum_{name}"]) for name in ("hours", "unwritable", "refused", "lost"))
+    return RollingRow(block.years, float(control["sum_weight"]), *most, *sums)
+
+
+def _lived(plan: Plan, block: Block) -> KernelState:
+    """The state of a cluster after the years of a block."""
+    sim, rng = _new_state(plan), _generator(block)
+    sim.control[0]["years_left"] = block.years
+    if plan.rolling is not None and not plan.rolling.alone:
+        _set_date(plan.rolling, sim, rng)
+    _live_years(plan, sim, rng)
+    return sim
+
+
+def _set_date(rolling: RollingRestarts, sim: KernelState, rng: np.random.Generator) -> None:
+    """Begin at a random moment of the calendar, so that all years are the same on average."""
+    control = sim.control[0]
+    begun = rng.random() * rolling.period_hours
+    control["day_start"] = begun % 24.0
+    control["roll_date"] = (rolling.hour_of_week - begun) % rolling.period_hours
+    control["roll_due"] = control["roll_date"]
 
 
 def mark(plan: Plan, seed: int) -> str:
@@ -202,6 +250,7 @@ def _new_state(plan: Plan) -> KernelState:
         totals=np.zeros((ENTRIES, columns)),
         outages_by_length=np.zeros(OUTAGE_BINS),
         aside=np.zeros((ENTRIES, columns)),
+        traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters
@@ -210,6 +259,8 @@ def _new_state(plan: Plan) -> KernelState:
     # A partition that cannot be written even when healthy: the configuration is the cause.
     sim.attribution[:, NO_CAUSE] = 1.0
     _set_control(plan, sim)
+    if plan.rolling is not None:
+        _set_rolling(plan, plan.rolling, sim)
     return sim
 
 
@@ -263,9 +314,43 @@ def _set_control(plan: Plan, sim: KernelState) -> None:
         "dead_stall_hours": plan.stall_hours[0],
         "hung_stall_hours": plan.stall_hours[1],
         "lag_hours": plan.lag_hours,
+        "hourly": bool(plan.traffic),
+        "span_hours": HOURS_PER_YEAR,
+        "roll_due": np.inf,
     }
     for name, value in constants.items():
         control[name] = value
+
+
+def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None:
+    """Store what rolling restarts do, and in which order."""
+    known, control = plan.table, sim.control[0]
+    (entry,) = known.with_effect(BrokerEvent.STOP)
+    clean, hard = entry.courses
+    constants = {
+        "roll_waits": rolling.waits,
+        "roll_cause": known.names.index(entry.name),
+        "roll_event": PARTITION_EVENT[clean.effect],
+        "roll_condition": clean.condition,
+        "roll_unclean_event": PARTITION_EVENT[hard.effect],
+        "roll_unclean_condition": hard.condition,
+        "roll_unclean": rolling.unclean,
+        "roll_period_hours": rolling.period_hours,
+        "roll_up_hours": rolling.up_hours,
+        "roll_pause_hours": rolling.pause_hours,
+        "roll_hour": rolling.hour_of_week % 24.0,
+        "roll_date": np.inf,
+        "alone": rolling.alone,
+        "hurry": rolling.hurry,
+        "hurry_hours": rolling.hurry_hours,
+    }
+    if rolling.alone:
+        constants["span_hours"] = rolling.run_up_hours
+    for name, value in constants.items():
+        control[name] = value
+    order = [(b, n) for n, batch in enumerate(rolling.batches) for b in batch]
+    for row, (broker, batch) in zip(sim.brokers, order, strict=False):
+        row["rolling"], row["batch"] = broker, batch
 
 
 def _strikes(plan: Plan) -> NDArray[Any]:

@@ -41,11 +41,16 @@ CONTROL = _fields(
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond phase years_left "
     "special renewing free_crews queued "
-    "miss_state miss_event miss_mask events loss_moments lost_years first_losses",
+    "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
+    "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
+    "roll_unclean_condition alone hourly",
     "now next_strike next_renewal risk_since year_end at_risk strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
-    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours",
+    "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
+    "span_hours day_start roll_due roll_date roll_period_hours roll_up_hours roll_pause_hours "
+    "roll_unclean roll_hour roll_begun hurry hurry_hours first_strike "
+    "sum_weight most_weight most_struck sum_hours sum_unwritable sum_refused sum_lost",
 )
 """One record: the current event, the totals, and the constants of the plan."""
 
@@ -59,7 +64,7 @@ OUTAGE = _fields(
     "hours shape dies",
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end struck_by", "")
+BROKER = _fields("own rack start end struck_by rolling batch", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running", "")
 CLOCK = _fields("place held condition rack queued", "due")
@@ -96,7 +101,8 @@ class KernelState(NamedTuple):
         Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
         the sets on it: ``served[start:end]``. Behind the
         ``control.brokers`` brokers stands one for each rack with voters that has none, and last
-        the controller quorum.
+        the controller quorum. By place in the order of rolling restarts: the broker that is
+        ``rolling``, and the number of its ``batch``.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
     copies : array of COPY, shape (copies,)
@@ -140,6 +146,8 @@ class KernelState(NamedTuple):
         Write outages that have ended, of all partitions.
     aside : array of float, shape (ENTRIES, columns)
         The other of the two.
+    traffic : array of float, shape (25,)
+        Hours of mean traffic from midnight to each full hour.
         Measures summed over partitions, by cause: a mechanism, NO_CAUSE (the configuration) or
         NO_DISK (a replica that is destroyed or copies, whichever mechanism destroyed it).
     """
@@ -168,3 +176,4 @@ class KernelState(NamedTuple):
     totals: NDArray[np.float64]
     outages_by_length: NDArray[np.float64]
     aside: NDArray[np.float64]
+    traffic: NDArray[np.float64]

@@ -14,6 +14,7 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.sampler.calendar_kernel import mean_hours, traffic_at
 from advisor.reliability.sampler.jit import called, inlined
 from advisor.reliability.sampler.memory_layout import (
     BINS_PER_DECADE,
@@ -169,14 +170,14 @@ def account(table: Table, sim: KernelState, s: int) -> None:
     control, one = sim.control[0], sim.sets[s]
     state, passed = table.states[one.state], control.now - one.since
     if state.writable:
-        records = passed * control.records_per_hour
+        records = mean_hours(sim, one.since, control.now) * control.records_per_hour
         if state.growing:
             sim.gaps[s, 0] += records
         else:
             one.base = min(control.retained, one.base + records)
     else:
-        given_up = one.down + control.budget_hours
-        beyond = max(control.now - max(given_up, one.since), 0.0)
+        given_up = max(one.down + control.budget_hours, one.since)
+        beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
             share = sim.attribution[s, cause] * one.weight
             if share > 0.0:
@@ -187,6 +188,7 @@ def account(table: Table, sim: KernelState, s: int) -> None:
         if one.waited:
             since = _given_up_before(sim, one.since - one.down)
             more = _given_up_before(sim, control.now - one.down) - since
+            more *= traffic_at(sim, one.down)
             sim.totals[REFUSED, one.waited - 1] += one.weight * more * control.records_per_hour
     one.since = control.now
 
@@ -302,7 +304,7 @@ def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool)
     control, weight = sim.control[0], sim.sets[s].weight
     sim.totals[UNREADABLE, control.cause] += weight * hours
     if writable:
-        beyond = max(hours - control.budget_hours, 0.0)
+        beyond = max(hours - control.budget_hours, 0.0) * traffic_at(sim, control.now)
         sim.totals[UNWRITABLE, control.cause] += weight * hours
         sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
         _note_outage(sim, s, hours)
@@ -331,6 +333,7 @@ def _count_stall(sim: KernelState, s: int) -> None:
     if _hangs(control.event):
         sim.sets[s].waited = control.cause + 1
         hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
+    beyond *= traffic_at(sim, control.now)
     sim.totals[STALLED, control.cause] += weight * hours
     sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from advisor.errors import InputError, shown
 from advisor.protocol.rules.config import Config
+from advisor.reliability.calendar import Calendar
 from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
+from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, Table, table
 from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
@@ -74,6 +75,46 @@ class Lifetime:
 
 
 @dataclass(frozen=True)
+class RollingRestarts:
+    """Rolling restarts by a calendar.
+
+    Attributes
+    ----------
+    batches : tuple of tuple of int
+        Brokers that restart together, in the order of the rolling restart.
+    waits : bool
+        Whether the next batch waits until every broker is up and every replica in sync.
+    period_hours, hour_of_week : float
+        From the begin of one to that of the next; when they begin, from Monday 0:00.
+    mean_hours, up_hours : float
+        Mean duration of a restart; without waiting: from when a batch stops until its brokers run.
+    pause_hours : float
+        From when the next batch may restart until it does.
+    unclean : float
+        Probability that a shutdown ends hard.
+    alone : bool
+        Each "year" of a block is one rolling restart.
+    run_up_hours : float
+        Of those: from a healthy cluster until one begins.
+    hurry, hurry_hours : float
+        Of those: how many times as fast the first failure comes, for so long from the begin.
+    """
+
+    batches: tuple[tuple[int, ...], ...]
+    waits: bool
+    period_hours: float
+    hour_of_week: float
+    mean_hours: float
+    up_hours: float
+    pause_hours: float
+    unclean: float
+    alone: bool = False
+    run_up_hours: float = 0.0
+    hurry: float = 1.0
+    hurry_hours: float = 0.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """A cluster, a topic on it, and the failures that strike them.
 
@@ -123,6 +164,10 @@ class Plan:
         How many repairs of ``needed_for`` progress at a time; 0 for all.
     needed_for : tuple of str
         Mechanisms.
+    rolling : RollingRestarts or None
+        Restarts by a calendar; None if brokers restart at random, or never.
+    traffic : tuple of float
+        Traffic of each hour of the day in units of the mean; () if it is even.
     """
 
     setup: ChainConstants
@@ -147,6 +192,8 @@ class Plan:
     lifetimes: dict[str, Lifetime] = field(default_factory=dict)
     crews: int = 0
     needed_for: tuple[str, ...] = ()
+    rolling: RollingRestarts | None = field(default=None, repr=False)
+    traffic: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def replicas(self) -> int:
@@ -161,6 +208,14 @@ class Plan:
     @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
+        by_chance = self.strikes_per_year_by_chance
+        if self.rolling is None:
+            return by_chance
+        return by_chance + HOURS_PER_YEAR / self.rolling.period_hours * len(self.racks)
+
+    @property
+    def strikes_per_year_by_chance(self) -> float:
+        """How often anything happens anywhere, what a calendar does left out."""
         return HOURS_PER_YEAR * math.fsum(
             self.mechanisms[course.course].per_hour * self.targets(course.scope)
             for course in self.table.courses
@@ -184,7 +239,9 @@ class Plan:
 
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        # A plan without calendar and hours has the digits that it had before there were any.
+        more = repr((self.rolling, self.traffic)) if self.rolling or self.traffic else ""
+        return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -234,6 +291,8 @@ def plan_for(
         sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
         partitions=tuple(count for _, count in where.sets),
         mechanisms=_mechanisms(model, where.brokers),
+        rolling=None if model.calendar is None else _rolling(model.calendar, model, cluster),
+        traffic=load.hourly_traffic,
         copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
         records_per_hour=load.records_per_hour_per_partition,
         retained_records=load.retained_records_per_partition,
@@ -271,8 +330,13 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
     found = {}
     for course in table().courses:
         rate, happens = 0.0, course.name in model.mechanisms
+        by_calendar = model.calendar is not None and course.name == _planned().name
         if happens:
-            rate = transition_rates.strikes_per_hour(course, model, brokers, brokers)
+            rate = (
+                0.0
+                if by_calendar
+                else transition_rates.strikes_per_hour(course, model, brokers, brokers)
+            )
         elif not _lasts(course, model):
             continue
         chances = (course.share, course.spreads, course.overlaps, course.dies)
@@ -285,6 +349,47 @@ def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
             rate, hours, shape, share, spreads, overlaps, dies, duration
         )
     return found
+
+
+def _planned() -> Mechanism:
+    """The mechanism of planned restarts."""
+    (found,) = table().with_effect(BrokerEvent.STOP)
+    return found
+
+
+def _rolling(calendar: Calendar, model: FailureModel, cluster: Brokers) -> RollingRestarts:
+    entry = _planned()
+    (hard,) = entry.variants
+    hours = model.repair_hours(entry.name)
+    return RollingRestarts(
+        batches=_batches(calendar, cluster),
+        waits=calendar.wait_for_isr,
+        period_hours=calendar.period_hours,
+        hour_of_week=calendar.hour_of_week,
+        mean_hours=hours,
+        up_hours=hours * (1.0 - calendar.catch_up_share(60.0 * hours)),
+        pause_hours=calendar.pause_minutes / 60.0,
+        unclean=model.get(entry.path(hard.chance), 0.0),
+    )
+
+
+def _batches(calendar: Calendar, cluster: Brokers) -> tuple[tuple[int, ...], ...]:
+    """Brokers by their place in the cluster: rack by rack, as `rolling-restart.sh` goes, or by id.
+
+    Brokers whose rack is not known form one group, and come first.
+    """
+    place = {broker: number for number, broker in enumerate(cluster.brokers)}
+    by_rack = calendar.order == "rack"
+    rack_of = {broker: (rack or "") if by_rack else "" for broker, rack in cluster.brokers.items()}
+    groups: dict[str, list[int]] = {}
+    for broker in sorted(place, key=lambda each: (rack_of[each], each)):
+        groups.setdefault(rack_of[broker], []).append(place[broker])
+    size = calendar.at_once
+    return tuple(
+        tuple(group[start : start + size])
+        for group in groups.values()
+        for start in range(0, len(group), size)
+    )
 
 
 def _lasts(course: Mechanism, model: FailureModel) -> bool:
