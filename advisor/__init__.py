@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
+    from advisor.pipeline.grid import simulate_grid
+    from advisor.pipeline.sample_tables import write_samples
     from advisor.pipeline.simulate import simulate
     from advisor.present.interactive.explorer import explorer
     from advisor.protocol.rules.assignment import assign
@@ -42,6 +44,8 @@ _HOMES = {
     "play": "advisor.kafka_lab.engines",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
+    "simulate_grid": "advisor.pipeline.grid",
+    "write_samples": "advisor.pipeline.sample_tables",
 }
 
 __all__ = [
@@ -61,6 +65,8 @@ __all__ = [
     "play",
     "recommend",
     "simulate",
+    "simulate_grid",
+    "write_samples",
 ]
 
 

@@ -47,7 +47,7 @@ MOST_YEARS = 10**15
 QUICKER_HERE_S = 20.0
 """Runs of fewer core-seconds end in this process before Spark and its workers have started."""
 
-_ANNOUNCE_FROM_S = 5.0
+ANNOUNCE_FROM_S = 5.0
 
 
 @names_checked
@@ -159,11 +159,38 @@ def simulate(
     True
     """
     stop = Stop(relative_width, seconds)
+    check_options(engine, years, checkpoint, progress)
+    cluster, model = cluster_of(cluster), model_of(model)
+    check_inputs(cluster, config, model, load, placement)
+    load = Workload() if load is None else load
+    assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
+    if assignment:
+        load = replace(load, partitions=len(assignment))
+    plan = plan_for(cluster, config, model, load, assignment)
+    stop = replace(stop, clumping=plan.clumping)
+    expected = core_seconds(plan, years)
+    cut_into_blocks(plan, years, seed)
+    if engine == QUICKEST:
+        engine = "local" if expected < QUICKER_HERE_S else "spark"
+    if progress is not None and expected > ANNOUNCE_FROM_S:
+        progress(_announcement(years, expected, stop))
+    directory = None if checkpoint is None else str(checkpoint)
+    rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
+    found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+    return replace(found, why=why)
+
+
+def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
+    """Check what says how to sample.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be used; the message names it.
+    """
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
-    cluster, model = cluster_of(cluster), model_of(model)
-    check_inputs(cluster, config, model, load, placement)
     expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
     if checkpoint is not None and not str(checkpoint).isprintable():
         raise InputError(f"checkpoint={shown(str(checkpoint))}: give the path of a folder")
@@ -171,22 +198,6 @@ def simulate(
         raise InputError(f"years={shown(years)} is more than can be sampled; give fewer")
     if progress is not None and not callable(progress):
         raise InputError(f"progress={shown(progress)}: give a function, or None")
-    load = Workload() if load is None else load
-    assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
-    if assignment:
-        load = replace(load, partitions=len(assignment))
-    plan = plan_for(cluster, config, model, load, assignment)
-    stop = replace(stop, clumping=plan.clumping)
-    core_seconds = _core_seconds(plan, years)
-    cut_into_blocks(plan, years, seed)
-    if engine == QUICKEST:
-        engine = "local" if core_seconds < QUICKER_HERE_S else "spark"
-    if progress is not None and core_seconds > _ANNOUNCE_FROM_S:
-        progress(_announcement(years, core_seconds, stop))
-    directory = None if checkpoint is None else str(checkpoint)
-    rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
-    found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
-    return replace(found, why=why)
 
 
 def _sample(
@@ -208,7 +219,7 @@ def _sample(
         try:
             return sample_in_rounds(sample, plan, years, seed, stop)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_interrupted(directory)) from None
+            raise KeyboardInterrupt(interrupted(directory)) from None
         except OSError as error:
             if directory is None:
                 raise
@@ -216,7 +227,7 @@ def _sample(
             raise InputError(f"checkpoint={shown(directory)}: {why}") from error
 
 
-def _interrupted(directory: str | None) -> str:
+def interrupted(directory: str | None) -> str:
     """Return what is left of an interrupted run, and how to go on with it."""
     if directory is None:
         return (
@@ -246,12 +257,12 @@ def is_quick_here(
     """
     check_inputs(cluster, config, model, load, None)
     plan = plan_for(cluster, config, model, load, None)
-    seconds = _core_seconds(plan, years)
+    seconds = core_seconds(plan, years)
     cut_into_blocks(plan, years, 0)
     return seconds < QUICKER_HERE_S
 
 
-def _core_seconds(plan: Plan, years: float) -> float:
+def core_seconds(plan: Plan, years: float) -> float:
     """Return the run time of these years on one core, in seconds; reject more than the limit."""
     if not isinstance(years, int | float) or not math.isfinite(years):
         return 0.0

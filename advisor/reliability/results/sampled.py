@@ -67,6 +67,8 @@ class Sampled(MeasureTable):
         there were. The time until a new leader serves counts with its mean.
     why : str
         Why no more years: "all years done", "interval narrow enough" or "time is up".
+    breakdown : Breakdown
+        By mechanism and part; see `write_samples`.
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -111,6 +113,7 @@ class Sampled(MeasureTable):
     clumping: float | None = None
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
+    breakdown: units.Breakdown | None = None
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")

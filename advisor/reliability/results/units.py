@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from advisor import formatting
 from advisor.errors import InputError
@@ -49,6 +50,51 @@ def check_measure(name: str) -> None:
     """
     if name not in MEASURES:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
+
+
+class Share(NamedTuple):
+    """What a mechanism contributed to a measure.
+
+    Attributes
+    ----------
+    measure : str
+    part : {"settings", "beyond"}
+        Of what settings decide, or of what they do not.
+    mechanism : str
+    value : float
+        In the measure's unit.
+    """
+
+    measure: str
+    part: str
+    mechanism: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """What was sampled, by mechanism and part.
+
+    Attributes
+    ----------
+    shares : tuple of Share
+        Those of a measure sum up to its value.
+    replica_sets : tuple of (int, int, int)
+        Classes of replica sets: how many racks one spans, how many there are, and how many
+        partitions are on them.
+    span_years : float
+        The simulated years, with the time until everything was healthy again after each.
+    """
+
+    shares: tuple[Share, ...]
+    replica_sets: tuple[tuple[int, int, int], ...]
+    span_years: float
+
+    @property
+    def racks(self) -> int | None:
+        """How many racks every replica set spans; None if not all span as many."""
+        classes = [racks for racks, _, _ in self.replica_sets]
+        return classes[0] if len(classes) == 1 else None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, mark
+from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.intervals.rates import (
     NONE_SEEN,
     Ratio,
@@ -173,6 +174,7 @@ def merge(
         history=books.history,
         clumping=plan.clumping,
         outages=_outages(ordered),
+        breakdown=breakdown(ordered, plan, model),
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
+from typing import Any
 
 from numpy.random import Generator
 
@@ -256,8 +256,13 @@ def _digest() -> str:
         time_distribution,
         transition_tables,
     )
-    files = (Path(module.__file__ or "") for module in compiled)
-    return sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return sha256(b"".join(map(_source, compiled))).hexdigest()
+
+
+def _source(module: Any) -> bytes:
+    """The source of a module, also where the package is a zip file that was sent to a worker."""
+    found: bytes = module.__spec__.loader.get_data(module.__spec__.origin)
+    return found
 
 
 run = _compiled(_digest())
