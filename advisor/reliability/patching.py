@@ -18,7 +18,7 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_rolling_block
-from advisor.reliability.sampler.estimators import Ratio, rate
+from advisor.reliability.sampler.intervals.rates import Ratio, rate
 from advisor.reliability.sampler.plan import Block, Plan, plan_for
 from advisor.reliability.workload import Workload
 
