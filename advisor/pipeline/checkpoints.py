@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 ROW_SCHEMA = (
     "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
-    "first_losses long, loss_moments long, events long, causes array<double>, outages array<double>"
+    "first_losses long, loss_moments long, events long, causes array<double>, "
+    "outages array<double>, cycles array<double>"
 )
 RECORD_SCHEMA = "run string, first long, blocks long, rows binary"
 MOST_FILE_BYTES = 64_000_000
@@ -299,7 +300,7 @@ def _rows_of_run(
 
 def row_of(fields: dict[str, Any]) -> Row:
     """Return the row with these fields, as Parquet and Spark give them."""
-    lists = {name: tuple(fields[name]) for name in ("causes", "outages")}
+    lists = {name: tuple(fields[name]) for name in ("causes", "outages", "cycles")}
     return Row(**{**fields, **lists})
 
 

@@ -20,7 +20,7 @@ from advisor.errors import InputError, shown
 from advisor.pipeline.sampling import Enough, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.intervals.rates import loss_share
+from advisor.reliability.sampler.estimators import loss_probability
 from advisor.reliability.sampler.plan import (
     FEWEST_BLOCKS,
     Block,
@@ -82,10 +82,9 @@ class Stop:
 
     def width(self, rows: Sequence[Row]) -> float:
         """Width of the interval of the loss probability by its value; infinite without losses."""
-        history = [(row.years, row.lost_years) for row in rows]
-        if not any(lost for _, lost in history):
+        if not any(row.lost_years for row in rows):
             return math.inf
-        found = loss_share(history, self.clumping)
+        found = loss_probability(rows, self.clumping)
         return (found.high - found.low) / found.value
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
+from advisor.reliability import weighting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
@@ -29,6 +30,7 @@ from advisor.reliability.results.settings_split import (
     years_of_parts,
 )
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
+from advisor.reliability.weighting import CRUDE, Weights
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
@@ -69,6 +71,10 @@ class Sampled(MeasureTable):
         Why no more years: "all years done", "interval narrow enough" or "time is up".
     breakdown : Breakdown
         By mechanism and part; see `write_samples`.
+    method, why_method : str
+        "crude" or "importance"; and why, if it was not asked for.
+    weights : Weights, optional
+        Of the losses, with "importance"; ``history`` then has the cycles with a loss.
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
@@ -114,6 +120,9 @@ class Sampled(MeasureTable):
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
     breakdown: units.Breakdown | None = None
+    method: str = CRUDE
+    why_method: str = field(default="", compare=False)
+    weights: Weights | None = None
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -248,6 +257,7 @@ class Sampled(MeasureTable):
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
+            *weighting.method_lines(self.method, self.why_method, self.weights),
         ]
 
     def dependents(self) -> Never:
@@ -341,6 +351,8 @@ class Sampled(MeasureTable):
             "years": self.years,
             "seed": self.seed,
             "blocks": self.blocks,
+            "method": self.method,
+            "weights": None if self.weights is None else asdict(self.weights),
             "versions": dict(self.versions),
             "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),
@@ -387,8 +399,8 @@ class Sampled(MeasureTable):
         return self.no_setting_changes, *self.measured_lines, brokers
 
     def _html_columns(self) -> tuple[str, ...]:
-        parts = tuple(part.replace("_", " ") for part in PARTS)
-        return (*self._HTML_COLUMNS, *(parts if beyond(self.model) else ()), "attribute")
+        parts = tuple(part.replace("_", " ") for part in PARTS if beyond(self.model))
+        return (*self._HTML_COLUMNS, *parts, "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()

@@ -16,7 +16,7 @@ that a block's outcome does not depend on where or after which other block it is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ from advisor.reliability.sampler.memory_layout import (
     KernelState,
 )
 from advisor.reliability.sampler.plan import Block, Occurrence, Plan, RollingRestarts
-from advisor.reliability.sampler.transition_tables import tables
+from advisor.reliability.sampler.transition_tables import Table, tables
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 _NEVER_RECOVERED = (
@@ -60,6 +60,8 @@ _NEVER_RECOVERED = (
 )
 
 
+# Places in `Row.cycles`.
+CYCLES, DUE, WEIGHTS, SQUARES, LARGEST = range(5)
 # Of what stands in no rack.
 _NO_RACK = -1
 
@@ -91,6 +93,11 @@ class Row(NamedTuple):
         they do not.
     outages : tuple of float
         Write outages that ended, over partitions, by `KernelState.outages_by_length`.
+    cycles : tuple of float
+        Empty for years as they come. Of cycles (:mod:`advisor.reliability.cycles`), where all
+        the above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
+        there were, the weight of the losses due within a year, and of all first losses the sum
+        of the weights, of their squares, and the largest.
     """
 
     block: int
@@ -104,6 +111,7 @@ class Row(NamedTuple):
     events: int
     causes: tuple[float, ...]
     outages: tuple[float, ...]
+    cycles: tuple[float, ...] = ()
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -163,7 +171,7 @@ def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
 
 def _lived(plan: Plan, block: Block) -> KernelState:
     """The state of a cluster after the years of a block."""
-    sim, rng = _new_state(plan), _generator(block)
+    sim, rng = new_state(plan), generator(block)
     sim.control[0]["years_left"] = block.years
     if plan.rolling is not None and not plan.rolling.alone:
         _set_date(plan.rolling, sim, rng)
@@ -185,20 +193,25 @@ def mark(plan: Plan, seed: int) -> str:
     return f"{plan.fingerprint()}-{seed}"
 
 
-def _generator(block: Block) -> np.random.Generator:
+def generator(block: Block) -> np.random.Generator:
+    """Random numbers of a block, whatever others are run."""
     key = np.array([block.seed, block.index], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
-    """Run the kernel, and fill in the transition table whenever it lacks an entry."""
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.kernel import run
 
+    run_with_tables(plan, sim, lambda table: run(rng, table, sim))
+
+
+def run_with_tables(plan: Plan, sim: KernelState, run: Callable[[Table], int]) -> None:
+    """Run a kernel, and fill in the transition table whenever it lacks an entry."""
     growing = tables(plan.setup, plan.replicas)
     control = sim.control[0]
     while True:
-        code = run(rng, growing.table, sim)
+        code = run(growing.table)
         if code == FINISHED:
             return
         if code != MISSING:
@@ -208,13 +221,14 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
         )
 
 
-def _new_state(plan: Plan) -> KernelState:
+def new_state(plan: Plan) -> KernelState:
+    """Every broker and replica healthy, every log as long as its retention, all totals 0."""
     return KernelState._make(array.copy() for array in _first_state(plan))
 
 
 @lru_cache(maxsize=2)
 def _first_state(plan: Plan) -> KernelState:
-    """Every broker and replica healthy, every log as long as its retention, all totals 0.
+    """The same, of which blocks take copies.
 
     Blocks of one plan follow each other; of 100,000 replica sets this takes seconds.
     """

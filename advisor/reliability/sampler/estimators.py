@@ -22,7 +22,7 @@ from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_se
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler.block import Row, mark
+from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, Row, mark
 from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.intervals.rates import (
     NONE_SEEN,
@@ -45,9 +45,34 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
 )
 from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.weighting import CRUDE, IMPORTANCE, Weights
 from advisor.reliability.workload import Workload
 
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
+
+
+def loss_probability(
+    rows: Sequence[Row], clumping: float | None, largest_weight: float = 1.0
+) -> Estimate:
+    """Probability of a loss within a year that begins healthy.
+
+    Cycles have the rate of first losses that fall within the year: ``p = 1 - exp(-rate)``.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    clumping : float, optional
+        As `Plan.clumping`.
+    largest_weight : float
+        Of a cycle.
+    """
+    if not rows[0].cycles:
+        return loss_share([(row.years, row.lost_years) for row in rows], clumping)
+    n = sum(row.years for row in rows)
+    due, at_risk = [row.cycles[DUE] for row in rows], [row.at_risk_hours for row in rows]
+    found = rate(Ratio(due, [hours / HOURS_PER_YEAR for hours in at_risk], largest_weight), n)
+    value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, n, found.method)
 
 
 @dataclass(frozen=True)
@@ -83,6 +108,10 @@ class _Books:
     years : int
     years_as_one : float
         How many of the years count as one independent year.
+    biased : bool
+        Cycles with bias, rather than years.
+    largest_weight : float
+        Most that one of them can weigh.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -93,6 +122,7 @@ class _Books:
         self.history = tuple((row.years, row.lost_years) for row in ordered)
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(self.history, plan.clumping)
+        self.biased, self.largest_weight = plan.bias is not None, plan.largest_weight
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
@@ -105,10 +135,16 @@ class _Books:
 
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
-        amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        most, unseen = entry.most * self.years_as_one, entry.unseen * self.years_as_one
-        found = rate(Ratio(amounts, entry.exposures, most), self.years)
+        found = rate(self.ratio(entry, halves), self.years)
+        # Cycles are drawn so that the loss of a whole set is among them.
+        unseen = 0.0 if self.biased else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
+
+    def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
+        """What the blocks counted."""
+        amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
+        most = entry.most * self.years_as_one * self.largest_weight
+        return Ratio(amounts, entry.exposures, most)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:
         """Split a rate by mechanism."""
@@ -155,10 +191,8 @@ def merge(
         for name, entry in rates.items()
     }
     found = Sampled(
-        loss_probability_per_year=loss_share(books.history, plan.clumping),
-        mean_years_to_loss=waiting_time(
-            Ratio([row.first_losses for row in ordered], books.at_risk, books.years_as_one), years
-        ),
+        loss_probability_per_year=loss_probability(ordered, plan.clumping, plan.largest_weight),
+        mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
         **whole,
         tolerates=tolerance(config),
         causes=MappingProxyType({}),
@@ -175,10 +209,21 @@ def merge(
         clumping=plan.clumping,
         outages=_outages(ordered),
         breakdown=breakdown(ordered, plan, model),
+        method=CRUDE if plan.bias is None else IMPORTANCE,
+        weights=None if plan.bias is None else _weights(ordered),
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
     return replace(found, causes=_causes(found, books, rates), parts=_parts(found, books, rates))
+
+
+def _weights(rows: Sequence[Row]) -> Weights:
+    """How well the weighted losses stand for the real ones."""
+    total, squares = (math.fsum(row.cycles[place] for row in rows) for place in (WEIGHTS, SQUARES))
+    losses, largest = sum(row.lost_years for row in rows), max(row.cycles[LARGEST] for row in rows)
+    if not total > 0.0:
+        return Weights(losses, 0.0, 0.0)
+    return Weights(losses, total * total / squares, largest / total)
 
 
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:

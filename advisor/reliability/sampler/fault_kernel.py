@@ -16,7 +16,7 @@ from numpy.random import Generator
 from advisor.reliability.failures.mechanisms import WELL, Scope
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import SCOPES, KernelState
+from advisor.reliability.sampler.memory_layout import BIASED, SCOPES, UNBIASED, KernelState
 from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.renewal_kernel import (
     NO_CLOCK,
@@ -46,7 +46,7 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
         take_deferred(sim)
         return True
     if control.next_strike < 0.0:
-        control.next_strike = control.now + _wait(rng, control.strikes)
+        control.next_strike = control.now + wait(rng, control.strikes)
         start_renewals(rng, sim)
     when, clock = control.next_strike, -1
     for i in range(control.running):
@@ -59,7 +59,7 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     memoryless = False
     if control.copying > 0 or control.undecided > 0:
         # Memoryless: a new draw after every event leaves the distribution unchanged.
-        done = control.now + _wait(rng, _copies_per_hour(sim) + _decisions_per_hour(sim))
+        done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
         if done < when:
             when, memoryless = done, True
     if when >= until:
@@ -69,9 +69,9 @@ def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> 
     control.afterwards = NOTHING
     control.failover_hours = control.broker_failover_hours
     if memoryless:
-        _copy_or_decide(rng, table, sim)
+        copy_or_decide(rng, table, sim)
     elif clock >= 0 and not renewed:
-        _repair(rng, sim, clock)
+        repair(rng, sim, clock)
         follow_quorum(sim)
     else:
         _fail(rng, sim, renewed)
@@ -87,28 +87,31 @@ def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
         number = pick_renewed(rng, sim)
         target = target_of_due(sim)
     else:
-        control.next_strike = control.now + _wait(rng, control.strikes)
+        control.next_strike = control.now + wait(rng, control.strikes)
         number, target = _pick(rng, sim)
     if number != NO_COURSE:
-        _strike(rng, sim, number, target)
+        strike(rng, sim, number, target)
     if renewed and number != NO_COURSE:
         renew(rng, sim)
 
 
 @inlined
-def _copies_per_hour(sim: KernelState) -> float:
+def copies_per_hour(sim: KernelState) -> float:
+    """Rate at which one of the running copies ends."""
     return float(sim.control[0].copies_per_hour * sim.control[0].copying)
 
 
 @inlined
-def _decisions_per_hour(sim: KernelState) -> float:
+def decisions_per_hour(sim: KernelState) -> float:
+    """Rate at which an operator elects a leader of one of the sets that need it."""
     return float(sim.control[0].decisions_per_hour * sim.control[0].undecided)
 
 
 @called
-def _copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
-    decisions = _decisions_per_hour(sim)
-    both = _copies_per_hour(sim) + decisions
+def copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
+    """End a copy, or let an operator elect a leader."""
+    decisions = decisions_per_hour(sim)
+    both = copies_per_hour(sim) + decisions
     if decisions > 0.0 and rng.random() * both < decisions:
         _decide(rng, table, sim)
     else:
@@ -116,7 +119,8 @@ def _copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
 
 
 @inlined
-def _wait(rng: Generator, per_hour: float) -> float:
+def wait(rng: Generator, per_hour: float) -> float:
+    """Draw the hours until the next event of a Poisson process."""
     return rng.standard_exponential() / per_hour if per_hour > 0.0 else np.inf
 
 
@@ -136,9 +140,9 @@ def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
 
 
 @inlined
-def _strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
-    control = sim.control[0]
-    struck = sim.strikes[number]
+def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
+    """Let a course of a mechanism strike one of its targets."""
+    control, struck = sim.control[0], sim.strikes[number]
     control.cause = struck.cause
     control.event = struck.event
     control.afterwards = struck.turned_event
@@ -157,6 +161,17 @@ def _strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
         set_condition(rng, sim, target, struck.condition, True)
         if struck.overlaps > 0.0:
             _strike_second(rng, sim, number, target)
+
+
+@inlined
+def _happens(rng: Generator, sim: KernelState, natural: float, likely: float) -> bool:
+    """Draw a chance; where cycles are weighed, note its odds without bias and with it."""
+    control, x = sim.control[0], rng.random()
+    if control.weighing == UNBIASED:
+        return bool(x < natural)
+    happens = x < (likely if control.weighing == BIASED else natural)
+    control.ratio *= natural / likely if happens else (1.0 - natural) / (1.0 - likely)
+    return bool(happens)
 
 
 @inlined
@@ -179,7 +194,7 @@ def _excluded(sim: KernelState, conditions: int) -> bool:
 def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) -> None:
     """Strike another broker as well, by chance: a restart that does not wait for the last one."""
     struck, others = sim.strikes[number], sim.control[0].brokers - 1
-    if others == 0 or rng.random() >= struck.overlaps:
+    if others == 0 or not _happens(rng, sim, struck.overlaps, struck.likely_overlaps):
         return
     b = min(int(rng.random() * others), others - 1)
     b += b >= first
@@ -190,9 +205,9 @@ def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) ->
 @called
 def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> None:
     """Strike a rack, and each other rack by chance."""
-    spreads = sim.strikes[number].spreads
+    spreads, likely = sim.strikes[number].spreads, sim.strikes[number].likely_spreads
     for rack in range(len(sim.racks)):
-        if rack == first or (spreads > 0.0 and rng.random() < spreads):
+        if rack == first or (spreads > 0.0 and _happens(rng, sim, spreads, likely)):
             for i in range(sim.racks[rack].start, sim.racks[rack].end):
                 _strike_one_of_several(rng, sim, number, sim.members[i])
 
@@ -207,12 +222,12 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
         if hit and sim.outages[struck.condition].of_rack:
             set_condition(rng, sim, b, struck.condition, False)
     elif struck.turned == _WELL:
-        if hit and (not struck.chance or rng.random() < struck.share):
+        if hit and (not struck.chance or _happens(rng, sim, struck.share, struck.likely_share)):
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
         if hit:
             _mark(sim, b, False)
-        if struck.share > 0.0 and rng.random() < struck.share:
+        if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.likely_share):
             _mark(sim, b, True)
             set_condition(rng, sim, b, struck.turned, False)
         elif hit:
@@ -302,7 +317,8 @@ def _stop_clock(sim: KernelState, clock: int) -> None:
 
 
 @inlined
-def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
+def repair(rng: Generator, sim: KernelState, clock: int) -> None:
+    """End the outage of the brokers that wait for a clock."""
     control = sim.control[0]
     if clock < len(sim.brokers):
         outage = sim.outages[sim.brokers[clock].own]
@@ -311,7 +327,7 @@ def _repair(rng: Generator, sim: KernelState, clock: int) -> None:
         control.cause = control.no_disk if replaced else outage.cause
         control.event = outage.end
         _mark(sim, clock, False)
-        if outage.dies > 0.0 and rng.random() < outage.dies:
+        if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.likely_dies):
             control.event = sim.outages[outage.after].begin
             # What struck it is the cause until it is well.
             control.renewing = sim.brokers[clock].struck_by

@@ -14,9 +14,7 @@ large, however long a rolling restart takes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from hashlib import sha256
-from typing import Any
+from types import ModuleType
 
 from numpy.random import Generator
 
@@ -64,13 +62,13 @@ _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
 def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bool) -> int:
     """Advance to an hour, or with ``well`` until everything is healthy and nothing restarts."""
     control = sim.control[0]
-    while not (well and control.pending == 0 and _is_well(sim) and control.rolling == IDLE):
+    while not (well and control.pending == 0 and is_well(sim) and control.rolling == IDLE):
         if control.pending == 0:
             # What the calendar does happens between two events.
             if not next_event(rng, table, sim, min(until, control.roll_due)):
                 if control.roll_due >= until:
                     return FINISHED
-                take_turn(rng, sim, _is_well(sim))
+                take_turn(rng, sim, is_well(sim))
             control.pending = 1
             if control.struck_beyond == 1 and control.beyond == 0:
                 control.beyond = 1
@@ -86,19 +84,20 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         control.events += 1
         if control.new_losses > 0:
             _count_moment(sim)
-        if control.waiting == 1 and _is_well(sim):
+        if control.waiting == 1 and is_well(sim):
             control.waiting = 0
             control.risk_since = control.now
-        if control.beyond == 1 and _is_well(sim):
+        if control.beyond == 1 and is_well(sim):
             control.beyond = 0
             _turn_the_page(table, sim)
-        if control.rolling == WAITING and _is_well(sim):
+        if control.rolling == WAITING and is_well(sim):
             go_on(sim)
     return RECOVERED
 
 
 @inlined
-def _is_well(sim: KernelState) -> bool:
+def is_well(sim: KernelState) -> bool:
+    """Whether every broker and replica is healthy."""
     return bool(sim.control[0].unwell == 0 and sim.control[0].broken == 0)
 
 
@@ -224,47 +223,29 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
     return FINISHED
 
 
-def _compiled(sources: str) -> Callable[..., int]:
-    """Compile the entry point.
-
-    Numba's cache on disk knows the age of this file alone, and what is called from here stands in
-    other files. Its files are named after the function, so the name carries a digest of them all:
-    what another version of the sources left there is not even opened.
-    """
-
-    def run(rng: Generator, table: Table, sim: KernelState) -> int:
-        return int(_years(rng, table, sim))
-
-    run.__qualname__ = f"run_{sources[:16]}"
-    return entry(run)
-
-
-def _digest() -> str:
-    compiled = (
-        calendar_kernel,
-        effects,
-        fault_kernel,
-        jit,
-        log_levels,
-        mechanism,
-        mechanisms,
-        memory_layout,
-        partition_kernel,
-        quorum_kernel,
-        reduced_state,
-        renewal_kernel,
-        time_distribution,
-        transition_tables,
-    )
-    return sha256(b"".join(map(_source, compiled))).hexdigest()
+COMPILED: tuple[ModuleType, ...] = (
+    calendar_kernel,
+    effects,
+    fault_kernel,
+    jit,
+    log_levels,
+    mechanism,
+    mechanisms,
+    memory_layout,
+    partition_kernel,
+    quorum_kernel,
+    reduced_state,
+    renewal_kernel,
+    time_distribution,
+    transition_tables,
+)
+"""Modules that are compiled into the kernel, this one aside."""
 
 
-def _source(module: Any) -> bytes:
-    """The source of a module, also where the package is a zip file that was sent to a worker."""
-    found: bytes = module.__spec__.loader.get_data(module.__spec__.origin)
-    return found
+def _run(rng: Generator, table: Table, sim: KernelState) -> int:
+    return int(_years(rng, table, sim))
 
 
-run = _compiled(_digest())
+run = entry(_run, COMPILED)
 """Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
 entry of the table in ``sim.control``; or NEVER_RECOVERED: ten years without a healthy moment."""

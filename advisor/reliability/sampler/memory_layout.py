@@ -26,6 +26,11 @@ ENTRIES = 7
 SHORTEST_OUTAGE_S = 1e-3
 BINS_PER_DECADE = 10
 OUTAGE_BINS = 12 * BINS_PER_DECADE
+# Bits of `control.counted`: something was added to the totals, or to the outages by length.
+TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
+# Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
+# are, while `control.ratio` notes their odds without bias and with it.
+UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
 EXTRA_COLUMNS = 2
@@ -39,12 +44,12 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "new_losses lost_this_year struck_beyond beyond phase years_left "
+    "new_losses lost_this_year struck_beyond beyond counted weighing phase years_left "
     "special renewing free_crews queued "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
     "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
     "roll_unclean_condition alone hourly",
-    "now next_strike next_renewal risk_since year_end at_risk strikes copies_per_hour "
+    "now next_strike next_renewal risk_since year_end at_risk ratio strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
@@ -57,11 +62,12 @@ CONTROL = _fields(
 STRIKE = _fields(
     "cause targets scope event reach condition excluded chance turned turned_reach turned_event "
     "of_quorum beyond",
-    "per_hour takes failover_hours share spreads overlaps",
+    "per_hour takes failover_hours share spreads overlaps likely_share likely_spreads "
+    "likely_overlaps",
 )
 OUTAGE = _fields(
     "cause severity begin end of_rack after first_clock stride brokers law of_crew",
-    "hours shape dies",
+    "hours shape dies likely_dies",
 )
 RACK = _fields("start end voters", "")
 BROKER = _fields("own rack start end struck_by rolling batch", "")
@@ -85,8 +91,9 @@ class KernelState(NamedTuple):
         ``chance`` each is struck with probability ``share``, or, if ``turned`` is not WELL, gets
         that condition instead. None is struck while a broker is in a condition whose bit
         ``excluded`` holds. Each other rack is struck, too, with probability ``spreads``, and a
-        second broker with ``overlaps``. A new leader is elected after ``failover_hours``.
-        What has clocks has ``per_hour`` 0, and an event ``takes`` the course with a probability.
+        second broker with ``overlaps``; ``likely_`` ones are those with bias. A new leader is
+        elected after ``failover_hours``. What has clocks has ``per_hour`` 0, and an event
+        ``takes`` the course with a probability.
     outages : array of OUTAGE, shape (conditions,)
         By condition of a broker: mechanism, severity on the scale of `Strikes`, events at the
         beginning and end, mean hours and gamma shape (0 if the duration has another ``law``),

@@ -22,10 +22,12 @@ from advisor.reliability.sampler.memory_layout import (
     NO_CAUSE,
     NO_DISK,
     OUTAGE_BINS,
+    OUTAGES_COUNTED,
     RECORDS_LOST,
     REFUSED,
     SHORTEST_OUTAGE_S,
     STALLED,
+    TOTALS_COUNTED,
     UNREADABLE,
     UNWRITABLE,
     KernelState,
@@ -176,6 +178,7 @@ def account(table: Table, sim: KernelState, s: int) -> None:
         else:
             one.base = min(control.retained, one.base + records)
     else:
+        control.counted |= TOTALS_COUNTED
         given_up = max(one.down + control.budget_hours, one.since)
         beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
         for cause in range(sim.totals.shape[1]):
@@ -294,6 +297,7 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
         events = -weight * math.expm1(-records)
         if weight * records > _CERTAIN or rng.random() < -math.expm1(-weight * records):
             control.new_losses += 1
+    control.counted |= TOTALS_COUNTED
     sim.totals[LOSS_EVENTS, control.cause] += events
     sim.totals[RECORDS_LOST, control.cause] += weight * records
 
@@ -302,6 +306,7 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
 def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool) -> None:
     """Count the time until a new leader serves, which is shorter than any repair."""
     control, weight = sim.control[0], sim.sets[s].weight
+    control.counted |= TOTALS_COUNTED
     sim.totals[UNREADABLE, control.cause] += weight * hours
     if writable:
         beyond = max(hours - control.budget_hours, 0.0) * traffic_at(sim, control.now)
@@ -316,6 +321,7 @@ def _note_outage(sim: KernelState, s: int, hours: float) -> None:
     place = 0
     if hours > _SHORTEST_HOURS:
         place = min(int(math.log10(hours / _SHORTEST_HOURS) * BINS_PER_DECADE), OUTAGE_BINS - 1)
+    sim.control[0].counted |= OUTAGES_COUNTED
     sim.outages_by_length[place] += sim.sets[s].weight
 
 
@@ -334,6 +340,7 @@ def _count_stall(sim: KernelState, s: int) -> None:
         sim.sets[s].waited = control.cause + 1
         hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
     beyond *= traffic_at(sim, control.now)
+    control.counted |= TOTALS_COUNTED
     sim.totals[STALLED, control.cause] += weight * hours
     sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
 

@@ -29,6 +29,7 @@ from advisor.reliability.workload import Workload
 # Measured on one core of a small machine, and only ever used to cut the work into blocks.
 _SECONDS_PER_EVENT = 70e-9
 _SECONDS_PER_EVENT_AND_SET = 15e-9
+_EVENTS_PER_CYCLE = 8.0
 # Measured with every mechanism, from 6 to 10,000 brokers; the cut of blocks cannot follow, since
 # it decides which random numbers are drawn.
 _EXPECTED_PER_EVENT = 100e-9
@@ -122,6 +123,28 @@ class RollingRestarts:
 
 
 @dataclass(frozen=True)
+class Bias:
+    """How cycles are drawn where losses are rare; see :mod:`advisor.reliability.cycles`.
+
+    Attributes
+    ----------
+    beginning : tuple of float
+        Share of the cycles that each course of a mechanism begins.
+    following : tuple of tuple of float
+        Probability of each course for the second failure of a cycle, the third, and so on.
+    boost : tuple of float
+        Probability that this failure comes before the outages end.
+    plain : float
+        Share of the cycles that are drawn without bias.
+    """
+
+    beginning: tuple[float, ...]
+    following: tuple[tuple[float, ...], ...]
+    boost: tuple[float, ...]
+    plain: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """A cluster, a topic on it, and the failures that strike them.
 
@@ -175,6 +198,8 @@ class Plan:
         Restarts by a calendar; None if brokers restart at random, or never.
     traffic : tuple of float
         Traffic of each hour of the day in units of the mean; () if it is even.
+    bias : Bias, optional
+        How cycles are drawn; None for years as they come.
     """
 
     setup: ChainConstants
@@ -201,6 +226,7 @@ class Plan:
     needed_for: tuple[str, ...] = ()
     rolling: RollingRestarts | None = field(default=None, repr=False)
     traffic: tuple[float, ...] = field(default=(), repr=False)
+    bias: Bias | None = field(default=None, repr=False)
 
     def __hash__(self) -> int:
         return hash(self._fingerprint)
@@ -247,6 +273,19 @@ class Plan:
         """How many brokers, racks or clusters there are."""
         return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
+    @property
+    def largest_weight(self) -> float:
+        """Most that one cycle can weigh; 1 for years as they come."""
+        if self.bias is None:
+            return 1.0
+        begun = zip(self.table.courses, self.bias.beginning, strict=True)
+        shares = (
+            self.mechanisms[course.course].per_hour * self.targets(course.scope) / share
+            for course, share in begun
+            if share > 0.0
+        )
+        return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain
+
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
         return self._fingerprint
@@ -254,8 +293,9 @@ class Plan:
     @cached_property
     def _fingerprint(self) -> str:
         # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
-        # calendar and hours has the digits that it had before there were any.
-        more = repr((self.rolling, self.traffic)) if self.rolling or self.traffic else ""
+        # calendar, hours and bias has the digits that it had before there were any.
+        some = self.rolling or self.traffic or self.bias
+        more = repr((self.rolling, self.traffic, self.bias)) if some else ""
         return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
 
 
@@ -459,6 +499,9 @@ def _sets_per_event(plan: Plan) -> float:
 
 
 def _events_per_year(plan: Plan) -> float:
+    if plan.bias is not None:
+        # A cycle is as much work however many years pass between two.
+        return _EVENTS_PER_CYCLE * plan.strikes_per_year
     # Each failure is repaired; a year without events is a step, too.
     return max(2.0 * plan.strikes_per_year, 1.0)
 
