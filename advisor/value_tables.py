@@ -38,7 +38,7 @@ class FieldTable(ABC):
 
 
 class QuantityTable(ABC):
-    """Mixin: `to_frame` and the notebook view of a card, one row per number."""
+    """Mixin: a card as text, as a frame and in a notebook, one row per number."""
 
     @abstractmethod
     def _numbers(self) -> tuple[str, Mapping[str, Any]]:
@@ -47,6 +47,13 @@ class QuantityTable(ABC):
     def _texts(self) -> Mapping[str, tuple[str, str]]:
         """Return what is no number, by dotted path: a text and its evidence."""
         return {}
+
+    def __repr__(self) -> str:
+        caption, numbers = self._numbers()
+        rows = [(path, f"{quantity}  {quantity.evidence}") for path, quantity in numbers.items()]
+        rows += [(path, f"{text}  {evidence}") for path, (text, evidence) in self._texts().items()]
+        width = max((len(path) for path, _ in rows), default=0)
+        return "\n".join([caption, *(f"  {path:<{width}}  {text}".rstrip() for path, text in rows)])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per number: its value, range, unit and evidence.

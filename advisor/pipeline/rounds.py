@@ -20,14 +20,13 @@ from advisor.errors import InputError, shown
 from advisor.pipeline.sampling import Enough, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import loss_probability
-from advisor.reliability.sampler.plan import (
+from advisor.reliability.sampler.block_cutting import (
     FEWEST_BLOCKS,
-    Block,
-    Plan,
     cut_into_blocks,
     years_per_block,
 )
+from advisor.reliability.sampler.estimators import loss_probability
+from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
 """Runs blocks and keeps the finished ones or not, until it is enough; returns the rows of those

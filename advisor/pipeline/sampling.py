@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
 from advisor.progress import Say, ignore, warn
-from advisor.reliability.cycles.block import run_block
 from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Block, Plan
 
 if TYPE_CHECKING:

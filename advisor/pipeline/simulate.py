@@ -22,15 +22,14 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import (
+from advisor.reliability.sampler.block_cutting import (
     SECONDS_PER_BLOCK,
-    Block,
-    Plan,
     cut_into_blocks,
-    plan_for,
     years_per_block,
 )
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
 Engine = Callable[[Plan, Sequence[Block], str | None, Advance, Say, Enough], list[Row]]

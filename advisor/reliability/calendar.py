@@ -33,8 +33,6 @@ KEYS = (*_REQUIRED, *_OPTIONAL, *RESTART)
 _MOST_WEEKS, _MOST_BROKERS, _MOST_MINUTES = 520, 10_000, 600_000.0
 _OWN_EVIDENCE = "own: [calendar]"
 _RATE, _OVERLAP, _LIFETIME = "per_year", "overlap", "lifetime"
-REPLACED = (_RATE, _OVERLAP, _LIFETIME)
-"""Keys of ``[broker.restart]`` that a calendar stands for."""
 
 Failing = Callable[[str, str], Exception]
 """Makes the error for a dotted key of a card, given what is wrong with it."""
@@ -197,6 +195,15 @@ def take_calendar(
         return calendar, rest
     merged = _merged(calendar, content, restart, failing)
     return calendar, {**rest, "broker": {**broker, "restart": merged}}
+
+
+def with_calendar(tables: Mapping[str, Any], keys: Mapping[str, object]) -> dict[str, Any]:
+    """Return the tables of a card with other keys of the calendar, and without what it replaces."""
+    replaced = {_RATE, _OVERLAP, _LIFETIME, *(key for key in RESTART if key in keys)}
+    broker = dict(tables.get("broker", {}))
+    restart = broker.get("restart", {})
+    broker["restart"] = {key: restart[key] for key in restart if key not in replaced}
+    return {**tables, "broker": broker, "calendar": {**tables.get("calendar", {}), **keys}}
 
 
 def _merged(

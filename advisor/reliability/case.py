@@ -273,13 +273,9 @@ class Case:
         InputError
             If Kafka could not place the topic.
         NotComputedError
-            If the card has times that a Markov chain does not express: a shape of more than 2,
-            what `check_exact` refuses, or a calendar with several restarts at once or without
-            waiting.
+            If the card has a shape of more than 2, or what `check_exact` refuses.
         """
         check_exact(model)
-        if model.calendar is not None:
-            model.calendar.check_exact()
         load = Workload() if load is None else load
         at_once = transition_rates.racks_at_once(model)
         placement = place(cluster, config, load.partitions, replicas, at_once)

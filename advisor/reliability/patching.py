@@ -19,7 +19,8 @@ from advisor.reliability.patching_choices import Patching, PatchingChoice
 from advisor.reliability.results.units import Estimate
 from advisor.reliability.sampler.block import RollingRow, run_rolling_block
 from advisor.reliability.sampler.intervals.rates import Ratio, rate
-from advisor.reliability.sampler.plan import Block, Plan, plan_for
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
 MOST_RESTARTS = 100_000_000

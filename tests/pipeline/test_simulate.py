@@ -18,13 +18,9 @@ from advisor.pipeline import simulate as simulate_module
 from advisor.progress import progress_bar
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.plan import (
-    Block,
-    Plan,
-    cut_into_blocks,
-    plan_for,
-    years_per_block,
-)
+from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -35,7 +35,7 @@ def grid(engine, **options):
 ANSWER = """
 def where(batches):
     import advisor, pyarrow
-    from advisor.reliability.sampler import kernel
+    from advisor.reliability.sampler.compiled import kernel
     for _ in batches:
         yield pyarrow.RecordBatch.from_pylist([{"file": advisor.__file__, "run": str(kernel.run)}])
 

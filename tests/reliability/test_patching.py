@@ -11,7 +11,7 @@ from advisor import Cluster, Config, FailureModel, Workload
 from advisor.errors import AdvisorError, InputError
 from advisor.reliability.patching import alone
 from advisor.reliability.patching_choices import Patching, PatchingChoice
-from advisor.reliability.sampler.plan import plan_for
+from advisor.reliability.sampler.plan_reader import plan_for
 
 SIX = Cluster.uniform(6, 3)
 TRIO = Config(replication_factor=3, min_insync_replicas=2)

@@ -132,8 +132,6 @@ def search(
     expect("current", current, Config | None, "a Config, or None")
     expect("topics", topics, tuple | list | None, "a list of topics' names, or None")
     expect("allow_lower_durability", allow_lower_durability, bool, "True or False")
-    if model.calendar is not None:
-        model.calendar.check_exact()
     goals = goals or Goals()
     chosen = tuple(cluster.topics) if topics is None else tuple(map(cluster.topic, topics))
     version, note = version_of(cluster, kafka_version)

@@ -14,7 +14,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
-from advisor.reliability.calendar import REPLACED, RESTART, Calendar
+from advisor.reliability.calendar import Calendar, with_calendar
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -99,15 +99,24 @@ class FailureModel(RepairTimes, QuantityTable):
         object.__setattr__(self, "times", MappingProxyType(dict(times)))
 
     def __hash__(self) -> int:
-        numbers, times = tuple(self.quantities.items()), tuple(self.times.items())
-        texts = self.name, self.title, self.when_to_use
-        return hash((*texts, numbers, times, self.needed_for, self.calendar))
+        return hash(tuple(tuple(f.items()) if isinstance(f, dict) else f for f in self._fields))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         # A read-only view cannot be pickled, and Spark ships the model.
-        texts = self.name, self.title, self.when_to_use
-        times = dict(self.times), self.needed_for
-        return FailureModel, (*texts, dict(self.quantities), *times, self.calendar)
+        return FailureModel, self._fields
+
+    @property
+    def _fields(self) -> tuple[Any, ...]:
+        numbers, times = dict(self.quantities), dict(self.times)
+        return (
+            self.name,
+            self.title,
+            self.when_to_use,
+            numbers,
+            times,
+            self.needed_for,
+            self.calendar,
+        )
 
     @classmethod
     @names_checked
@@ -152,9 +161,8 @@ class FailureModel(RepairTimes, QuantityTable):
 
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
-        title = card.title or name
-        times = card.times, card.needed_for
-        return cls(name, title, card.when_to_use, card.quantities, *times, card.calendar)
+        texts, times = (card.title or name, card.when_to_use), (card.times, card.needed_for)
+        return cls(name, *texts, card.quantities, *times, card.calendar)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -179,7 +187,7 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
-        for path, given in self._given().items():
+        for path, given in {**self.quantities, **self.times}.items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
@@ -195,6 +203,8 @@ class FailureModel(RepairTimes, QuantityTable):
     def with_calendar(self, **keys: object) -> "FailureModel":
         """Return a copy in which brokers restart by a calendar instead of at random.
 
+        The calendar replaces ``broker.restart.per_year``, ``overlap`` and ``lifetime``.
+
         Parameters
         ----------
         **keys : object
@@ -203,8 +213,6 @@ class FailureModel(RepairTimes, QuantityTable):
         Returns
         -------
         FailureModel
-            Without ``broker.restart.per_year``, ``overlap`` and ``lifetime``, which the calendar
-            replaces.
 
         Raises
         ------
@@ -223,12 +231,7 @@ class FailureModel(RepairTimes, QuantityTable):
         >>> round(monthly["broker.restart.per_year"], 2)
         13.04
         """
-        tables = self.to_dict()
-        restart = tables.setdefault("broker", {}).setdefault("restart", {})
-        for key in (*REPLACED, *(key for key in RESTART if key in keys)):
-            restart.pop(key, None)
-        tables["calendar"] = {**tables.get("calendar", {}), **keys}
-        return FailureModel.from_dict(tables, self.name)
+        return FailureModel.from_dict(with_calendar(self.to_dict(), keys), self.name)
 
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
@@ -370,21 +373,6 @@ class FailureModel(RepairTimes, QuantityTable):
     def _drawn(self, path: str, deviate: float) -> float:
         quantity = self.quantities[path]
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
-
-    def _given(self) -> dict[str, Quantity | TimeDistribution]:
-        """Numbers and distributions by dotted path."""
-        return {**self.quantities, **self.times}
-
-    def __repr__(self) -> str:
-        given = self._given()
-        width = max(map(len, given), default=0)
-        rows = [
-            f"  {path:<{width}}  {found}  {found.evidence}".rstrip()
-            for path, found in given.items()
-        ]
-        if self.needed_for:
-            rows.append(f"  {f'{REPAIR}.{NEEDED_FOR}':<{width}}  {', '.join(self.needed_for)}")
-        return "\n".join([self._numbers()[0], *rows])
 
     def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
         by = f"; rolling restarts {self.calendar.words}" if self.calendar else ""

@@ -54,7 +54,7 @@ class Sampled(MeasureTable):
     ----------
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
-        Events by mechanism; the parts add up to what was seen.
+        Events by mechanism.
     parts : mapping of measure to (Estimate, Estimate)
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
@@ -65,8 +65,7 @@ class Sampled(MeasureTable):
         If times between failures are not exponential, and years so depend on each other: up to how
         many losses come together.
     outages : tuple of (float, float, float)
-        Write outages of partitions by length: from how many seconds, below how many, and how many
-        there were. The time until a new leader serves counts with its mean.
+        Write outages of partitions by length: from how many seconds, below how many, their number.
     why : str
         Why no more years: "all years done", "interval narrow enough" or "time is up".
     breakdown : Breakdown
@@ -253,7 +252,7 @@ class Sampled(MeasureTable):
         return [
             loss,
             f"Refused writes: {units.refused_words(self.write_unavailability)}.",
-            *self._parts_lines(),
+            *(units.lines_of_parts(self, self.config.acks != 0) if beyond(self.model) else ()),
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
@@ -281,19 +280,6 @@ class Sampled(MeasureTable):
             "a sample holds one topic, not the internal ones beside it; ask "
             "evaluate(...).dependents()"
         )
-
-    def _parts_lines(self) -> list[str]:
-        """What settings decide and what they do not, with intervals; nothing if they decide all."""
-        if not beyond(self.model):
-            return []
-        lines = []
-        waited, waits = self.mean_years_to_loss, self.parts["mean_years_to_loss"]
-        for half, name in enumerate(("settings decide", "no setting changes")):
-            loss = units.part_words(waited, waits[half])
-            refused = units.refused_words(self.parts[STOPS][half])
-            often = "" if self.config.acks == 0 else f"; data loss {loss}"
-            lines.append(f"{formatting.capital(name)}: refused writes {refused}{often}.")
-        return lines
 
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from advisor import formatting
 from advisor.errors import InputError
@@ -182,3 +183,31 @@ def part_words(waited: Estimate, part: Estimate) -> str:
         return f"not seen, so {formatting.once_at_most(waited.value**2 / part.high)} (95 %)"
     value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
     return f"{formatting.once_in(value)}{formatting.once_interval(low, high)}"
+
+
+def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
+    """What settings decide and what they do not, each with its interval.
+
+    Parameters
+    ----------
+    found : Sampled
+    acknowledged : bool
+        Whether records are; else losses are left out.
+    """
+    lines = []
+    waits, stops = found.parts["mean_years_to_loss"], found.parts["write_unavailability"]
+    for half, name in enumerate(("Settings decide", "No setting changes")):
+        loss = part_words(found.mean_years_to_loss, waits[half])
+        often = f"; data loss {loss}" if acknowledged else ""
+        lines.append(f"{name}: refused writes {refused_words(stops[half])}{often}.")
+    return lines
+
+
+class _Parted(Protocol):
+    """A sampled result whose measures have two parts."""
+
+    @property
+    def mean_years_to_loss(self) -> Estimate: ...
+
+    @property
+    def parts(self) -> Mapping[str, tuple[Estimate, Estimate]]: ...

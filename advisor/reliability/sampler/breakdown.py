@@ -18,7 +18,7 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.units import Breakdown, Share
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.sampler.compiled.memory_layout import (
     ENTRIES,
     FIRST_LOSSES,
     LOSS_EVENTS,

@@ -24,15 +24,7 @@ from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, Row, mark
 from advisor.reliability.sampler.breakdown import breakdown
-from advisor.reliability.sampler.intervals.rates import (
-    NONE_SEEN,
-    Ratio,
-    loss_share,
-    rate,
-    waiting_time,
-    years_as_one,
-)
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
     ENTRIES,
     FIRST_LOSSES,
@@ -43,6 +35,14 @@ from advisor.reliability.sampler.memory_layout import (
     STALLED,
     UNREADABLE,
     UNWRITABLE,
+)
+from advisor.reliability.sampler.intervals.rates import (
+    NONE_SEEN,
+    Ratio,
+    loss_share,
+    rate,
+    waiting_time,
+    years_as_one,
 )
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.weighting import CRUDE, IMPORTANCE, Weights

@@ -16,8 +16,10 @@ from advisor import Cluster, Config, FailureModel, evaluate
 from advisor.errors import AdvisorError, InputError
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.intervals.rates import Ratio, rate, share, waiting_time
-from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks, plan_for
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import MANY_RACKS, QUIET, TRIO, card, sample
 
 
@@ -119,7 +121,7 @@ def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
         "import tempfile\n"
         "def refuse(*args, **options): raise OSError('read-only file system')\n"
         "tempfile.TemporaryFile = refuse\n"
-        "from advisor.reliability.sampler.kernel import run\n"
+        "from advisor.reliability.sampler.compiled.kernel import run\n"
         "print(run.stats.cache_path)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -13,9 +13,10 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler import jit, renewal_kernel
 from advisor.reliability.sampler.block import _new_state, run_block
-from advisor.reliability.sampler.plan import Block, Plan, plan_for
+from advisor.reliability.sampler.compiled import jit, renewal_kernel
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 from renewal_oracle import Crowd, Draw, Partition
 from sampled_runs import FAR, MANY_RACKS, QUIET, TRIO, YEAR, card, off_by, sample
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from advisor.errors import NotComputedError
+from advisor.reliability.calendar import Calendar
 from advisor.reliability.failures.times.card_times import CREWS_PATH, LIFETIME
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 
@@ -18,6 +19,9 @@ class _Card(Protocol):
     def quantities(self) -> Mapping[str, object]: ...
 
     @property
+    def calendar(self) -> Calendar | None: ...
+
+    @property
     def times(self) -> Mapping[str, TimeDistribution]: ...
 
 
@@ -28,8 +32,10 @@ def check_exact(model: _Card) -> None:
     ------
     NotComputedError
         If a time between failures is not exponential, a duration is neither exponential nor gamma,
-        or repairs wait for a crew.
+        repairs wait for a crew, or a calendar has several restarts at once or without waiting.
     """
+    if model.calendar is not None:
+        model.calendar.check_exact()
     for path, found in model.times.items():
         takes = "exponential or gamma durations"
         if path.endswith(f".{LIFETIME}"):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.sampler.memory_layout import OUTAGE_BINS, KernelState
+from advisor.reliability.sampler.compiled.memory_layout import OUTAGE_BINS, KernelState
 from advisor.reliability.sampler.plan import Bias
 
 # What the bias is for, and what the pilot learns from: losses that settings decide, losses that

@@ -4,7 +4,7 @@ A mechanism whose time between events is not exponential has a clock for each br
 cluster that it strikes. It runs from the end of the outage that it caused, or from its event if
 that struck no broker, to the next event. At the start of a block its age is in equilibrium, so that
 no moment of a run is special. All other mechanisms stay in the one Poisson process of
-:mod:`advisor.reliability.sampler.fault_kernel`.
+:mod:`advisor.reliability.sampler.compiled.fault_kernel`.
 
 The clock that is due first is found by a tournament: each inner node of a binary tree holds the
 earlier of the two below it, and only the way up from a changed clock is played again.
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.times import time_distribution as kinds
-from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import KernelState
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
 
 _WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
 _FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import KernelState
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
 
 NOTHING = -1
 """Of `control.afterwards`: no event follows at once."""

@@ -1,8 +1,8 @@
 """Rolling restarts by a calendar, and traffic by the hour of the day, compiled.
 
 The calendar strikes at fixed times of the simulated clock, from outside the events of
-:mod:`advisor.reliability.sampler.fault_kernel`, which go on until the calendar is due. Without a
-calendar it is never due, and no random number is drawn here.
+:mod:`~advisor.reliability.sampler.compiled.fault_kernel`, which go on until the calendar is due.
+Without a calendar it is never due, and no random number is drawn here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL
-from advisor.reliability.sampler.fault_kernel import set_condition
-from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import KernelState
-from advisor.reliability.sampler.quorum_kernel import NOTHING
+from advisor.reliability.sampler.compiled.fault_kernel import set_condition
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING
 
 # Of `control.rolling`: no rolling restart; one that acts when it is due; one that waits until every
 # broker is up and every replica in sync.

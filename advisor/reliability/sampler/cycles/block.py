@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.cycles.memory import Cycles, new_cycles
 from advisor.reliability.sampler import block as years
-from advisor.reliability.sampler.block import Row, generator, mark, new_state, run_with_tables
+from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
+from advisor.reliability.sampler.cycles.memory import Cycles, new_cycles
+from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
 _FEWEST_OF_A_COURSE = 2
@@ -62,7 +63,7 @@ def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles,
     control : record of CONTROL
     """
     # Imported here: numba takes a second to import.
-    from advisor.reliability.cycles.kernel import run
+    from advisor.reliability.sampler.cycles.kernel import run
 
     sim = new_state(plan)
     done = new_cycles(sim, bias, _begun_by(bias, cycles))

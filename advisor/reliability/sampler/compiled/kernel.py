@@ -22,8 +22,9 @@ from advisor.reliability.failures import mechanism, mechanisms
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.times import time_distribution
 from advisor.reliability.partition import effects, log_levels, reduced_state
-from advisor.reliability.sampler import (
+from advisor.reliability.sampler.compiled import (
     calendar_kernel,
+    copy_kernel,
     fault_kernel,
     jit,
     memory_layout,
@@ -32,16 +33,16 @@ from advisor.reliability.sampler import (
     renewal_kernel,
     transition_tables,
 )
-from advisor.reliability.sampler.calendar_kernel import (
+from advisor.reliability.sampler.compiled.calendar_kernel import (
     GOING,
     IDLE,
     WAITING,
     go_on,
     take_turn,
 )
-from advisor.reliability.sampler.fault_kernel import next_event
-from advisor.reliability.sampler.jit import called, entry, inlined
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.sampler.compiled.fault_kernel import next_event
+from advisor.reliability.sampler.compiled.jit import called, entry, inlined
+from advisor.reliability.sampler.compiled.memory_layout import (
     FINISHED,
     FIRST_LOSSES,
     MISSING,
@@ -51,8 +52,8 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
-from advisor.reliability.sampler.partition_kernel import account, all_known, apply_event
-from advisor.reliability.sampler.transition_tables import Table
+from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
+from advisor.reliability.sampler.compiled.transition_tables import Table
 
 # Measures that start from a healthy cluster mean little if it is healthy less often.
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
@@ -225,6 +226,7 @@ def _years(rng: Generator, table: Table, sim: KernelState) -> int:
 
 COMPILED: tuple[ModuleType, ...] = (
     calendar_kernel,
+    copy_kernel,
     effects,
     fault_kernel,
     jit,

@@ -1,7 +1,8 @@
 """Partition transitions and accounting, compiled: what an event does to the sets that it strikes.
 
-Next states are looked up in the tables of :mod:`advisor.reliability.sampler.transition_tables`. All
-partitions on one replica set share one state; records and losses are counted for each of them.
+Next states are looked up in the tables of
+:mod:`~advisor.reliability.sampler.compiled.transition_tables`. All partitions on one replica set
+share one state; records and losses are counted for each of them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.sampler.calendar_kernel import mean_hours, traffic_at
-from advisor.reliability.sampler.jit import called, inlined
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.sampler.compiled.calendar_kernel import mean_hours, traffic_at
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
     LOSS_EVENTS,
     NO_CAUSE,
@@ -32,8 +33,8 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
-from advisor.reliability.sampler.quorum_kernel import rack_outage
-from advisor.reliability.sampler.transition_tables import UNKNOWN, Table
+from advisor.reliability.sampler.compiled.quorum_kernel import rack_outage
+from advisor.reliability.sampler.compiled.transition_tables import UNKNOWN, Table
 
 _WELL = WELL
 _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (

@@ -17,27 +17,17 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from advisor.reliability.cycles import memory
-from advisor.reliability.cycles.memory import (
-    LOST_BEYOND,
-    LOST_BY_SETTINGS,
-    NO_WRITES,
-    RECORDS,
-    Cycles,
-)
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
-from advisor.reliability.sampler import kernel
-from advisor.reliability.sampler.fault_kernel import (
+from advisor.reliability.sampler.compiled import kernel
+from advisor.reliability.sampler.compiled.copy_kernel import (
     copies_per_hour,
     copy_or_decide,
     decisions_per_hour,
-    repair,
-    strike,
-    wait,
 )
-from advisor.reliability.sampler.jit import called, entry, inlined
-from advisor.reliability.sampler.kernel import is_well
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.sampler.compiled.fault_kernel import repair, strike, wait
+from advisor.reliability.sampler.compiled.jit import called, entry, inlined
+from advisor.reliability.sampler.compiled.kernel import is_well
+from advisor.reliability.sampler.compiled.memory_layout import (
     BIASED,
     FINISHED,
     FIRST_LOSSES,
@@ -51,9 +41,17 @@ from advisor.reliability.sampler.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
-from advisor.reliability.sampler.partition_kernel import account, all_known, apply_event
-from advisor.reliability.sampler.quorum_kernel import NOTHING, follow_quorum, take_deferred
-from advisor.reliability.sampler.transition_tables import Table
+from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
+from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
+from advisor.reliability.sampler.compiled.transition_tables import Table
+from advisor.reliability.sampler.cycles import memory
+from advisor.reliability.sampler.cycles.memory import (
+    LOST_BEYOND,
+    LOST_BY_SETTINGS,
+    NO_WRITES,
+    RECORDS,
+    Cycles,
+)
 
 _YEAR = HOURS_PER_YEAR
 _LONGEST_CYCLE = 10.0 * _YEAR
@@ -310,4 +308,4 @@ def _run(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> 
 
 
 run = entry(_run, (*kernel.COMPILED, kernel, memory))
-"""Run the cycles that are left. Returns as :data:`advisor.reliability.sampler.kernel.run` does."""
+"""Run the cycles that are left. Returns as the ``run`` of the compiled years does."""

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.reliability.cycles.block import sample
-from advisor.reliability.cycles.memory import LOST_BEYOND, LOST_BY_SETTINGS, RECORDS, Cycles
-from advisor.reliability.sampler.block import new_state
+from advisor.reliability.sampler.cycles.block import sample
+from advisor.reliability.sampler.cycles.memory import LOST_BEYOND, LOST_BY_SETTINGS, RECORDS, Cycles
+from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
 # Random numbers of the pilot are those of blocks that no run has.
