@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 
 from advisor.errors import InputError
-from advisor.reliability.sampler.block import Row, mark, run_block
+from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.block_cutting import seconds_per_block
+from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Block, Plan
 
 SECONDS_PER_PARCEL = 1.0

@@ -25,7 +25,8 @@ from advisor.reliability.sampler.block_cutting import (
     cut_into_blocks,
     years_per_block,
 )
-from advisor.reliability.sampler.estimators import loss_probability
+from advisor.reliability.sampler.estimators import history_of
+from advisor.reliability.sampler.intervals.rates import loss_chance
 from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
@@ -50,13 +51,14 @@ class Stop:
         Width of the 95 % interval of the loss probability, as a part of its value.
     seconds : float, optional
         Wall clock, from when this was made.
-    clumping : float, optional
-        Of the plan; None if its years are independent.
+    clumping, largest_weight : float, optional
+        Of the plan.
     """
 
     relative_width: float | None = None
     seconds: float | None = None
     clumping: float | None = None
+    largest_weight: float | None = None
     begun: float = field(default_factory=lambda: time.monotonic())
 
     def __post_init__(self) -> None:
@@ -83,7 +85,9 @@ class Stop:
         """Width of the interval of the loss probability by its value; infinite without losses."""
         if not any(row.lost_years for row in rows):
             return math.inf
-        found = loss_probability(rows, self.clumping)
+        years = sum(row.years for row in rows)
+        weight = self.largest_weight
+        found = loss_chance(history_of(rows), years, self.clumping, weight)
         return (found.high - found.low) / found.value
 
 

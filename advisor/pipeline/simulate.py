@@ -12,6 +12,7 @@ from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.pipeline import sampling
+from advisor.pipeline.methods import check_method, with_method
 from advisor.pipeline.rounds import Stop, sample_in_rounds
 from advisor.pipeline.sampling import Advance, Enough
 from advisor.pipeline.watch import duration, watched
@@ -59,6 +60,7 @@ def simulate(
     seed: int = 7,
     engine: str = "spark",
     *,
+    method: str | None = None,
     relative_width: float | None = None,
     seconds: float | None = None,
     placement: Sequence[Replicas] | None = None,
@@ -92,6 +94,12 @@ def simulate(
     engine : {"spark", "local", "quickest"}, default "spark"
         Where to run: on Spark, in this process, or in this process if that is done before Spark
         has started.
+    method : {"crude", "importance"}, optional
+        "crude": years as they come. "importance": cycles of failures, from the first one until all
+        is healthy again, in which failures are likelier than they are, weighed so that the
+        means stay the same (balanced failure biasing); for losses of which hardly any would occur
+        in ``years``. It takes exponential times between failures, no calendar, no crews and even
+        traffic. Default: chosen by how many losses a pilot expects; ``why_method`` says why.
     relative_width : float, optional
         Stop after the first round of blocks in which the 95 % interval of the loss probability is
         at most this wide, as a part of its value: 0.2 is from 10 % below to 10 % above. The same
@@ -159,6 +167,7 @@ def simulate(
     """
     stop = Stop(relative_width, seconds)
     check_options(engine, years, checkpoint, progress)
+    check_method(method)
     cluster, model = cluster_of(cluster), model_of(model)
     check_inputs(cluster, config, model, load, placement)
     load = Workload() if load is None else load
@@ -166,9 +175,10 @@ def simulate(
     if assignment:
         load = replace(load, partitions=len(assignment))
     plan = plan_for(cluster, config, model, load, assignment)
-    stop = replace(stop, clumping=plan.clumping)
-    expected = core_seconds(plan, years)
     cut_into_blocks(plan, years, seed)
+    plan, why_method = with_method(plan, method, int(years), seed)
+    stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
+    expected = core_seconds(plan, years)
     if engine == QUICKEST:
         engine = "local" if expected < QUICKER_HERE_S else "spark"
     if progress is not None and expected > ANNOUNCE_FROM_S:
@@ -176,7 +186,7 @@ def simulate(
     directory = None if checkpoint is None else str(checkpoint)
     rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
     found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
-    return replace(found, why=why)
+    return replace(found, why=why, why_method=why_method)
 
 
 def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:

@@ -131,7 +131,10 @@ FRONT_DOORS = {
     "patching",
     "patching_choices",
     "sampler.plan",
+    "sampler.plan_reader",
     "sampler.block",
+    "sampler.block_cutting",
+    "sampler.cycles",
     "sampler.estimators",
     "sampler.intervals",
 }

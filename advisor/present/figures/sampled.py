@@ -15,7 +15,7 @@ from advisor.present.figures.reliability import plot_reliability
 from advisor.present.labels import on_axis, short
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.intervals.rates import loss_share
+from advisor.reliability.sampler.intervals.rates import loss_chance
 
 # The interval is drawn after so many blocks at most, evenly on a logarithmic scale.
 _MOST_POINTS = 120
@@ -99,8 +99,14 @@ def narrowing(result: Sampled) -> list[Estimate]:
     places = {
         round(math.exp(math.log(last + 1) * i / _MOST_POINTS)) - 1 for i in range(_MOST_POINTS)
     }
+    per_block, weight = result.years / len(result.history), result.largest_weight
     return [
-        loss_share(result.history[: place + 1], result.clumping)
+        loss_chance(
+            result.history[: place + 1],
+            round((place + 1) * per_block),
+            result.clumping,
+            weight,
+        )
         for place in sorted({*places, last})
     ]
 

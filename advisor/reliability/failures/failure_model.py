@@ -187,12 +187,13 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
-        for path, given in {**self.quantities, **self.times}.items():
+        given: dict[str, Quantity | TimeDistribution] = {**self.quantities, **self.times}
+        for path, found in given.items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
-            table[key] = given.to_dict()
+            table[key] = found.to_dict()
         if self.needed_for:
             tables[REPAIR][NEEDED_FOR] = list(self.needed_for)
         if self.calendar is not None:
@@ -246,36 +247,6 @@ class FailureModel(RepairTimes, QuantityTable):
             given = ", ".join(self.quantities)
             raise ModelError(f"{self.name}: the card does not give {path}; it gives {given}.")
         return quantity.value
-
-    def get(self, path: str, default: float) -> float:
-        """Return the value at a dotted path, or `default` when the card does not give it.
-
-        Parameters
-        ----------
-        path : str
-            Such as "broker.crash.per_year"; the last word is the unit.
-        default : float
-            In the same unit.
-
-        Returns
-        -------
-        float
-
-        See Also
-        --------
-        quantities : Values with their ranges and evidence.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
-        ... )
-        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
-        (4.0, 0.0)
-        """
-        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
-        return quantity.value if quantity else expect("default", default, int | float, "a number")
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

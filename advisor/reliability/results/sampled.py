@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Never
 from advisor import formatting, plotting
 from advisor.errors import NotComputedError
 from advisor.protocol.rules.config import Config
-from advisor.reliability import weighting
 from advisor.reliability.failures import mechanisms
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import decided_by_settings
@@ -30,7 +29,6 @@ from advisor.reliability.results.settings_split import (
     years_of_parts,
 )
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, Estimate, check_measure
-from advisor.reliability.weighting import CRUDE, Weights
 from advisor.reliability.workload import Workload
 from advisor.tables import MeasureTable
 
@@ -59,8 +57,9 @@ class Sampled(MeasureTable):
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
-    history : tuple of (int, int)
-        Of each block in their order: its years, and those with a loss.
+    history : tuple of (float, float)
+        Of each block in their order: its years, and those with a loss; with "importance" years at
+        risk, and the weight of the losses.
     clumping : float, optional
         If times between failures are not exponential, and years so depend on each other: up to how
         many losses come together.
@@ -73,14 +72,15 @@ class Sampled(MeasureTable):
     method, why_method : str
         "crude" or "importance"; and why, if it was not asked for.
     weights : Weights, optional
-        Of the losses, with "importance"; ``history`` then has the cycles with a loss.
+        Of the losses, with "importance".
+    largest_weight : float, optional
+        Of a cycle, with "importance".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
     See Also
     --------
     simulate : Samples it.
-    Reliability : The same measures, exact.
 
     Examples
     --------
@@ -114,14 +114,15 @@ class Sampled(MeasureTable):
     model: FailureModel
     load: Workload
     cluster: Any
-    history: tuple[tuple[int, int], ...] = ()
+    history: tuple[tuple[float, float], ...] = ()
     clumping: float | None = None
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
     breakdown: units.Breakdown | None = None
-    method: str = CRUDE
+    method: str = units.CRUDE
     why_method: str = field(default="", compare=False)
-    weights: Weights | None = None
+    weights: units.Weights | None = None
+    largest_weight: float | None = None
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -256,7 +257,7 @@ class Sampled(MeasureTable):
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
-            *weighting.method_lines(self.method, self.why_method, self.weights),
+            *units.method_lines(self.method, self.why_method, self.weights),
         ]
 
     def dependents(self) -> Never:

@@ -1,4 +1,7 @@
-"""Names, units and sampled values of the measures that `evaluate` and `simulate` give."""
+"""Names, units and sampled values of the measures that `evaluate` and `simulate` give.
+
+And how years were sampled, and how well weighted losses stand for the real ones.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,9 @@ WORDS = {
     "records_dropped_per_year": "records lost without an acknowledgement",
 }
 """What each measure is called in tables."""
+
+CRUDE, IMPORTANCE = "crude", "importance"
+"""Methods: years as they come, and cycles in which failures are likelier than they are."""
 
 FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 """Measures that cannot exceed 1."""
@@ -211,3 +217,40 @@ class _Parted(Protocol):
 
     @property
     def parts(self) -> Mapping[str, tuple[Estimate, Estimate]]: ...
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How well weighted losses stand for the real ones.
+
+    Attributes
+    ----------
+    losses : int
+        Cycles with a loss that were drawn.
+    effective : float
+        As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
+        (Kish, Survey Sampling, 1965).
+    largest_share : float
+        Part of all weight that the heaviest of them has; much more than 1 / ``effective``
+        would say that a rare, heavy loss may be missing.
+    """
+
+    losses: int
+    effective: float
+    largest_share: float
+
+
+def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
+    """Say how the years were sampled, if not as they come, and why if that was not asked for."""
+    lines = [f"Method {method}: {why}."] if why else []
+    if weights is None:
+        return lines
+    seen = "no loss was drawn"
+    if weights.losses:
+        worth = formatting.significant(weights.effective)
+        heaviest = formatting.significant(100 * weights.largest_share)
+        seen = (
+            f"{weights.losses:,} losses drawn, worth {worth} of equal weight; the heaviest has "
+            f"{heaviest} % of the weight"
+        )
+    return [*lines, f"Importance sampling (failures likelier than they are): {seen}."]

@@ -21,7 +21,7 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import MEASURES
+from advisor.reliability.results.units import CRUDE, IMPORTANCE, MEASURES, Weights
 from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, Row, mark
 from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.compiled.memory_layout import (
@@ -39,40 +39,22 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 from advisor.reliability.sampler.intervals.rates import (
     NONE_SEEN,
     Ratio,
-    loss_share,
+    loss_chance,
     rate,
     waiting_time,
     years_as_one,
 )
 from advisor.reliability.sampler.plan import Block, Plan
-from advisor.reliability.weighting import CRUDE, IMPORTANCE, Weights
 from advisor.reliability.workload import Workload
 
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 
-def loss_probability(
-    rows: Sequence[Row], clumping: float | None, largest_weight: float = 1.0
-) -> Estimate:
-    """Probability of a loss within a year that begins healthy.
-
-    Cycles have the rate of first losses that fall within the year: ``p = 1 - exp(-rate)``.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    clumping : float, optional
-        As `Plan.clumping`.
-    largest_weight : float
-        Of a cycle.
-    """
-    if not rows[0].cycles:
-        return loss_share([(row.years, row.lost_years) for row in rows], clumping)
-    n = sum(row.years for row in rows)
-    due, at_risk = [row.cycles[DUE] for row in rows], [row.at_risk_hours for row in rows]
-    found = rate(Ratio(due, [hours / HOURS_PER_YEAR for hours in at_risk], largest_weight), n)
-    value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
-    return Estimate(value, low, high, n, found.method)
+def history_of(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+    """Years and losses of each block, as `loss_chance` takes them."""
+    if rows[0].cycles:
+        return tuple((row.at_risk_hours / HOURS_PER_YEAR, row.cycles[DUE]) for row in rows)
+    return tuple((row.years, row.lost_years) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -103,15 +85,13 @@ class _Books:
     ----------
     totals : array, shape (blocks, 2, ENTRIES, columns)
         First what replication settings decide, then what they do not.
-    history : tuple of (int, int)
-        Of each block: its years, and those with a loss.
+    history : tuple of (float, float)
+        As of `history_of`.
     years : int
     years_as_one : float
         How many of the years count as one independent year.
-    biased : bool
-        Cycles with bias, rather than years.
-    largest_weight : float
-        Most that one of them can weigh.
+    largest_weight : float, optional
+        The most that one cycle with bias can weigh; None for years as they come.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -119,10 +99,10 @@ class _Books:
     def __init__(self, ordered: Sequence[Row], plan: Plan, model: FailureModel) -> None:
         shape = (len(ordered), 2, ENTRIES, -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
-        self.history = tuple((row.years, row.lost_years) for row in ordered)
+        self.history = history_of(ordered)
         self.years = sum(row.years for row in ordered)
-        self.years_as_one = years_as_one(self.history, plan.clumping)
-        self.biased, self.largest_weight = plan.bias is not None, plan.largest_weight
+        self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
+        self.largest_weight = plan.largest_weight
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
@@ -137,13 +117,13 @@ class _Books:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
         found = rate(self.ratio(entry, halves), self.years)
         # Cycles are drawn so that the loss of a whole set is among them.
-        unseen = 0.0 if self.biased else entry.unseen * self.years_as_one
+        unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
 
     def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
         """What the blocks counted."""
         amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        most = entry.most * self.years_as_one * self.largest_weight
+        most = entry.most * self.years_as_one * (self.largest_weight or 1.0)
         return Ratio(amounts, entry.exposures, most)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:
@@ -191,7 +171,9 @@ def merge(
         for name, entry in rates.items()
     }
     found = Sampled(
-        loss_probability_per_year=loss_probability(ordered, plan.clumping, plan.largest_weight),
+        loss_probability_per_year=loss_chance(
+            books.history, years, plan.clumping, plan.largest_weight
+        ),
         mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
         **whole,
         tolerates=tolerance(config),
@@ -211,6 +193,7 @@ def merge(
         breakdown=breakdown(ordered, plan, model),
         method=CRUDE if plan.bias is None else IMPORTANCE,
         weights=None if plan.bias is None else _weights(ordered),
+        largest_weight=plan.largest_weight,
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)

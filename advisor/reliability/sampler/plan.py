@@ -253,10 +253,10 @@ class Plan:
         return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
     @property
-    def largest_weight(self) -> float:
-        """Most that one cycle can weigh; 1 for years as they come."""
+    def largest_weight(self) -> float | None:
+        """Most that one cycle can weigh; None for years as they come."""
         if self.bias is None:
-            return 1.0
+            return None
         begun = zip(self.table.courses, self.bias.beginning, strict=True)
         shares = (
             self.mechanisms[course.course].per_hour * self.targets(course.scope) / share

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +33,26 @@ _RARE = (LOST_BY_SETTINGS, RECORDS)
 _NATURAL, _EVEN = 0.25, 0.15
 
 
-def find_bias(plan: Plan, seed: int) -> Bias:
+class Found(NamedTuple):
+    """What the pilot found.
+
+    Attributes
+    ----------
+    bias : Bias
+    losses_per_year : float
+        Of the rarest kind of loss that it saw; 0 if it saw none.
+    """
+
+    bias: Bias
+    losses_per_year: float
+
+
+def find_bias(plan: Plan, seed: int) -> Found:
     """Find a bias for a plan.
 
     Returns
     -------
-    Bias
+    Found
         The same for the same plan and seed.
     """
     rates = new_state(plan).strikes["per_hour"]
@@ -54,7 +69,9 @@ def find_bias(plan: Plan, seed: int) -> Bias:
             [_following(natural, bias, shares, place) for place in range(positions)],
             [_boost(bias, shares, place) for place in range(positions)],
         )
-    return bias
+    seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
+    per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
+    return Found(bias, per_cycle * plan.strikes_per_year)
 
 
 class _Before:

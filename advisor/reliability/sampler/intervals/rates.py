@@ -48,22 +48,42 @@ class Ratio:
     most: float
 
 
-def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
-    """Yearly probability of a loss.
+def loss_chance(
+    history: Sequence[tuple[float, float]],
+    years: int,
+    clumping: float | None,
+    largest_weight: float | None = None,
+) -> Estimate:
+    """Probability of a loss within a year that begins healthy.
 
     Parameters
     ----------
-    history : sequence of (int, int)
-        Of each block: its years, and those with a loss.
+    history : sequence of (float, float)
+        Of each block: its years, and those with a loss; of cycles, the years at risk, and the
+        weight of the first losses that fall within a year. These are a rate: ``1 - exp(-rate)``.
+    years : int
+        Of all blocks.
     clumping : float, optional
         None if the years are independent; else as `Plan.clumping`.
+    largest_weight : float, optional
+        The most that a cycle can weigh; None for years.
     """
+    if largest_weight is None:
+        return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
+    at_risk, due = zip(*history, strict=True)
+    found = rate(Ratio(due, at_risk, largest_weight), years)
+    value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, years, found.method)
+
+
+def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
+    """Yearly probability of a loss, of years as they come; see `loss_chance`."""
     years, lost = (sum(column) for column in zip(*history, strict=True))
     if clumping is None:
         return share(lost, years)
     if lost == 0:
         bound = share(0, years).high
-        high = -math.expm1(math.log1p(-bound) * years_as_one(history, clumping))
+        high = -math.expm1(math.log1p(-bound) * years_as_one(len(history), years, clumping))
         return Estimate(
             high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound"
         )
@@ -72,14 +92,13 @@ def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Es
     return replace(found, high=min(found.high, 1.0))
 
 
-def years_as_one(history: Sequence[tuple[int, int]], clumping: float | None) -> float:
+def years_as_one(blocks: int, years: int, clumping: float | None) -> float:
     """How many years of these blocks count as one independent year, at most.
 
     Losses of years that depend on each other come in clumps. So a run without any says less. Blocks
     are independent: the years of one count as one year at the least.
     """
-    years = sum(block for block, _ in history)
-    return 1.0 if clumping is None else min(clumping, years / len(history))
+    return 1.0 if clumping is None else min(clumping, years / blocks)
 
 
 def share(successes: int, n: int) -> Estimate:
