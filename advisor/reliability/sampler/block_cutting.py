@@ -64,7 +64,7 @@ def _sets_per_event(plan: Plan) -> float:
 def _events_per_year(plan: Plan) -> float:
     if plan.bias is not None:
         # A cycle is as much work however many years pass between two.
-        return _EVENTS_PER_CYCLE * plan.strikes_per_year
+        return _EVENTS_PER_CYCLE * plan.strikes_per_year * plan.bias.overlaps
     # Each failure is repaired; a year without events is a step, too.
     return max(2.0 * plan.strikes_per_year, 1.0)
 

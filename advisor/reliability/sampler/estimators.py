@@ -123,7 +123,10 @@ class _Books:
     def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
         """What the blocks counted."""
         amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        most = entry.most * self.years_as_one * (self.largest_weight or 1.0)
+        most = entry.most * self.years_as_one
+        if self.largest_weight is not None:
+            # Fewer cycles are drawn than begin in these years, and each may weigh more.
+            most *= self.largest_weight * self.years / math.fsum(self.span)
         return Ratio(amounts, entry.exposures, most)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:

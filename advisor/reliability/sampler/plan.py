@@ -115,12 +115,16 @@ class Bias:
         Probability that this failure comes before the outages end.
     plain : float
         Share of the cycles that are drawn without bias.
+    overlaps : float
+        In how many of the cycles of the cluster as it is a failure follows the first. As many are
+        drawn: one outage alone is known from few.
     """
 
     beginning: tuple[float, ...]
     following: tuple[tuple[float, ...], ...]
     boost: tuple[float, ...]
     plain: float
+    overlaps: float
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
             set_condition(rng, sim, b, struck.condition, False)
 
 
-@inlined
+@called
 def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
     """Set a broker's condition and start the clock of its repair."""
     control = sim.control[0]

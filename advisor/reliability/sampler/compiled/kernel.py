@@ -191,7 +191,6 @@ def _count_afresh(table: Table, sim: KernelState) -> None:
             sim.aside[row, column] = 0.0
 
 
-@inlined
 def _years(rng: Generator, table: Table, sim: KernelState) -> int:
     """Advance through years that begin healthy, and the time between them."""
     control = sim.control[0]
@@ -244,10 +243,6 @@ COMPILED: tuple[ModuleType, ...] = (
 """Modules that are compiled into the kernel, this one aside."""
 
 
-def _run(rng: Generator, table: Table, sim: KernelState) -> int:
-    return int(_years(rng, table, sim))
-
-
-run = entry(_run, COMPILED)
+run = entry(_years, COMPILED)
 """Advance through the years that ``sim.control`` sets. Returns FINISHED; MISSING, with the missing
 entry of the table in ``sim.control``; or NEVER_RECOVERED: ten years without a healthy moment."""

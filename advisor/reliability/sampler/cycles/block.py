@@ -31,8 +31,9 @@ def run_block(plan: Plan, block: Block) -> Row:
 
 
 def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
-    """Sample as many cycles as begin in the block's years."""
-    done, control = sample(plan, bias, block.years * plan.strikes_per_year, block)
+    """Sample as many cycles as have overlapping outages in the block's years."""
+    cycles = block.years * plan.strikes_per_year * bias.overlaps
+    done, control = sample(plan, bias, cycles, block)
     cycle = done.cycle[0]
     waited = float(cycle["done"]) / control["strikes"]
     return Row(

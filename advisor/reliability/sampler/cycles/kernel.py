@@ -58,7 +58,6 @@ _LONGEST_CYCLE = 10.0 * _YEAR
 _TAKEN = -1
 
 
-@inlined
 def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
     """Run all cycles that are left."""
     control, cycle = sim.control[0], all_cycles.cycle[0]
@@ -286,6 +285,8 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
     control, cycle = sim.control[0], all_cycles.cycle[0]
     hours = control.now - cycle.begun
     cycle.hours += cycle.weight * hours
+    if cycle.strikes > 0:
+        cycle.overlaps += cycle.weight
     if cycle.lost == 0:
         cycle.at_risk += cycle.weight * hours
     else:
@@ -303,9 +304,5 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.done += 1
 
 
-def _run(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
-    return int(_cycles(rng, table, sim, all_cycles))
-
-
-run = entry(_run, (*kernel.COMPILED, kernel, memory))
+run = entry(_cycles, (*kernel.COMPILED, kernel, memory))
 """Run the cycles that are left. Returns as the ``run`` of the compiled years does."""

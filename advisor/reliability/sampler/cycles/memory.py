@@ -25,7 +25,7 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 CYCLE = _fields(
     "running course strikes lost beyond done lost_cycles",
-    "begun base weight mixed due at_risk hours largest weights squares",
+    "begun base weight mixed due at_risk hours overlaps largest weights squares",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -41,8 +41,8 @@ class Cycles(NamedTuple):
         its first course (``base``), and its weight now. Constants: the share of plain
         cycles (``mixed``). Totals: cycles
         that are ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year,
-        hours ``at_risk`` and hours with an outage; the ``largest`` weight of a loss, the sum of
-        the ``weights`` of losses and of their ``squares``.
+        hours ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
+        ``largest`` weight of a loss, the sum of the ``weights`` of losses and of their ``squares``.
     left : array of int, shape (courses,)
         Cycles still to be begun by each course.
     base : array of float, shape (courses,)

@@ -59,7 +59,7 @@ def find_bias(plan: Plan, seed: int) -> Found:
     natural = rates / rates.sum()
     positions = plan.replicas + _MORE_FAILURES
     first = _mixed(natural, natural)
-    bias = _bias(first, [first] * positions, [_BOOST] * positions)
+    bias = _bias(first, [first] * positions, [_BOOST] * positions, 1.0)
     for number in range(_RUNS):
         done, _ = sample(plan, bias, _CYCLES, Block(seed, _FIRST_BLOCK + number, 1))
         aims = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
@@ -68,6 +68,7 @@ def find_bias(plan: Plan, seed: int) -> Found:
             _beginning(natural, bias, done),
             [_following(natural, bias, shares, place) for place in range(positions)],
             [_boost(bias, shares, place) for place in range(positions)],
+            min(float(done.cycle[0]["overlaps"] / done.cycle[0]["done"]), 1.0),
         )
     seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
@@ -98,9 +99,10 @@ def _bias(
     beginning: NDArray[np.float64],
     following: Sequence[NDArray[np.float64]],
     boost: Sequence[float],
+    overlaps: float,
 ) -> Bias:
     rows = tuple(tuple(row.tolist()) for row in following)
-    return Bias(tuple(beginning.tolist()), rows, tuple(boost), _PLAIN)
+    return Bias(tuple(beginning.tolist()), rows, tuple(boost), _PLAIN, overlaps)
 
 
 def _mixed(natural: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:

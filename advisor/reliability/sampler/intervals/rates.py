@@ -71,7 +71,8 @@ def loss_chance(
     if largest_weight is None:
         return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
     at_risk, due = zip(*history, strict=True)
-    found = rate(Ratio(due, at_risk, largest_weight), years)
+    # Fewer cycles are drawn than begin in these years.
+    found = rate(Ratio(due, at_risk, largest_weight * years / math.fsum(at_risk)), years)
     value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
     return Estimate(value, low, high, years, found.method)
 
