@@ -26,6 +26,12 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
+# Compiled modules are kept, whatever the caller's environment says: else each of the many processes
+# of the tests compiles numba and scipy for itself, which is more than half of a short one's time.
+unexport PYTHONDONTWRITEBYTECODE
+# With a test process for each core, a library's own threads only wait for each other.
+check test: export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: report style types check test docs picture fuzz bench lock clean
 .DELETE_ON_ERROR:
 
