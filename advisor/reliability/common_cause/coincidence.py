@@ -18,6 +18,7 @@ from advisor.reliability.common_cause.outage_class import (
     RACK_REPAIR,
     OutageClass,
     RackOutage,
+    racks_at_once,
 )
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
@@ -35,22 +36,23 @@ class Occurrence(NamedTuple):
 
     Attributes
     ----------
-    site : int or None
-        Slot of the broker that fails or returns, or one slot of the rack that does; None for the
+    sites : tuple of int
+        Slot of the broker that fails or returns, or one slot of each rack that does; empty for the
         whole cluster.
     brokers_out : tuple of int
         Slots whose own broker is out.
     racks_out : tuple of int
         One slot in each rack that is out.
     unaffected : tuple of int
-        Slots in service that the event does not strike.
+        Slots in service that the event does not strike; of racks marked `as_one` the first such
+        slot, plus the number of slots plus 1.
     lagging : tuple of int
         Slots that lag, so do not lead.
     destroyed : tuple of tuple of int
         Of ``brokers_out``, those in each rack marked as destroyed.
     """
 
-    site: int | None
+    sites: tuple[int, ...]
     brokers_out: tuple[int, ...]
     racks_out: tuple[int, ...]
     unaffected: tuple[int, ...]
@@ -69,7 +71,7 @@ def occurrences(
     sizes : tuple of int
         Replicas in each rack, descending.
     scope : str
-        Of the event: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
+        Of the event: as `scope_of` or `racks_at_once` has it.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
@@ -87,10 +89,24 @@ def occurrences(
                 for s, rack in zip(slots, order, strict=True)
             ]
             found += [
-                one._replace(lagging=lagging, destroyed=gone)
+                one._replace(
+                    lagging=lagging,
+                    destroyed=gone,
+                    unaffected=_unaffected(one.unaffected, slots, order),
+                )
                 for one in _at(in_service, out, racks_out, scope)
             ]
     return tuple(found)
+
+
+def _unaffected(
+    found: tuple[int, ...], slots: Sequence[range], order: OutageClass
+) -> tuple[int, ...]:
+    """One slot, beyond all others, for each rack of which all went and came as one."""
+    beyond = slots[-1].stop + 1
+    each = zip(slots, order, strict=True)
+    firsts = {slot: beyond + some[0] for some, rack in each if rack.as_one for slot in some}
+    return tuple(sorted({firsts.get(slot, slot) for slot in found}))
 
 
 @lru_cache(maxsize=4096)
@@ -122,23 +138,24 @@ def _at(
     if scope in (BROKER_REPAIR, RACK_REPAIR):
         for site in (racks_out or out) if scope == RACK_REPAIR else (out or racks_out):
             others, racks = (tuple(s for s in slots if s != site) for slots in (out, racks_out))
-            yield Occurrence(site, others, racks, every)
+            yield Occurrence((site,), others, racks, every)
     elif scope == BROKER_DEATH:
         # Its partitions' followers are out of sync because of it, not by themselves.
         for site in out or racks_out:
-            yield Occurrence(site, tuple(slot for slot in out if slot != site), racks_out, ())
+            yield Occurrence((site,), tuple(slot for slot in out if slot != site), racks_out, ())
     elif scope == "cluster":
-        yield Occurrence(None, out, racks_out, ())
-    elif scope == "rack" and every:
-        for slots in in_service:
-            if slots:
-                unaffected = tuple(slot for slot in every if slot not in slots)
-                yield Occurrence(slots[0], out, racks_out, unaffected)
+        yield Occurrence((), out, racks_out, ())
+    elif scope != "broker" and every:
+        serving = [slots for slots in in_service if slots]
+        racks = next(n for n in range(1, len(every) + 1) if racks_at_once(n) == scope)
+        for struck in combinations(serving, min(racks, len(serving))):
+            unaffected = tuple(slot for slots in serving if slots not in struck for slot in slots)
+            yield Occurrence(tuple(slots[0] for slots in struck), out, racks_out, unaffected)
     else:
         for site in every or out or racks_out:
             others = tuple(slot for slot in out if slot != site)
             unaffected = tuple(slot for slot in every if slot != site)
-            yield Occurrence(site, others, racks_out, unaffected)
+            yield Occurrence((site,), others, racks_out, unaffected)
 
 
 class _Members(NamedTuple):
@@ -241,7 +258,7 @@ class CoincidentSets:
         Parameters
         ----------
         scope : str
-            Of the events: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
+            Of the events: as `scope_of` or `racks_at_once` has it.
         """
         key = (pattern, scope, _plain(outage_class))
         if key not in self._cache:
@@ -305,7 +322,7 @@ class CoincidentSets:
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
         possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
         if scope == BROKER_DEATH:
-            sites = np.array([way.site for way in ways])
+            sites = np.array([way.sites[0] for way in ways])
             possible &= (sites[:, None] == leader) | (leader == -1)
         # The preferred leader itself may lag, or be out, while another leads.
         possible |= ~possible.any(axis=0)
@@ -315,12 +332,12 @@ class CoincidentSets:
         shares = np.zeros(len(first))
         np.maximum.at(shares, which.ravel(), share[possible])
         numbers, new = self._events[scope].of(hashes)
-        # After the site: brokers out, brokers unaffected, racks out.
+        # After the sites: brokers out, what is unaffected, racks out.
         found, width = keys[first[new]], brokers.shape[1]
-        out = _hashes(np.delete(found, np.s_[1 + width : 1 + 2 * width], axis=1)[:, 1:])
+        out = _hashes(np.delete(found, np.s_[2 * width : 3 * width], axis=1)[:, width:])
         distinct, where = np.unique(out, return_inverse=True)
         outages = self._outages.of(distinct)[0][where.ravel()]
-        self._sites[scope] = np.concatenate([self._sites[scope], found[:, 0]])
+        self._sites[scope] = np.concatenate([self._sites[scope], found[:, width - 1]])
         self._outage_of[scope] = np.concatenate([self._outage_of[scope], outages])
         return numbers, shares
 
@@ -361,22 +378,23 @@ def _hashes(rows: IntArray) -> Hashes:
 def _event_keys(
     ways: Sequence[Occurrence], brokers: IntArray, racks: IntArray, scope: str
 ) -> IntArray:
-    """What distinguishes events, padded with -1; shape (ways, rows, 1 + 3 replicas).
+    """What distinguishes events, padded with -1; shape (ways, rows, 4 replicas).
 
-    The site; the brokers out; the brokers unaffected; the racks out.
+    The sites; the brokers out; the brokers unaffected, or racks as -2, -3, ...; the racks out.
     """
     none = np.full((len(brokers), 1), -1)
     of_brokers, of_racks = (np.concatenate([table, none], axis=1) for table in (brokers, racks))
     width = brokers.shape[1]
     of_one = scope in ("broker", BROKER_REPAIR, BROKER_DEATH)
-    site = np.array([width if way.site is None else way.site for way in ways])
-    parts = [(of_brokers if of_one else of_racks)[:, site, None]]
-    for table, slots in (
-        (of_brokers, [way.brokers_out for way in ways]),
-        (of_brokers, [way.unaffected for way in ways]),
-        (of_racks, [way.racks_out for way in ways]),
-    ):
-        parts.append(np.sort(table[:, _padded(slots, width)], axis=2))
+    parts = [
+        np.sort(table[:, _padded(slots, width)], axis=2)
+        for table, slots in (
+            (of_brokers if of_one else of_racks, [way.sites for way in ways]),
+            (of_brokers, [way.brokers_out for way in ways]),
+            (np.concatenate([of_brokers, -2 - racks], axis=1), [way.unaffected for way in ways]),
+            (of_racks, [way.racks_out for way in ways]),
+        )
+    ]
     return np.concatenate(parts, axis=2).swapaxes(0, 1)
 
 

@@ -14,8 +14,8 @@ from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
     RACK_REPAIR,
-    SCOPES,
     scope_of,
+    strikes,
 )
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
@@ -184,7 +184,7 @@ def _first_of_outage(
     destroyed brokers are out for long enough to matter. The
     error is twice what is taken off: an outage may also hold brokers that expose further sets.
     """
-    struck = {key: members for key, members in parts.items() if key[1] in SCOPES and key[2]}
+    struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}
     some = {key: np.flatnonzero(shared[key]) for key in struck}
     before = {key: coincident_sets.outages(key[1])[some[key]] for key in struck}
     size = coincident_sets.outages_so_far

@@ -41,6 +41,8 @@ class RackOutage(NamedTuple):
         Of ``brokers_out``, lagging. The leader of a partition never lags for it.
     destroyed : bool
         All of ``brokers_out`` are destroyed, if there are any.
+    as_one : bool
+        Its replicas are in service, and were out, if at all, with the whole rack.
     """
 
     size: int
@@ -48,6 +50,12 @@ class RackOutage(NamedTuple):
     rack_out: bool
     lagging: int = 0
     destroyed: bool = False
+    as_one: bool = False
+
+    @property
+    def in_service(self) -> bool:
+        """Some of its replicas are."""
+        return not self.rack_out and self.size > self.brokers_out
 
 
 OutageClass = tuple[RackOutage, ...]
@@ -79,6 +87,16 @@ def scope_of(name: str) -> str:
     if known.ends:
         return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
     return scope.value
+
+
+def racks_at_once(racks: int) -> str:
+    """Scope of an event that strikes so many racks of a set."""
+    return Scope.RACK.value if racks == 1 else f"{racks} racks"
+
+
+def strikes(scope: str) -> bool:
+    """Whether events of this scope are failures of what was in service."""
+    return scope not in (BROKER_REPAIR, RACK_REPAIR, BROKER_DEATH)
 
 
 def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = ()) -> OutageClasses:
@@ -156,6 +174,7 @@ def shared_loss_rates(
     rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
+    as_one: Vector,
 ) -> Losses:
     """Loss rates of one set that other sets may share, per hour.
 
@@ -171,6 +190,8 @@ def shared_loss_rates(
     rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses per hour with a transition, and by a power failure within the flush window after it.
+    as_one : array, shape (states,)
+        Share of each state in which every rack went and came as one since nothing was out.
     """
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
@@ -179,6 +200,7 @@ def shared_loss_rates(
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
     scope_of_name = [scope_of(name) for name in names]
+    several = np.array([each.racks > 1 for each in known], dtype=bool)
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 
     def add(
@@ -189,13 +211,25 @@ def shared_loss_rates(
         amounts: Vector,
     ) -> None:
         distinct, number = found
-        totals = np.bincount(number[before] * len(names) + chain.rate[moves], amounts)
-        for code in np.flatnonzero(totals).tolist():
-            index, name = divmod(code, len(names))
-            outage_class = distinct[index]
-            if outage_class is not None:
+        serving = np.array([sum(r.in_service for r in one or ()) for one in distinct])[number]
+        after = chain.target[moves]
+        struck = np.where(several[chain.rate[moves]], serving[before] - serving[after], 1)
+        struck = np.maximum(struck, 1)
+        only_racks = [not any(r.brokers_out for r in one or ()) for one in distinct]
+        together = as_one[before] * np.array(only_racks)[number[before]]
+        codes = (struck * len(distinct) + number[before]) * len(names) + chain.rate[moves]
+        for marked, part in ((True, together), (False, 1.0 - together)):
+            totals = np.bincount(codes, amounts * part)
+            for code in np.flatnonzero(totals).tolist():
+                index, name = divmod(code, len(names))
+                racks, index = divmod(index, len(distinct))
+                outage_class = distinct[index]
+                if outage_class is None:
+                    continue
+                scope = scopes[name] if racks == 1 else racks_at_once(racks)
+                outage_class = _as_one(outage_class) if marked else outage_class
                 for mechanism, share in causes[name].items():
-                    losses[mechanism, scopes[name], outage_class] += share * float(totals[code])
+                    losses[mechanism, scope, outage_class] += share * float(totals[code])
 
     for found, which in ((classes, ~ends), (repair_classes, ends)):
         lost = np.flatnonzero((certain > 0) & (which & ~by_chance)[chain.rate])
@@ -208,6 +242,11 @@ def shared_loss_rates(
         part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
         add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
     return dict(losses)
+
+
+def _as_one(outage_class: OutageClass) -> OutageClass:
+    """The class with the racks in service marked."""
+    return tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
 
 
 def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:

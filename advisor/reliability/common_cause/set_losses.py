@@ -32,6 +32,8 @@ class YearlyLosses(NamedTuple):
     ----------
     flux, at_once, early : arrays, shape (transitions,)
         That it happens; loses by itself; or by a power failure within the flush window after it.
+    as_one : array, shape (states,)
+        Share of each state in which every rack went and came as one since nothing was out.
     healthy : float
         Share of time in which nothing is out.
     """
@@ -39,6 +41,7 @@ class YearlyLosses(NamedTuple):
     flux: Vector
     at_once: Vector
     early: Vector
+    as_one: Vector
     healthy: float
 
 
@@ -116,7 +119,14 @@ class SetLosses:
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
         shared = shared_loss_rates(
-            chain, classes, repair_classes, destruction, rates, yearly.at_once, yearly.early
+            chain,
+            classes,
+            repair_classes,
+            destruction,
+            rates,
+            yearly.at_once,
+            yearly.early,
+            yearly.as_one,
         )
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
         return replace(
