@@ -307,7 +307,7 @@ class CoincidentSets:
         rows = np.take_along_axis(rows, where.argsort(axis=2, kind="stable"), axis=2)
         rows, keys = rows.reshape(-1, *rows.shape[2:]), keys.reshape(-1, keys.shape[2])
         both = np.concatenate([keys, rows.reshape(len(rows), -1)], axis=1)
-        _, first = np.unique(codes_of_rows(both.T + 1), return_index=True)
+        _, first = np.unique(codes_of_rows(both.T - both.min()), return_index=True)
         return Destroyed(keys[first], rows[first])
 
     def _numbered(

@@ -16,6 +16,7 @@ from advisor.reliability.common_cause.outage_class import (
     RACK_REPAIR,
     scope_of,
     strikes,
+    unmarked,
 )
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
@@ -194,7 +195,7 @@ def _first_of_outage(
         for pattern, outage_class, *_ in members:
             which = coincident_sets.outages_of_class(pattern, key[1], outage_class)
             _, outages = coincident_sets.ways(pattern, outage_class, key[1])
-            often = losses[pattern].visits.get(outage_class, 0.0) / outages
+            often = losses[pattern].visits.get(unmarked(outage_class), 0.0) / outages
             visits[which] = np.maximum(visits[which], often)
             brokers[which] = 1 + sum(rack.brokers_out + rack.rack_out for rack in outage_class)
     odds = brokers / np.where(visits > 0, visits, np.inf)

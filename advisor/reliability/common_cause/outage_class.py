@@ -7,8 +7,10 @@ at the same time and loses in the same event. If their brokers are out, every se
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -42,7 +44,7 @@ class RackOutage(NamedTuple):
     destroyed : bool
         All of ``brokers_out`` are destroyed, if there are any.
     as_one : bool
-        Its replicas are in service, and were out, if at all, with the whole rack.
+        Its replicas are in service, and were out, if at all, with their whole rack.
     """
 
     size: int
@@ -57,6 +59,9 @@ class RackOutage(NamedTuple):
         """Some of its replicas are."""
         return not self.rack_out and self.size > self.brokers_out
 
+
+# Smaller shares of a loss are not told apart by how many brokers were struck alone.
+_RARE = 1e-3
 
 OutageClass = tuple[RackOutage, ...]
 """The racks of a set, sorted."""
@@ -174,7 +179,7 @@ def shared_loss_rates(
     rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
-    as_one: Vector,
+    alone: Vector,
 ) -> Losses:
     """Loss rates of one set that other sets may share, per hour.
 
@@ -190,8 +195,9 @@ def shared_loss_rates(
     rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses per hour with a transition, and by a power failure within the flush window after it.
-    as_one : array, shape (states,)
-        Share of each state in which every rack went and came as one since nothing was out.
+    alone : array, shape (counts + 1, states)
+        Share of each state by how many brokers were struck alone since nothing was out: none,
+        one, ..., more.
     """
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
@@ -215,21 +221,19 @@ def shared_loss_rates(
         after = chain.target[moves]
         struck = np.where(several[chain.rate[moves]], serving[before] - serving[after], 1)
         struck = np.maximum(struck, 1)
-        only_racks = [not any(r.brokers_out for r in one or ()) for one in distinct]
-        together = as_one[before] * np.array(only_racks)[number[before]]
         codes = (struck * len(distinct) + number[before]) * len(names) + chain.rate[moves]
-        for marked, part in ((True, together), (False, 1.0 - together)):
-            totals = np.bincount(codes, amounts * part)
-            for code in np.flatnonzero(totals).tolist():
-                index, name = divmod(code, len(names))
-                racks, index = divmod(index, len(distinct))
-                outage_class = distinct[index]
-                if outage_class is None:
-                    continue
-                scope = scopes[name] if racks == 1 else racks_at_once(racks)
-                outage_class = _as_one(outage_class) if marked else outage_class
+        totals = np.array([np.bincount(codes, amounts * part) for part in alone[:, before]])
+        for code in np.flatnonzero(totals.any(axis=0)).tolist():
+            index, name = divmod(code, len(names))
+            racks, index = divmod(index, len(distinct))
+            outage_class = distinct[index]
+            if outage_class is None:
+                continue
+            scope = scopes[name] if racks == 1 else racks_at_once(racks)
+            by_count = totals[:, code].tolist()
+            for found_alone, amount in _by_class(outage_class, scope, by_count).items():
                 for mechanism, share in causes[name].items():
-                    losses[mechanism, scope, outage_class] += share * float(totals[code])
+                    losses[mechanism, scope, found_alone] += share * amount
 
     for found, which in ((classes, ~ends), (repair_classes, ends)):
         lost = np.flatnonzero((certain > 0) & (which & ~by_chance)[chain.rate])
@@ -244,9 +248,46 @@ def shared_loss_rates(
     return dict(losses)
 
 
-def _as_one(outage_class: OutageClass) -> OutageClass:
-    """The class with the racks in service marked."""
-    return tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
+def _by_class(
+    outage_class: OutageClass, scope: str, by_count: Sequence[float]
+) -> dict[OutageClass, float]:
+    """Amounts by how many brokers were struck alone, as amounts by class with racks marked.
+
+    Of these brokers as many as are out, are out; each other one is in a rack in service.
+    """
+    serving = [n for n, rack in enumerate(outage_class) if rack.in_service]
+    out = sum(rack.brokers_out for rack in outage_class)
+    whole = math.fsum(by_count)
+    if not _leaves_some(outage_class, scope):
+        return {outage_class: whole}
+    found: dict[OutageClass, float] = defaultdict(float)
+    for count, amount in enumerate(by_count):
+        # The last is any number.
+        few = count < len(by_count) - 1 and amount > _RARE * whole
+        among = min(max(count - out, 0), len(serving)) if few else len(serving)
+        choices = list(combinations(serving, among))
+        for chosen in choices:
+            marked = (
+                rack._replace(as_one=rack.in_service and n not in chosen)
+                for n, rack in enumerate(outage_class)
+            )
+            found[tuple(sorted(marked))] += amount / len(choices)
+    return found
+
+
+def _leaves_some(outage_class: OutageClass, scope: str) -> bool:
+    """Whether an event may leave replicas in service that it does not strike."""
+    serving = [rack for rack in outage_class if rack.in_service]
+    if scope in (Scope.CLUSTER.value, BROKER_DEATH):
+        return False
+    if scope == Scope.BROKER.value:
+        return sum(rack.size - rack.brokers_out for rack in serving) > 1
+    return bool(serving) and scope != racks_at_once(len(serving))
+
+
+def unmarked(outage_class: OutageClass) -> OutageClass:
+    """The class, however its replicas in service came to be so."""
+    return tuple(sorted(rack._replace(as_one=False) for rack in outage_class))
 
 
 def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:

@@ -32,8 +32,8 @@ class YearlyLosses(NamedTuple):
     ----------
     flux, at_once, early : arrays, shape (transitions,)
         That it happens; loses by itself; or by a power failure within the flush window after it.
-    as_one : array, shape (states,)
-        Share of each state in which every rack went and came as one since nothing was out.
+    alone : array, shape (counts + 1, states)
+        Share of each state by how many brokers were struck alone since nothing was out.
     healthy : float
         Share of time in which nothing is out.
     """
@@ -41,7 +41,7 @@ class YearlyLosses(NamedTuple):
     flux: Vector
     at_once: Vector
     early: Vector
-    as_one: Vector
+    alone: Vector
     healthy: float
 
 
@@ -126,7 +126,7 @@ class SetLosses:
             rates,
             yearly.at_once,
             yearly.early,
-            yearly.as_one,
+            yearly.alone,
         )
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
         return replace(

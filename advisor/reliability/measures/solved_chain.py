@@ -19,8 +19,8 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transition
 from advisor.reliability.measures import ack_stalls, records_lost
 from advisor.reliability.measures.late_losses import LateLosses
-from advisor.reliability.measures.racks_as_one import as_one
 from advisor.reliability.measures.loss_events import RecordsAtRisk
+from advisor.reliability.measures.struck_alone import struck_alone
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.solver import first_passage, generator, regenerative
 from advisor.reliability.solver.generator import Vector
@@ -255,8 +255,8 @@ class SolvedChain:
         per_year = self.flux * HOURS_PER_YEAR
         late = LateLosses(self.chain, self.flux)
         at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
-        racks = as_one(self.chain, self.flux)
-        parts = YearlyLosses(per_year, at_once, early, racks, float(self.pi[0]))
+        alone = struck_alone(self.chain, self.flux)
+        parts = YearlyLosses(per_year, at_once, early, alone, float(self.pi[0]))
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
