@@ -15,6 +15,7 @@ from advisor.reliability.common_cause.alternatives import Alternatives, Destroye
 from advisor.reliability.common_cause.outage_class import (
     BROKER_DEATH,
     BROKER_REPAIR,
+    PICKED,
     RACK_REPAIR,
     OutageClass,
     RackOutage,
@@ -79,6 +80,8 @@ def occurrences(
     for order in sorted(set(permutations(outage_class))):
         if tuple(rack.size for rack in order) != sizes:
             continue
+        as_one = [s for s, rack in zip(slots, order, strict=True) if rack.as_one]
+        numbers = {slot: slots[-1].stop + 1 + s[0] for s in as_one for slot in s}
         choices = [_brokers_out(s, rack) for s, rack in zip(slots, order, strict=True)]
         racks_out = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.rack_out)
         for chosen in product(*choices):
@@ -88,25 +91,10 @@ def occurrences(
                 tuple(slot for slot in s if slot not in out and not rack.rack_out)
                 for s, rack in zip(slots, order, strict=True)
             ]
-            found += [
-                one._replace(
-                    lagging=lagging,
-                    destroyed=gone,
-                    unaffected=_unaffected(one.unaffected, slots, order),
-                )
-                for one in _at(in_service, out, racks_out, scope)
-            ]
+            for one in _at(in_service, out, racks_out, scope):
+                left = tuple(sorted({numbers.get(slot, slot) for slot in one.unaffected}))
+                found.append(one._replace(lagging=lagging, destroyed=gone, unaffected=left))
     return tuple(found)
-
-
-def _unaffected(
-    found: tuple[int, ...], slots: Sequence[range], order: OutageClass
-) -> tuple[int, ...]:
-    """One slot, beyond all others, for each rack of which all went and came as one."""
-    beyond = slots[-1].stop + 1
-    each = zip(slots, order, strict=True)
-    firsts = {slot: beyond + some[0] for some, rack in each if rack.as_one for slot in some}
-    return tuple(sorted({firsts.get(slot, slot) for slot in found}))
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +133,7 @@ def _at(
             yield Occurrence((site,), tuple(slot for slot in out if slot != site), racks_out, ())
     elif scope == "cluster":
         yield Occurrence((), out, racks_out, ())
-    elif scope != "broker" and every:
+    elif scope not in ("broker", PICKED) and every:
         serving = [slots for slots in in_service if slots]
         racks = next(n for n in range(1, len(every) + 1) if racks_at_once(n) == scope)
         for struck in combinations(serving, min(racks, len(serving))):
@@ -218,8 +206,7 @@ class CoincidentSets:
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
         listed = np.array(lists, dtype=np.int64)
         ids = np.array(sorted(self._rack_of), dtype=np.int64)
-        of_ids = np.array([self._rack_numbers[self._rack_of[broker]] for broker in ids.tolist()])
-        racks = of_ids[np.searchsorted(ids, listed)]
+        racks = self.racks_of(ids)[np.searchsorted(ids, listed)]
         fullness = (racks[:, :, None] == racks[:, None, :]).sum(axis=2)
         order = np.lexsort((listed, racks, -fullness), axis=1)
         brokers, racks = (np.take_along_axis(table, order, axis=1) for table in (listed, racks))
@@ -232,6 +219,11 @@ class CoincidentSets:
     def sites(self, scope: str) -> IntArray:
         """Site of each event so far, by event number: a broker, a rack, or -1 for the cluster."""
         return self._sites[scope]
+
+    def racks_of(self, brokers: IntArray) -> IntArray:
+        """Numbers of the racks of brokers, as `sites` has them."""
+        found = [self._rack_numbers[self._rack_of[broker]] for broker in brokers.tolist()]
+        return np.array(found, dtype=np.int64)
 
     def outages(self, scope: str) -> IntArray:
         """Number of the outage before each event so far, by event number; of any scope's."""
@@ -253,13 +245,7 @@ class CoincidentSets:
     def events(
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
-        """Numbers of the events that find sets in an outage class, and a set's share in each.
-
-        Parameters
-        ----------
-        scope : str
-            Of the events: as `scope_of` or `racks_at_once` has it.
-        """
+        """Numbers of the events that find sets in an outage class, and a set's share in each."""
         key = (pattern, scope, _plain(outage_class))
         if key not in self._cache:
             self._cache[key] = self._numbered(*key)
@@ -385,7 +371,7 @@ def _event_keys(
     none = np.full((len(brokers), 1), -1)
     of_brokers, of_racks = (np.concatenate([table, none], axis=1) for table in (brokers, racks))
     width = brokers.shape[1]
-    of_one = scope in ("broker", BROKER_REPAIR, BROKER_DEATH)
+    of_one = scope in ("broker", PICKED, BROKER_REPAIR, BROKER_DEATH)
     parts = [
         np.sort(table[:, _padded(slots, width)], axis=2)
         for table, slots in (

@@ -13,6 +13,7 @@ from advisor.reliability.common_cause.joint_survival import JointSurvival
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
+    PICKED,
     RACK_REPAIR,
     scope_of,
     strikes,
@@ -142,6 +143,8 @@ def combine_common_events(
         if scope_of(mechanism) == "cluster":
             # Brokers return one by one, but one failure struck them all.
             scope, sites = "cluster", np.full_like(sites, CLUSTER)
+        elif scope == PICKED:
+            scope, sites = "rack", coincident_sets.racks_of(sites)
         if len(some):
             survival.add_at_sites(mechanism, scope, sites, often)
     return rest, off

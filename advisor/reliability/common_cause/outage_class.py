@@ -74,6 +74,8 @@ Losses = Mapping[tuple[str, str, OutageClass], float]
 
 SCOPES = ("broker", "rack", "cluster")
 BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
+PICKED = "picked broker"
+"""Of a rack that is struck, one broker by chance, which is destroyed."""
 BROKER_DEATH = "broker death"
 """A broker that limped dies: all partitions that it led lose what it alone wrote."""
 
@@ -89,6 +91,8 @@ def scope_of(name: str) -> str:
     scope = known.mechanism.scope
     if known.dies:
         return BROKER_DEATH
+    if scope is Scope.RACK and known.chosen == 1:
+        return PICKED
     if known.ends:
         return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
     return scope.value
@@ -183,8 +187,8 @@ def shared_loss_rates(
 ) -> Losses:
     """Loss rates of one set that other sets may share, per hour.
 
-    Excluded are losses by the end of a copy, and by site failures that some brokers do not
-    survive: survivors and copy times are drawn for each set independently.
+    Excluded are losses by the end of a copy, and by failures that several brokers do not survive:
+    survivors and copy times are drawn for each set independently.
 
     Parameters
     ----------
@@ -203,10 +207,11 @@ def shared_loss_rates(
     causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
     ends = np.array([each.ends and not each.dies for each in known], dtype=bool)
+    scope_of_name = [scope_of(name) for name in names]
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
-    scope_of_name = [scope_of(name) for name in names]
-    several = np.array([each.racks > 1 for each in known], dtype=bool)
+    by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
+    several = np.array([scope == Scope.RACK for scope in scope_of_name], dtype=bool)
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 
     def add(
@@ -280,7 +285,7 @@ def _leaves_some(outage_class: OutageClass, scope: str) -> bool:
     serving = [rack for rack in outage_class if rack.in_service]
     if scope in (Scope.CLUSTER.value, BROKER_DEATH):
         return False
-    if scope == Scope.BROKER.value:
+    if scope in (Scope.BROKER.value, PICKED):
         return sum(rack.size - rack.brokers_out for rack in serving) > 1
     return bool(serving) and scope != racks_at_once(len(serving))
 
