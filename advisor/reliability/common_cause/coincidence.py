@@ -135,9 +135,9 @@ def _at(
         yield Occurrence((), out, racks_out, ())
     elif scope not in ("broker", PICKED) and every:
         serving = [slots for slots in in_service if slots]
-        racks = next(n for n in range(1, len(every) + 1) if racks_at_once(n) == scope)
-        for struck in combinations(serving, min(racks, len(serving))):
-            unaffected = tuple(slot for slots in serving if slots not in struck for slot in slots)
+        racks = [n for n in range(1, len(serving)) if racks_at_once(n) == scope]
+        for struck in combinations(serving, racks[0] if racks else len(serving)):
+            unaffected = tuple(slot for some in serving if some not in struck for slot in some)
             yield Occurrence(tuple(slots[0] for slots in struck), out, racks_out, unaffected)
     else:
         for site in every or out or racks_out:

@@ -211,7 +211,7 @@ def shared_loss_rates(
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
     by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
-    several = np.array([scope == Scope.RACK for scope in scope_of_name], dtype=bool)
+    several = np.array([scope == Scope.RACK.value for scope in scope_of_name], dtype=bool)
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 
     def add(

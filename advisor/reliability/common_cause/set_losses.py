@@ -138,15 +138,17 @@ class SetLosses:
             replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
-            spread=_spread(chain, yearly.at_once),
+            spread=_spread(chain, classes, yearly.at_once * yearly.alone[0, chain.source]),
         )
 
 
-def _spread(chain: Chain, at_once: Vector) -> dict[str, float]:
+def _spread(chain: Chain, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
     """Losses in which several racks fail at once while nothing is out, by mechanism."""
     known = [transition(name) for name in chain.rate_names]
     several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)
-    lost = np.flatnonzero(several[chain.rate] & (chain.source == 0) & (at_once > 0))
+    distinct, number = classes
+    none_out = np.array([one is None for one in distinct], dtype=bool)[number[chain.source]]
+    lost = np.flatnonzero(several[chain.rate] & none_out & (at_once > 0))
     found: dict[str, float] = defaultdict(float)
     for name, often in zip(chain.rate[lost].tolist(), at_once[lost].tolist(), strict=True):
         found[known[name].mechanism.name] += often

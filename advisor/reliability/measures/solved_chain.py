@@ -255,12 +255,11 @@ class SolvedChain:
         per_year = self.flux * HOURS_PER_YEAR
         late = LateLosses(self.chain, self.flux)
         at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
-        alone = struck_alone(self.chain, self.flux)
-        parts = YearlyLosses(per_year, at_once, early, alone, float(self.pi[0]))
+        states = struck_alone(self.chain, self.flux), float(self.pi[0])
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
-        given = self.rates, self.destruction, parts
+        given = self.rates, self.destruction, YearlyLosses(per_year, at_once, early, *states)
         whole = SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)
         if not self.parameters.joint_outages:

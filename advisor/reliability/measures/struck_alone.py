@@ -76,6 +76,6 @@ def _struck_alone(name: str, fullest: int) -> int:
         return known.chosen
     if mechanism.scope is Scope.BROKER:
         return 1 + known.pair
-    if mechanism.together or known.chosen == 0 and mechanism.scope is Scope.RACK:
+    if mechanism.together or (known.chosen == 0 and mechanism.scope is Scope.RACK):
         return 0
     return max(known.racks, 1) * fullest if mechanism.scope is Scope.RACK else _MOST + 1
