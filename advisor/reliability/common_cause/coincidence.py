@@ -135,8 +135,8 @@ def _at(
         yield Occurrence((), out, racks_out, ())
     elif scope not in ("broker", PICKED) and every:
         serving = [slots for slots in in_service if slots]
-        racks = [n for n in range(1, len(serving)) if racks_at_once(n) == scope]
-        for struck in combinations(serving, racks[0] if racks else len(serving)):
+        fewer = [n for n in range(1, len(serving)) if racks_at_once(n) == scope]
+        for struck in combinations(serving, fewer[0] if fewer else len(serving)):
             unaffected = tuple(slot for some in serving if some not in struck for slot in some)
             yield Occurrence(tuple(slots[0] for slots in struck), out, racks_out, unaffected)
     else:

@@ -20,7 +20,7 @@ _MOST = 2
 _PRECISION, _MOST_STEPS = 1e-6, 200
 
 
-def struck_alone(chain: Structure, flux: Vector) -> Vector:
+def shares(chain: Structure, flux: Vector) -> Vector:
     """Share of each state by how many brokers were struck alone since the chain was healthy.
 
     The stationary chain is followed backward to the healthy state.
