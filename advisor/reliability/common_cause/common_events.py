@@ -15,6 +15,7 @@ from advisor.reliability.common_cause.outage_class import (
     CLUSTER,
     PICKED,
     RACK_REPAIR,
+    OutageClass,
     scope_of,
     strikes,
     unmarked,
@@ -108,6 +109,7 @@ def combine_common_events(
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
     rest: dict[Pattern, Mapping[str, float]] = {}
+    off = 0.0
     for pattern, found in losses.items():
         per_year = dict(found.per_year)
         for mechanism, picked in found.picked.items():
@@ -119,11 +121,12 @@ def combine_common_events(
                 _, shares = coincident_sets.events(pattern, scope, outage_class)
                 exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
                 parts[mechanism, scope, destruction].append(exposure)
+                off += flux * _apart(coincident_sets, pattern, scope, outage_class)
         rest[pattern] = per_year
     shared: dict[Event, Vector] = {}
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     # Each outage is looked at as if nothing else were out in the cluster.
-    off = whole * others_out
+    off += whole * others_out
     if destroyed.picked:
         # What comes back after such an event is counted at each broker that does.
         off += math.fsum(
@@ -148,6 +151,21 @@ def combine_common_events(
         if len(some):
             survival.add_at_sites(mechanism, scope, sites, often)
     return rest, off
+
+
+def _apart(
+    coincident_sets: CoincidentSets, pattern: Pattern, scope: str, outage_class: OutageClass
+) -> float:
+    """How many more events there are because it is not known which brokers are stale alone."""
+    alone = sum(rack.in_service and not rack.as_one for rack in outage_class)
+    if alone - strikes(scope) < 2:
+        return 0.0
+    as_one = tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
+    most, least = (
+        float(coincident_sets.events(pattern, scope, one)[1].sum())
+        for one in (outage_class, as_one)
+    )
+    return max(most - least, 0.0)
 
 
 def _per_event(

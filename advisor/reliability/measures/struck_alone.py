@@ -6,8 +6,6 @@ first case all sets in these racks are as stale, whichever of the rack's brokers
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from advisor.reliability.chain.ctmc import Structure
@@ -35,8 +33,7 @@ def shares(chain: Structure, flux: Vector) -> Vector:
     array, shape (4, states)
         None, one, two, and more or not known.
     """
-    fullest = max(Counter(chain.setting.racks).values())
-    alone = np.array([_struck_alone(name, fullest) for name in chain.rate_names])
+    alone = np.array([_struck_alone(name) for name in chain.rate_names])
     into = np.flatnonzero((flux > 0) & (chain.source != chain.target) & (chain.target > 0))
     arrivals = np.bincount(chain.target[into], flux[into], chain.states)
     ways = []
@@ -59,14 +56,8 @@ def shares(chain: Structure, flux: Vector) -> Vector:
     return found
 
 
-def _struck_alone(name: str, fullest: int) -> int:
-    """How many brokers a transition strikes that come back without the rest of their rack.
-
-    Parameters
-    ----------
-    fullest : int
-        The most replicas in one rack.
-    """
+def _struck_alone(name: str) -> int:
+    """How many brokers a transition strikes without the rest of their rack."""
     known, mechanism = transition(name), transition(name).mechanism
     if known.decides:
         return _MOST + 1
@@ -76,6 +67,7 @@ def _struck_alone(name: str, fullest: int) -> int:
         return known.chosen
     if mechanism.scope is Scope.BROKER:
         return 1 + known.pair
-    if mechanism.together or (known.chosen == 0 and mechanism.scope is Scope.RACK):
+    # Brokers of a destroyed rack are replaced one by one, but all of them are as stale.
+    if mechanism.together or mechanism.scope is Scope.RACK:
         return 0
-    return max(known.racks, 1) * fullest if mechanism.scope is Scope.RACK else _MOST + 1
+    return _MOST + 1
