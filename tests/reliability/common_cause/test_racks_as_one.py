@@ -85,4 +85,4 @@ def test_racks_and_brokers_lose_as_often_as_sampled(
     chance, off = found.loss_probability_per_year, found.error_bounds["loss_probability_per_year"]
     assert sampled[0] - off < chance < sampled[1] + off
     # Not by much.
-    assert off < 0.12 * chance
+    assert off < 0.15 * chance
