@@ -17,10 +17,10 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 PATH = _fields(
     "depth level renewed courses main_events retrial_events lost moments",
-    "weight within counted due at_risk weights squares largest",
+    "weight counted due at_risk weights squares largest",
 )
 """One record: the current path, and the totals of all."""
-FRAME = _fields("floor level retrial left", "factor kept")
+FRAME = _fields("floor level retrial left", "factor kept hours within")
 LEVEL = _fields("sets risen begun", "retrials")
 
 
@@ -32,21 +32,22 @@ class Paths(NamedTuple):
     path : array of PATH, shape (1,)
         The current path: how many splits it is in (``depth``), the level of its worst set, its
         weight, and until when its time is ``counted``. Constants: mechanisms with clocks
-        (``renewed``), and courses without. Scratch: the expected failures ``within`` some hours.
+        (``renewed``), and courses without.
         Totals: events of the main path and of retrials; paths that ``lost``, and ``moments`` of
         losses; by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses
         the sum of the ``weights``, of their ``squares``, and the ``largest``.
     frames : array of FRAME, shape (levels,)
         The splits that the path is in: the level below which it ends, and that after the split;
         whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
-        the weight, and that ``kept`` for the path that went on.
+        the weight, and that ``kept`` for the path that went on; ``hours`` after which the outages
+        should have ended, and the sum of the probabilities of failures ``within`` them.
     levels : array of LEVEL, shape (levels + 1,)
         By level, the number of replicas of a set that are out or not in sync: how many sets have
         it, how often a path rose to it and how many retrials began there; and how many
         ``retrials`` a path splits into there, on average.
     level_of : array of int, shape (sets,)
-    chances : array of float, shape (clocks of mechanisms that are not exponential,)
-        Scratch: the probability that each fails within some hours.
+    chances : array of float, shape (levels, clocks of mechanisms that are not exponential)
+        By split, the probability that each is due within its hours.
     totals : array of float, shape (2, ENTRIES, columns)
         What settings decide and what they do not, by weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
@@ -105,7 +106,7 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
         frames=np.zeros(depth, dtype=FRAME),
         levels=levels,
         level_of=np.zeros(sets, dtype=np.int64),
-        chances=np.zeros(len(sim.renewals)),
+        chances=np.zeros((depth, len(sim.renewals))),
         totals=np.zeros((2, *sim.totals.shape)),
         outages_by_length=np.zeros(OUTAGE_BINS),
         control=kept(sim.control),

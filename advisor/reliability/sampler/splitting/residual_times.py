@@ -20,9 +20,10 @@ _WEIBULL, _LOGNORMAL, _GAMMA = kinds.WEIBULL, kinds.LOGNORMAL, kinds.GAMMA
 _FIXED, _EMPIRICAL = kinds.FIXED, kinds.EMPIRICAL
 _ROOT_2 = math.sqrt(2.0)
 _TRIES = 20
-_HALVINGS = 80
+_HALVINGS = 160
 _TERMS = 5000
 _EXACT = 1e-15
+_CLOSE = 4e-16
 # Below, the difference of two survival probabilities has too few digits left.
 _LEAST_CHANCE = 1e-9
 _LEAST_SURVIVAL = 1e-6
@@ -125,8 +126,12 @@ def draw_due_within(
     clock, now = sim.renewals[number], sim.control[0].now
     if sim.laws[clock.law].kind == _FIXED:
         return float(clock.due)
-    left = _invert(sim, clock.law, now - clock.since, hours, chance * rng.random())
-    return float(now + left)
+    age, chance = now - clock.since, chance * rng.random()
+    if sim.laws[clock.law].kind == _WEIBULL:
+        scale, shape = sim.laws[clock.law].scale, sim.laws[clock.law].parameter
+        passed = (age / scale) ** shape - math.log1p(-chance)
+        return float(max(clock.since + scale * passed ** (1.0 / shape), now))
+    return float(now + _invert(sim, clock.law, age, hours, chance))
 
 
 @called
@@ -137,14 +142,22 @@ def _passed(sim: KernelState, law: int, age: float, hours: float) -> float:
 
 @called
 def _invert(sim: KernelState, law: int, age: float, most: float, chance: float) -> float:
-    """The hours, at most so many, after which a time of some age has ended with a probability."""
-    least = 0.0
-    for _ in range(_HALVINGS):
+    """The hours, at most so many, after which a time of some age has ended with a probability.
+
+    Between two halvings a straight line is tried.
+    """
+    alive, least, low, high = survival(sim, law, age), 0.0, 0.0, _passed(sim, law, age, most)
+    for turn in range(_HALVINGS):
         middle = 0.5 * (least + most)
-        if _passed(sim, law, age, middle) < chance:
-            least = middle
+        if turn % 2 == 0 and low < chance < high:
+            middle = least + (most - least) * (chance - low) / (high - low)
+        found = 1.0 - survival(sim, law, age + middle) / alive
+        if abs(found - chance) <= _CLOSE:
+            return float(middle)
+        if found < chance:
+            least, low = middle, found
         else:
-            most = middle
+            most, high = middle, found
         if most - least <= _EXACT * most:
             break
-    return most
+    return float(most)

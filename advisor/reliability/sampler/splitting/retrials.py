@@ -44,18 +44,18 @@ def split(rng: Generator, sim: KernelState, paths: Paths, before: int, level: in
     hours = _outage_hours(sim)
     if mean <= 0.0 or hours <= 0.0:
         return
-    now, kept = sim.control[0].now, 1.0
+    now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
+    frame.hours = hours
     left = int(mean)
     left += rng.random() < mean - left
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
     if due or left > 0:
-        if _weigh_clocks(sim, paths, hours) <= 0.0:
+        if _weigh_clocks(sim, paths, path.depth) <= 0.0:
             return
         _draw_course(rng, sim, hours)
-        kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, hours))
+        kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, path.depth))
     if left == 0 and kept == 1.0:
         return
-    frame = paths.frames[path.depth]
     frame.floor, frame.level, frame.left = before + 1, level, left
     frame.retrial, frame.factor, frame.kept = 0, kept, kept
     path.depth += 1
@@ -99,12 +99,12 @@ def weigh(paths: Paths) -> None:
 def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
     """Draw all clocks of failures anew, so that one of them is due during the outages."""
     control, path = sim.control[0], paths.path[0]
-    frame = paths.frames[path.depth - 1]
+    place = path.depth - 1
+    frame = paths.frames[place]
     frame.left -= 1
     paths.levels[frame.level].begun += 1
-    now, hours = control.now, _outage_hours(sim)
-    _weigh_clocks(sim, paths, hours)
-    chosen, course = _choose(rng, sim, paths, hours)
+    now, hours = control.now, frame.hours
+    chosen, course = _choose(rng, sim, paths, place)
     control.next_strike, control.drawn = now + wait(rng, control.strikes), 0
     if course != _NONE:
         soon = -math.expm1(-control.strikes * hours)
@@ -113,14 +113,14 @@ def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
     for number in range(len(sim.renewals)):
         clock = sim.renewals[number]
         if number == chosen:
-            chance = paths.chances[number]
+            chance = paths.chances[place, number]
             clock.due = min(draw_due_within(rng, sim, number, hours, chance), now + hours)
         elif clock.due != np.inf and clock.since != np.inf:
             clock.due = draw_due(rng, sim, number)
     _play(sim)
     _draw_course(rng, sim, hours)
     mean = paths.levels[frame.level].retrials
-    frame.factor = 1.0 / (1.0 + mean * _times_as_often(sim, paths, hours))
+    frame.factor = 1.0 / (1.0 + mean * _times_as_often(sim, paths, place))
 
 
 @called
@@ -144,22 +144,24 @@ def _outage_hours(sim: KernelState) -> float:
 
 
 @called
-def _weigh_clocks(sim: KernelState, paths: Paths, hours: float) -> float:
-    """Find how probable it is that each clock is due within some hours; return the sum."""
+def _weigh_clocks(sim: KernelState, paths: Paths, place: int) -> float:
+    """Find how probable it is that each clock is due within a split's hours; return the sum."""
+    hours = paths.frames[place].hours
     total = -math.expm1(-sim.control[0].strikes * hours)
     for number in range(len(sim.renewals)):
-        paths.chances[number] = chance_within(sim, number, hours)
-        total += paths.chances[number]
-    paths.path[0].within = total
+        chance = chance_within(sim, number, hours)
+        paths.chances[place, number] = chance
+        total += chance
+    paths.frames[place].within = total
     return float(total)
 
 
 @called
-def _even(paths: Paths) -> tuple[float, float]:
+def _even(paths: Paths, place: int) -> tuple[float, float]:
     """Share of the retrials that each course without clock gets, and each clock that can be due."""
     path, clocks = paths.path[0], 0
-    for number in range(len(paths.chances)):
-        clocks += paths.chances[number] > 0.0
+    for number in range(paths.chances.shape[1]):
+        clocks += paths.chances[place, number] > 0.0
     if clocks == 0:
         return 1.0 / max(path.courses, 1), 0.0
     return 1.0 / (path.courses + path.renewed), path.renewed / (
@@ -168,37 +170,39 @@ def _even(paths: Paths) -> tuple[float, float]:
 
 
 @called
-def _choose(rng: Generator, sim: KernelState, paths: Paths, hours: float) -> tuple[int, int]:
+def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple[int, int]:
     """Choose what fails during the outages: a clock, or a course without clock."""
-    strikes = sim.control[0].strikes
-    of_course, of_clock = _even(paths)
+    strikes, hours = sim.control[0].strikes, paths.frames[place].hours
+    of_course, of_clock = _even(paths, place)
     soon = -math.expm1(-strikes * hours) / max(strikes, 1e-300)
-    within, natural = paths.path[0].within, rng.random() < _NATURAL
+    within, natural = paths.frames[place].within, rng.random() < _NATURAL
     x, chosen, course = rng.random(), _NONE, _NONE
     for number in range(len(sim.strikes)):
         rate = sim.strikes[number].per_hour
         if rate > 0.0 and x >= 0.0:
             x -= rate * soon / within if natural else of_course
             chosen, course = _NONE, number
-    for number in range(len(paths.chances)):
-        if paths.chances[number] > 0.0 and x >= 0.0:
-            x -= paths.chances[number] / within if natural else of_clock
+    for number in range(paths.chances.shape[1]):
+        chance = paths.chances[place, number]
+        if chance > 0.0 and x >= 0.0:
+            x -= chance / within if natural else of_clock
             chosen, course = number, _NONE
     return chosen, course
 
 
 @called
-def _times_as_often(sim: KernelState, paths: Paths, hours: float) -> float:
+def _times_as_often(sim: KernelState, paths: Paths, place: int) -> float:
     """How many times as often retrials have these clocks as they come by themselves."""
     control = sim.control[0]
-    end, within, found = control.now + hours, paths.path[0].within, 0.0
-    of_course, of_clock = _even(paths)
+    hours, within, found = paths.frames[place].hours, paths.frames[place].within, 0.0
+    end = control.now + hours
+    of_course, of_clock = _even(paths, place)
     if control.next_strike <= end and control.drawn != 0:
         rate = sim.strikes[control.drawn - 1].per_hour / control.strikes
         soon = -math.expm1(-control.strikes * hours)
         found += _NATURAL / within + (1.0 - _NATURAL) * of_course / (rate * soon)
-    for number in range(len(paths.chances)):
-        chance = paths.chances[number]
+    for number in range(paths.chances.shape[1]):
+        chance = paths.chances[place, number]
         if chance > 0.0 and sim.renewals[number].due <= end:
             found += _NATURAL / within + (1.0 - _NATURAL) * of_clock / chance
     return found
