@@ -127,7 +127,7 @@ def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
 def any_target(rng: Generator, sim: KernelState, number: int) -> int:
     """Draw the target of a course, each with equal probability."""
     targets = sim.strikes[number].targets
-    return min(int(rng.random() * targets), targets - 1)
+    return int(min(int(rng.random() * targets), targets - 1))
 
 
 @inlined

@@ -47,7 +47,7 @@ def survival(sim: KernelState, law: int, hours: float) -> float:
         start, end, longer = sim.laws[law].start, sim.laws[law].end, 0
         for place in range(start, end):
             longer += scale * sim.values[place] > hours
-        return longer / (end - start)
+        return float(longer / (end - start))
     return math.exp(-hours / scale)
 
 
