@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from advisor import Cluster, Config, InputError, evaluate, simulate
+from advisor import Cluster, Config, evaluate, simulate
+from advisor.errors import InputError
 from advisor.pipeline.methods import with_method
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import CRUDE, MEASURES, SPLITTING
