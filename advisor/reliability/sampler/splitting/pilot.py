@@ -70,4 +70,4 @@ def _better(
     beside = float(path["retrial_events"]) / max(levels["begun"][1], 1) * levels["risen"][1]
     if beside > 0.0:
         found[0] = min(max(_WORK * main / beside, _LEAST_ON_FIRST), _MOST_ON_FIRST)
-    return tuple(map(float, found)), 1.0 + found[0] * beside / main
+    return tuple(map(float, found)), float(1.0 + found[0] * beside / main)
