@@ -23,7 +23,7 @@ from advisor.pipeline.parcels import (
 )
 from advisor.pipeline.sampling import cancelled_if_interrupted, in_one_sentence, writes_files_itself
 from advisor.progress import Say, ignore, warn
-from advisor.reliability.sampler.cycles.block import run_block
+from advisor.reliability.sampler.splitting.block import run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,8 +24,8 @@ import numpy as np
 from advisor.errors import InputError
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.block_cutting import seconds_per_block
-from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.splitting.block import run_block
 
 SECONDS_PER_PARCEL = 1.0
 """A parcel is full when its blocks take about so long; its last block may take it beyond."""

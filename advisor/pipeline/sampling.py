@@ -16,8 +16,8 @@ from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
 from advisor.progress import Say, ignore, warn
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.splitting.block import run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa

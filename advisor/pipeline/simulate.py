@@ -94,12 +94,15 @@ def simulate(
     engine : {"spark", "local", "quickest"}, default "spark"
         Where to run: on Spark, in this process, or in this process if that is done before Spark
         has started.
-    method : {"crude", "importance"}, optional
+    method : {"crude", "importance", "splitting"}, optional
         "crude": years as they come. "importance": cycles of failures, from the first one until all
         is healthy again, in which failures are likelier than they are, weighed so that the
         means stay the same (balanced failure biasing); for losses of which hardly any would occur
         in ``years``. It takes exponential times between failures, no calendar, no crews and even
-        traffic. Default: chosen by how many losses a pilot expects; ``why_method`` says why.
+        traffic. "splitting": years in which a path splits where more replicas of a set are out than
+        before, into retrials that fail again soon, weighed in the same way; for rare losses with
+        any times, crews and traffic, without a calendar. Default: chosen by how many losses a
+        pilot expects; ``why_method`` says why.
     relative_width : float, optional
         Stop after the first round of blocks in which the 95 % interval of the loss probability is
         at most this wide, as a part of its value: 0.2 is from 10 % below to 10 % above. The same

@@ -137,6 +137,7 @@ FRONT_DOORS = {
     "sampler.cycles",
     "sampler.estimators",
     "sampler.intervals",
+    "sampler.splitting",
 }
 VISITORS = {"advice", "present", "pipeline", "cli"}
 

@@ -58,8 +58,8 @@ class Sampled(MeasureTable):
     years, seed, blocks : int
         What was simulated.
     history : tuple of (float, float)
-        Of each block in their order: its years, and those with a loss; with "importance" years at
-        risk, and the weight of the losses.
+        Of each block in their order: its years, and those with a loss, by weight with "splitting";
+        with "importance" years at risk, and the weight of the losses.
     clumping : float, optional
         If times between failures are not exponential, and years so depend on each other: up to how
         many losses come together.
@@ -70,11 +70,11 @@ class Sampled(MeasureTable):
     breakdown : Breakdown
         By mechanism and part; see `write_samples`.
     method, why_method : str
-        "crude" or "importance"; and why, if it was not asked for.
+        "crude", "importance" or "splitting"; and why, if it was not asked for.
     weights : Weights, optional
-        Of the losses, with "importance".
+        Of the losses, but for "crude".
     largest_weight : float, optional
-        Of a cycle, with "importance".
+        Of a cycle or path, but for "crude".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 

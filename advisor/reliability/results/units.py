@@ -40,8 +40,9 @@ WORDS = {
 }
 """What each measure is called in tables."""
 
-CRUDE, IMPORTANCE = "crude", "importance"
-"""Methods: years as they come, and cycles in which failures are likelier than they are."""
+CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
+"""Methods: years as they come, cycles in which failures are likelier than they are, and years whose
+paths split where they get worse."""
 
 FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 """Measures that cannot exceed 1."""
@@ -226,7 +227,7 @@ class Weights:
     Attributes
     ----------
     losses : int
-        Cycles with a loss that were drawn.
+        Cycles or paths with a loss that were drawn.
     effective : float
         As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
         (Kish, Survey Sampling, 1965).
@@ -253,4 +254,7 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
             f"{weights.losses:,} losses drawn, worth {worth} of equal weight; the heaviest has "
             f"{heaviest} % of the weight"
         )
-    return [*lines, f"Importance sampling (failures likelier than they are): {seen}."]
+    how = "Importance sampling (failures likelier than they are)"
+    if method == SPLITTING:
+        how = "Splitting (paths that get worse are followed many times)"
+    return [*lines, f"{how}: {seen}."]

@@ -33,7 +33,7 @@ _NEVER_RECOVERED = (
 
 
 # Places in `Row.cycles`.
-CYCLES, DUE, WEIGHTS, SQUARES, LARGEST = range(5)
+CYCLES, DUE, WEIGHTS, SQUARES, LARGEST, YEARS = range(6)
 
 
 class Row(NamedTuple):
@@ -67,7 +67,9 @@ class Row(NamedTuple):
         Empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all the
         above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
         there were, the weight of the losses due within a year, and of all first losses the sum
-        of the weights, of their squares, and the largest.
+        of the weights, of their squares, and the largest. The same of
+        :mod:`advisor.reliability.sampler.splitting`, with retrials for cycles, years with a loss
+        for losses due within one, and last the years that they are of.
     """
 
     block: int

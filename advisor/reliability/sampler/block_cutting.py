@@ -66,7 +66,8 @@ def _events_per_year(plan: Plan) -> float:
         # A cycle is as much work however many years pass between two.
         return _EVENTS_PER_CYCLE * plan.strikes_per_year * plan.bias.overlaps
     # Each failure is repaired; a year without events is a step, too.
-    return max(2.0 * plan.strikes_per_year, 1.0)
+    events = max(2.0 * plan.strikes_per_year, 1.0)
+    return events if plan.splitting is None else events * plan.splitting.work
 
 
 def seconds_per_block(plan: Plan, years: int) -> float:

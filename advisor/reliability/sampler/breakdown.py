@@ -17,7 +17,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.units import Breakdown, Share
-from advisor.reliability.sampler.block import Row
+from advisor.reliability.sampler.block import DUE, YEARS, Row
 from advisor.reliability.sampler.compiled.memory_layout import (
     ENTRIES,
     FIRST_LOSSES,
@@ -67,7 +67,7 @@ def _scales(
     per_year = HOURS_PER_YEAR / hours
     of_time = 1.0 / (hours * sum(plan.partitions))
     first = float(totals[:, FIRST_LOSSES].sum())
-    lost = sum(row.lost_years for row in rows) / sum(row.years for row in rows)
+    lost = _yearly_losses(rows)
     unacknowledged = plan.setup.acks == 0
     found = {
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
@@ -80,6 +80,13 @@ def _scales(
         "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),
     }
     return {measure: entry for measure, entry in found.items() if entry[1] > 0.0}
+
+
+def _yearly_losses(rows: Sequence[Row]) -> float:
+    """Part of the years that lose something."""
+    if len(rows[0].cycles) > YEARS:
+        return math.fsum(row.cycles[DUE] for row in rows) / sum(row.years for row in rows)
+    return sum(row.lost_years for row in rows) / sum(row.years for row in rows)
 
 
 def _replica_sets(plan: Plan) -> tuple[tuple[int, int, int], ...]:

@@ -21,8 +21,8 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import CRUDE, IMPORTANCE, MEASURES, Weights
-from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, Row, mark
+from advisor.reliability.results.units import MEASURES, Weights
+from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, YEARS, Row, mark
 from advisor.reliability.sampler.breakdown import breakdown
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
@@ -52,6 +52,8 @@ _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 def history_of(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
     """Years and losses of each block, as `loss_chance` takes them."""
+    if len(rows[0].cycles) > YEARS:
+        return tuple((row.cycles[YEARS], row.cycles[DUE]) for row in rows)
     if rows[0].cycles:
         return tuple((row.at_risk_hours / HOURS_PER_YEAR, row.cycles[DUE]) for row in rows)
     return tuple((row.years, row.lost_years) for row in rows)
@@ -91,7 +93,7 @@ class _Books:
     years_as_one : float
         How many of the years count as one independent year.
     largest_weight : float, optional
-        The most that one cycle with bias can weigh; None for years as they come.
+        The most that one cycle or path can weigh; None for years as they come.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -116,7 +118,7 @@ class _Books:
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
         found = rate(self.ratio(entry, halves), self.years)
-        # Cycles are drawn so that the loss of a whole set is among them.
+        # Cycles and retrials are drawn so that the loss of a whole set is among them.
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
 
@@ -194,8 +196,8 @@ def merge(
         clumping=plan.clumping,
         outages=_outages(ordered),
         breakdown=breakdown(ordered, plan, model),
-        method=CRUDE if plan.bias is None else IMPORTANCE,
-        weights=None if plan.bias is None else _weights(ordered),
+        method=plan.method,
+        weights=None if plan.largest_weight is None else _weights(ordered),
         largest_weight=plan.largest_weight,
     )
     if plan.strikes_per_year <= 0:

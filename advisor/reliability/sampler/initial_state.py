@@ -258,7 +258,7 @@ def _renewals(plan: Plan, laws: _Laws) -> NDArray[Any]:
             lifetime = plan.lifetimes[entry.name]
             law = laws.add(lifetime.distribution, lifetime.hours)
             first, targets = courses.index(entry), range(plan.targets(entry.scope))
-            rows += [(law, first, len(entry.courses), target, 0, 0.0) for target in targets]
+            rows += [(law, first, len(entry.courses), target, 0, 0.0, 0.0) for target in targets]
     return np.array(rows, dtype=RENEWAL)
 
 

@@ -17,6 +17,7 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import Scope, Table, table
 from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition.controller_policy import ChainConstants
+from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,22 @@ class Bias:
 
 
 @dataclass(frozen=True)
+class Splitting:
+    """How paths split where losses are rare; see :mod:`advisor.reliability.sampler.splitting`.
+
+    Attributes
+    ----------
+    retrials : tuple of float
+        How many begin, on average, where as many replicas of a set are out as its place says.
+    work : float
+        Of years and retrials together, in units of the years alone.
+    """
+
+    retrials: tuple[float, ...]
+    work: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """A cluster, a topic on it, and the failures that strike them.
 
@@ -182,7 +199,9 @@ class Plan:
     traffic : tuple of float
         Traffic of each hour of the day in units of the mean; () if it is even.
     bias : Bias, optional
-        How cycles are drawn; None for years as they come.
+        How cycles are drawn; None for years.
+    splitting : Splitting, optional
+        How paths split; None if they do not.
     """
 
     setup: ChainConstants
@@ -210,6 +229,7 @@ class Plan:
     rolling: RollingRestarts | None = field(default=None, repr=False)
     traffic: tuple[float, ...] = field(default=(), repr=False)
     bias: Bias | None = field(default=None, repr=False)
+    splitting: Splitting | None = field(default=None, repr=False)
 
     def __hash__(self) -> int:
         return hash(self._fingerprint)
@@ -249,8 +269,16 @@ class Plan:
         lifetimes in units of their squared mean: so many times more than that of a Poisson process.
         """
         if not self.lifetimes:
-            return None
+            # Retrials of a path depend on each other; blocks do not.
+            return None if self.splitting is None else 1.0
         return max(1.0, *(each.distribution.variation for each in self.lifetimes.values()))
+
+    @property
+    def method(self) -> str:
+        """How it is sampled."""
+        if self.splitting is not None:
+            return SPLITTING
+        return CRUDE if self.bias is None else IMPORTANCE
 
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""
@@ -258,7 +286,9 @@ class Plan:
 
     @property
     def largest_weight(self) -> float | None:
-        """Most that one cycle can weigh; None for years as they come."""
+        """Most that one cycle or path can weigh; None for years as they come."""
+        if self.splitting is not None:
+            return 1.0
         if self.bias is None:
             return None
         begun = zip(self.table.courses, self.bias.beginning, strict=True)
@@ -276,9 +306,10 @@ class Plan:
     @cached_property
     def _fingerprint(self) -> str:
         # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
-        # calendar, hours and bias has the digits that it had before there were any.
+        # calendar, hours, bias and splitting has the digits that it had before there were any.
         some = self.rolling or self.traffic or self.bias
         more = repr((self.rolling, self.traffic, self.bias)) if some else ""
+        more += repr(self.splitting) if self.splitting else ""
         return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
 
 

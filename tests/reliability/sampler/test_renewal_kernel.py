@@ -13,8 +13,9 @@ from scipy import integrate, stats
 from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler.block import _new_state, run_block
+from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.compiled import jit, renewal_kernel
+from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from renewal_oracle import Crowd, Draw, Partition
@@ -49,17 +50,17 @@ KINDS: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.fixture(scope="module")
 def drawn() -> Callable[..., np.ndarray]:
     """Draw with the kernel's own functions: whole times, or what is left of them."""
-    draw, left = renewal_kernel.draw, renewal_kernel._draw_what_is_left
+    draw, around = renewal_kernel.draw, renewal_kernel._draw_around
 
     def fill(rng: Any, sim: Any, whole: bool, found: Any) -> None:
         for place in range(len(found)):
-            found[place] = draw(rng, sim, 0) if whole else left(rng, sim, 0)
+            found[place] = draw(rng, sim, 0) if whole else around(rng, sim, 0) * rng.random()
 
     compiled = njit(**jit._OPTIONS)(fill)
 
     def run(written: dict[str, Any], whole: bool, number: int = 20_000) -> np.ndarray:
         model = card(broker_crash={"per_year": 365.0 / 100.0, "minutes": 5.0, "lifetime": written})
-        sim = _new_state(plan_for(Cluster.uniform(1, 1), ALONE, model, QUIET))
+        sim = new_state(plan_for(Cluster.uniform(1, 1), ALONE, model, QUIET))
         found = np.empty(number)
         compiled(np.random.Generator(np.random.Philox(11)), sim, whole, found)
         return found / 2400.0

@@ -108,6 +108,10 @@ def wait(rng: Generator, per_hour: float) -> float:
 def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
     """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
     control = sim.control[0]
+    if control.drawn != 0:
+        # It was drawn with the time of the event; courses count from 1.
+        number, control.drawn = control.drawn - 1, 0
+        return number, any_target(rng, sim, number)
     x = rng.random() * control.strikes
     number = 0
     while number < len(sim.strikes) - 1 and x >= sim.strikes[number].per_hour:
@@ -117,6 +121,13 @@ def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
     if struck.per_hour <= 0.0:
         return NO_COURSE, 0
     return number, min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+
+
+@inlined
+def any_target(rng: Generator, sim: KernelState, number: int) -> int:
+    """Draw the target of a course, each with equal probability."""
+    targets = sim.strikes[number].targets
+    return int(min(int(rng.random() * targets), targets - 1))
 
 
 @inlined

@@ -45,7 +45,7 @@ CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
     "new_losses lost_this_year struck_beyond beyond counted weighing phase years_left "
-    "special renewing free_crews queued "
+    "special renewing free_crews queued drawn "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
     "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
     "roll_unclean_condition alone hourly",
@@ -75,7 +75,7 @@ SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running", "")
 CLOCK = _fields("place held condition rack queued", "due")
 LAW = _fields("kind start end", "scale parameter")
-RENEWAL = _fields("law course courses target held", "due")
+RENEWAL = _fields("law course courses target held", "due since")
 SET = _fields("state mask mask_after held held_after waited", "weight since down flushed base")
 
 
@@ -129,7 +129,8 @@ class KernelState(NamedTuple):
         Observed times in units of their mean, one list after the other.
     renewals : array of RENEWAL, shape (clocks of mechanisms that are not exponential,)
         The law of its times, the first of the mechanism's ``courses``, whom it strikes, how many
-        brokers are out by it, and when it is due (infinite while any is).
+        brokers are out by it, when it is due (infinite while any is), and since when it runs
+        (infinite if it only waits for an outage to end).
     earliest : array of int, shape (those clocks,)
         The tree of its tournament; place 1 holds the clock that is due first.
     sets : array of SET, shape (sets,)

@@ -48,11 +48,11 @@ def draw(rng: Generator, sim: KernelState, law: int) -> float:
 
 
 @called
-def _draw_what_is_left(rng: Generator, sim: KernelState, law: int) -> float:
-    """Draw the time to the next event from a random moment: the forward recurrence time.
+def _draw_around(rng: Generator, sim: KernelState, law: int) -> float:
+    """Draw the time between events that a random moment falls into.
 
-    A random moment falls into a time with a probability that grows with its length, x f(x) / mean,
-    and evenly within it.
+    It does so with a probability that grows with the time's length, x f(x) / mean; and evenly
+    within it: what is left is a uniform part of it.
     """
     kind, scale, parameter = sim.laws[law].kind, sim.laws[law].scale, sim.laws[law].parameter
     whole = scale
@@ -71,16 +71,19 @@ def _draw_what_is_left(rng: Generator, sim: KernelState, law: int) -> float:
             place += 1
         whole = scale * sim.values[place]
     elif kind != _FIXED:
-        return float(scale * rng.standard_exponential())
-    return float(whole * rng.random())
+        whole = scale * rng.standard_gamma(2.0)
+    return float(whole)
 
 
 @called
 def start_renewals(rng: Generator, sim: KernelState) -> None:
     """Set every clock as if it had run for ever, given that what it strikes is well."""
+    now = sim.control[0].now
     for number in range(len(sim.renewals)):
-        law = sim.renewals[number].law
-        _set_due(sim, number, sim.control[0].now + _draw_what_is_left(rng, sim, law))
+        whole = _draw_around(rng, sim, sim.renewals[number].law)
+        left = whole * rng.random()
+        sim.renewals[number].since = now + left - whole
+        _set_due(sim, number, now + left)
 
 
 @called
@@ -123,6 +126,7 @@ def pick_renewed(rng: Generator, sim: KernelState) -> int:
     clock = sim.renewals[number]
     waits = _until_allowed(sim, sim.strikes[clock.course].excluded)
     if waits > control.now:
+        sim.renewals[number].since = np.inf
         _set_due(sim, number, waits)
         return NO_COURSE
     course, last = clock.course, clock.course + clock.courses - 1
@@ -157,6 +161,7 @@ def renew(rng: Generator, sim: KernelState) -> None:
     due = np.inf
     if sim.renewals[number].held == 0:
         due = control.now + draw(rng, sim, sim.renewals[number].law)
+    sim.renewals[number].since = control.now
     _set_due(sim, number, due)
 
 
@@ -168,6 +173,7 @@ def release(rng: Generator, sim: KernelState, b: int) -> None:
     clock = sim.renewals[number]
     clock.held -= 1
     if clock.held == 0:
+        clock.since = sim.control[0].now
         _set_due(sim, number, sim.control[0].now + draw(rng, sim, clock.law))
 
 

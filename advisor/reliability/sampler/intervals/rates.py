@@ -61,16 +61,21 @@ def loss_chance(
     history : sequence of (float, float)
         Of each block: its years, and those with a loss; of cycles, the years at risk, and the
         weight of the first losses that fall within a year. These are a rate: ``1 - exp(-rate)``.
+        Of paths that split, as of years, with weighted losses.
     years : int
         Of all blocks.
     clumping : float, optional
-        None if the years are independent; else as `Plan.clumping`.
+        None if the years or cycles are independent; else as `Plan.clumping`.
     largest_weight : float, optional
-        The most that a cycle can weigh; None for years.
+        The most that a cycle or path can weigh; None for years as they come.
     """
     if largest_weight is None:
         return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
     at_risk, due = zip(*history, strict=True)
+    if clumping is not None:
+        most = years_as_one(len(history), years, clumping)
+        found = rate(Ratio(due, at_risk, most), years)
+        return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
     # Fewer cycles are drawn than begin in these years.
     found = rate(Ratio(due, at_risk, largest_weight * years / math.fsum(at_risk)), years)
     value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
