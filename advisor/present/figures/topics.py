@@ -16,7 +16,7 @@ from advisor.present.labels import per_year, time_per_year
 from advisor.present.points import Estimated
 from advisor.tables import MOST_ROWS, more_rows
 
-_MISSED = "#c44e00"
+_MISSED = style.BEST
 _MOST_NAMES = 8
 _OFFSETS = ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0), (0, 13, 0.5), (0, -14, 0.5))
 _ENTRIES = (
