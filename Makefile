@@ -52,7 +52,7 @@ test: style types
 	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --nbval-lax tests notebooks
 
 # Documents and notebooks are copied beside the pages' sources, where Sphinx can find them.
-PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md
+PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md QUESTIONS.md
 DOCS := out/docs
 docs: $(READY)
 	@rm -rf $(DOCS) $(DOCS)-source

@@ -159,7 +159,9 @@ def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
     values = elsewhere[0]
     unclean = dict(_SWITCH)[values["unclean_leader_election_enable"]]
     versions = len({each["kafka_version"] for each in elsewhere}) > 1
-    others = "topics, Kafka versions and failure models" if versions else "topics and failure models"
+    others = (
+        "topics, Kafka versions and failure models" if versions else "topics and failure models"
+    )
     return (
         f"On this page, other {others} are limited to acks={values['acks']}, delivery.timeout.ms "
         f"{values['delivery_timeout_ms']} and unclean election {unclean}, without intervals."

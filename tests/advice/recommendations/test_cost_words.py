@@ -20,7 +20,9 @@ def test_kafkas_own_topics_carry_no_load() -> None:
     described = topic("orders", "1") + topic("__consumer_offsets", "2")
     cluster = load_cluster(described).with_racks({1: "a", 2: "b", 3: "c"})
     advice = advisor.recommend(cluster, CARD, Workload(partitions=1))
-    told = re.search(r"the change copies (\d+|\w+) replicas, (.*) without Kafka's own", advice.why[-1])
+    told = re.search(
+        r"the change copies (\d+|\w+) replicas, (.*) without Kafka's own", advice.why[-1]
+    )
     commands = re.search(r"that is (.*), Kafka's own topics aside", "\n".join(advice.commands()))
     assert told
     assert commands
