@@ -15,7 +15,7 @@ import advisor
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "picture.svg"
-DOCUMENTS = "ARCHITECTURE GLOSSARY DECISIONS CHANGELOG CONTRIBUTING QUESTIONS".split()
+DOCUMENTS = ["ARCHITECTURE", "GLOSSARY", "DECISIONS", "CHANGELOG", "CONTRIBUTING", "QUESTIONS"]
 # Attributes that make a browser fetch something; a link is followed by people only.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}

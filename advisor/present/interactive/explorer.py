@@ -123,8 +123,8 @@ def explorer(
     """Return controls for the settings of a topic beside what they do to durability and downtime.
 
     Up to three replicas are computed before it appears, the curves of six topics, of other failure
-    models and of some Kafka versions too. What else you choose, the kernel computes. On an exported page the settings
-    computed before can still be chosen.
+    models and of some Kafka versions too. What else you choose, the kernel computes. On an exported
+    page the settings computed before can still be chosen.
 
     Parameters
     ----------
