@@ -16,9 +16,14 @@ addEventListener("DOMContentLoaded", function () {
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach(function (heading) {
     heading.setAttribute("aria-level", "2");
   });
+  // On a phone, words in charts stay as large as on a desk; the chart is scrolled instead.
+  document.querySelectorAll("svg.advisor-chart").forEach(function (chart) {
+    chart.style.minWidth = 0.75 * parseFloat(chart.style.maxWidth) + "pt";
+    chart.parentNode.style.overflowX = "auto";
+  });
   // What is wider than the page is scrolled; the keyboard must reach it.
   function reach() {
-    document.querySelectorAll("pre, .table-wrapper").forEach(function (part) {
+    document.querySelectorAll("pre, .table-wrapper, .advisor-figure").forEach(function (part) {
       if (part.scrollWidth > part.clientWidth) { part.tabIndex = 0; }
     });
   }

@@ -132,18 +132,19 @@ def _name(
         Bbox.from_bounds(x - 4 * scale, y - 4 * scale, 8 * scale, 8 * scale)
         for x, y in pixels.values()
     ]
-    taken += lines
     for place in dict.fromkeys(at for _, at in named):
         names = [name for name, at in named if at == place]
         words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         x, y = pixels[place]
         width, height = len(words) * 4.6 * scale, 9 * scale
-        for dx, dy, share in _OFFSETS:
+        # Beside the lines if there is room, else across one.
+        tried = [(*offset, others) for others in ([*taken, *lines], taken) for offset in _OFFSETS]
+        for dx, dy, share, others in tried:
             left = x + dx * scale - share * width
             box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
             inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
             inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
-            if inside and not any(box.overlaps(other) for other in taken):
+            if inside and not any(box.overlaps(other) for other in others):
                 aligned = {0.0: "left", 1.0: "right", 0.5: "center"}[share]
                 ax.annotate(
                     words,
