@@ -19,8 +19,8 @@ CONTEXT = ("topic", "kafka_version", "card")
 STILL = ("retries", "delivery_timeout_ms")
 """Controls that change failed sends and the producer's file, but no curve and no verdict."""
 _MOST_TOPICS = 50
-SWITCHED_VERSIONS = ("4.4", "4.0", "3.9", "3.6", "2.8")
-"""Kafka versions that a page without a kernel can switch to: newest, and where much changed."""
+SWITCHED_VERSIONS = ("4.4", "3.9", "3.6")
+"""Kafka versions of pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
 _VERSIONS = ("4.4", "4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
 _LABELS = {
     "topic": "topic",

@@ -244,7 +244,7 @@ def test_a_page_switches_version_and_elr() -> None:
     start = view._around.start
     for changes, config in (
         ({"kafka_version": "3.6"}, start.changed(kafka_version="3.6")),
-        ({"kafka_version": "2.8"}, start.changed(kafka_version="2.8")),
+        ({"kafka_version": "3.9"}, start.changed(kafka_version="3.9")),
         ({"eligible_leader_replicas": "false"}, start.changed(eligible_leader_replicas=False)),
     ):
         exact = evaluate(Cluster.uniform(brokers=2, racks=2), config, MODEL, LOAD)
