@@ -60,7 +60,7 @@ test: style types
 	$(PY) -m pytest $(PROCESSES) --nbval-lax tests notebooks
 
 # Documents and notebooks are copied beside the pages' sources, where Sphinx can find them.
-PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md
+PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md QUESTIONS.md
 DOCS := out/docs
 docs: $(READY)
 	@rm -rf $(DOCS) $(DOCS)-source
