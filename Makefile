@@ -26,6 +26,12 @@ CLUSTER := data/clusters/three-az-six-brokers
 PYTHON = $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
   if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
+# Compiled modules are kept, whatever the caller's environment says: else each of the many processes
+# of the tests compiles numba and scipy for itself, which is more than half of a short one's time.
+unexport PYTHONDONTWRITEBYTECODE
+# With a test process for each core, a library's own threads only wait for each other.
+check test: export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: report style types check test docs picture fuzz bench lock clean
 .DELETE_ON_ERROR:
 
@@ -41,18 +47,20 @@ style: $(READY)
 types: $(READY)
 	$(PY) -m mypy
 
-# tests/conftest.py lists what is slow.
+# The tests of one file are in one process: they share clusters. In the order of tests/conftest.py,
+# which lists what is slow: without the option the files with the fewest tests come last, and those
+# take longest.
+PROCESSES := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 check: style types
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not slow" tests
+	$(PY) -m pytest $(PROCESSES) -m "not slow" tests
 
-# A process for each core, and the tests of one file in one of them: they share clusters.
 # The examples in docstrings come first, so that the last line sums up the tests.
 test: style types
 	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
-	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile --nbval-lax tests notebooks
+	$(PY) -m pytest $(PROCESSES) --nbval-lax tests notebooks
 
 # Documents and notebooks are copied beside the pages' sources, where Sphinx can find them.
-PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md
+PAGES := ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md DECISIONS.md GLOSSARY.md QUESTIONS.md
 DOCS := out/docs
 docs: $(READY)
 	@rm -rf $(DOCS) $(DOCS)-source

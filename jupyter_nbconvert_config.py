@@ -4,8 +4,8 @@
 no configuration from the current folder. Elsewhere, add `--config jupyter_nbconvert_config.py`.
 
 A widget's HTML is shown in place of the widget, which needs a kernel; the scripts that nbconvert
-would load from elsewhere are empty; cells that only check are folded. `docs/exported` has the
-colours that more people can read.
+would load from elsewhere are empty; cells that only check are folded, and progress bars left out.
+`docs/exported` has the colours that more people can read.
 """
 
 from pathlib import Path
@@ -36,9 +36,14 @@ c.HTMLExporter.mermaid_layout_elk_js_url = _NOTHING
 c.HTMLExporter.widget_renderer_url = _NOTHING
 
 
-def _fold_checks(notebook, resources):
-    """Show a cell tagged "assert" as a line that opens it."""
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def _without_kernel(notebook, resources):
+    """Show a cell tagged "assert" as a line that opens it, and no progress bar that has stopped."""
     for place, cell in enumerate(notebook.cells):
+        if "outputs" in cell:
+            cell.outputs = [each for each in cell.outputs if not _is_bar(each.get("data", {}))]
         if "assert" in cell.metadata.get("tags", []):
             code = f"```python\n{cell.source}\n```"
             folded = f"<details>\n<summary>Checked here</summary>\n\n{code}\n\n</details>"
@@ -46,4 +51,9 @@ def _fold_checks(notebook, resources):
     return notebook, resources
 
 
-c.HTMLExporter.preprocessors = [_fold_checks]
+def _is_bar(shown):
+    """A widget without HTML of its own needs the kernel that moved it."""
+    return _WIDGET in shown and "text/html" not in shown
+
+
+c.HTMLExporter.preprocessors = [_without_kernel]

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from advisor.cluster import Cluster, load_cluster
     from advisor.errors import AdvisorError
     from advisor.kafka_lab.engines import play
+    from advisor.pipeline.grid import simulate_grid
+    from advisor.pipeline.sample_tables import write_samples
     from advisor.pipeline.simulate import simulate
     from advisor.present.interactive.explorer import explorer
     from advisor.protocol.rules.assignment import assign
     from advisor.protocol.rules.config import Config
     from advisor.reliability.evaluate import evaluate
     from advisor.reliability.failures.failure_model import FailureModel, load_model
+    from advisor.reliability.patching import patching
     from advisor.reliability.workload import Workload
 
 __version__ = "0.1.0"
@@ -37,9 +40,12 @@ _HOMES = {
     "explorer": "advisor.present.interactive.explorer",
     "load_cluster": "advisor.cluster",
     "load_model": "advisor.reliability.failures.failure_model",
+    "patching": "advisor.reliability.patching",
     "play": "advisor.kafka_lab.engines",
     "recommend": "advisor.advice",
     "simulate": "advisor.pipeline.simulate",
+    "simulate_grid": "advisor.pipeline.grid",
+    "write_samples": "advisor.pipeline.sample_tables",
 }
 
 __all__ = [
@@ -55,9 +61,12 @@ __all__ = [
     "explorer",
     "load_cluster",
     "load_model",
+    "patching",
     "play",
     "recommend",
     "simulate",
+    "simulate_grid",
+    "write_samples",
 ]
 
 
@@ -71,6 +80,7 @@ def _imported_when_called(name: str) -> Callable[..., Any]:
 plotting.plot_functions.update(
     reliability=_imported_when_called("plot_reliability"),
     sampled=_imported_when_called("plot_sampled"),
+    patching=_imported_when_called("plot_patching"),
     recommendation=_imported_when_called("plot_recommendation"),
     audit=_imported_when_called("plot_audit"),
     report=_imported_when_called("write_report"),

@@ -38,14 +38,27 @@ class FieldTable(ABC):
 
 
 class QuantityTable(ABC):
-    """Mixin: `to_frame` and the notebook view of a card, one row per number."""
+    """Mixin: a card as text, as a frame and in a notebook, one row per number."""
 
     @abstractmethod
     def _numbers(self) -> tuple[str, Mapping[str, Any]]:
         """Return a caption, and the numbers by dotted path."""
 
+    def _texts(self) -> Mapping[str, tuple[str, str]]:
+        """Return what is no number, by dotted path: a text and its evidence."""
+        return {}
+
+    def __repr__(self) -> str:
+        caption, numbers = self._numbers()
+        rows = [(path, f"{quantity}  {quantity.evidence}") for path, quantity in numbers.items()]
+        rows += [(path, f"{text}  {evidence}") for path, (text, evidence) in self._texts().items()]
+        width = max((len(path) for path, _ in rows), default=0)
+        return "\n".join([caption, *(f"  {path:<{width}}  {text}".rstrip() for path, text in rows)])
+
     def to_frame(self) -> pd.DataFrame:
         """Return one line per number: its value, range, unit and evidence.
+
+        What is no number, such as a distribution of times, has a text as its value.
 
         Returns
         -------
@@ -76,6 +89,10 @@ class QuantityTable(ABC):
             (path, q.value, q.low, q.high, path.rpartition(".")[2], q.evidence)
             for path, q in self._numbers()[1].items()
         ]
+        rows += [
+            (path, text, None, None, path.rpartition(".")[2], evidence)
+            for path, (text, evidence) in self._texts().items()
+        ]
         return data_frame(rows, columns).set_index("number")
 
     def _repr_html_(self) -> str:
@@ -84,5 +101,9 @@ class QuantityTable(ABC):
         rows = [
             dict(zip(columns, (path, *quantity.texts, quantity.evidence), strict=True))
             for path, quantity in numbers.items()
+        ]
+        rows += [
+            dict(zip(columns, (path, text, "", "", evidence), strict=True))
+            for path, (text, evidence) in self._texts().items()
         ]
         return html_table(rows, caption)

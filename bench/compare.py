@@ -16,7 +16,8 @@ from advisor import Cluster, Config, FailureModel, Workload
 from advisor.protocol.exploration.shortest_loss import CRASHES, shortest_loss
 from advisor.protocol.specification.model_checker import check
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.plan import cut_into_blocks, plan_for
+from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.plan_reader import plan_for
 
 YEAR = 8760.0
 LOAD = Workload(partitions=1)

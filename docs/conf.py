@@ -10,8 +10,12 @@ version = release = __version__
 extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 html_theme = "furo"
 html_title = f"{project} {version}"
+html_static_path = ["_static"]
+html_css_files = ["theme.css"]
+html_js_files = ["theme.js"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 exclude_patterns = ["_templates"]
 # Notebooks are shown as they are stored.
 nb_execution_mode = "off"

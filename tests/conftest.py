@@ -33,6 +33,7 @@ SLOW = (
     "reliability/measures/test_refused_in_stalls.py",
     "reliability/measures/test_rough_precision.py",
     "reliability/sampler/",
+    "reliability/test_patching.py",
     "reliability/schemes/",
     "reliability/statespace/test_lumping.py",
     "reliability/statespace/test_state_graph.py",
@@ -51,6 +52,30 @@ SLOW = (
     "system/test_wheel.py",
 )
 
+# The longest files, with which `make test` begins: short ones then fill what is left at the end.
+# Those of real brokers alternate with those that compute, since they mostly wait.
+LONGEST = (
+    "tests/kafka/test_scenarios_on_kafka.py",
+    "tests/reliability/common_cause/test_coincidence.py",
+    "tests/system/test_exact_against_sampled.py",
+    "tests/kafka/test_emitted_plans.py",
+    "tests/system/test_agreement.py",
+    "notebooks/03_outages_and_patching.ipynb",
+    "tests/kafka/test_conformance.py",
+    "tests/reliability/schemes/test_simulated_schemes.py",
+    "notebooks/01_will_i_lose_data.ipynb",
+    "tests/kafka/test_emitted_old_tools.py",
+    "tests/system/test_interrupt.py",
+    "notebooks/05_my_cluster.ipynb",
+    "tests/kafka/test_live.py",
+    "notebooks/04_what_nines_cost.ipynb",
+    "tests/system/test_fuzz.py",
+    "tests/kafka/test_live_secured.py",
+    "tests/system/test_browser.py",
+    "tests/kafka/test_emitted_midway.py",
+    "tests/kafka/test_emitted_producers.py",
+)
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # An example's time depends on the load of the machine, not on the code's correctness.
@@ -59,12 +84,23 @@ settings.load_profile("advisor")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow files."""
+    """Mark the tests of the slow files; the longest files come first, then the other slow ones."""
     here = Path(__file__).resolve().parent
     slow = tuple(f"{here.as_posix()}/{path}" for path in SLOW)
     for item in items:
         if item.path.as_posix().startswith(slow):
             item.add_marker(pytest.mark.slow)
+    places = {here.parent / path: place for place, path in enumerate(LONGEST)}
+    others = len(places)
+    items.sort(
+        key=lambda item: places.get(item.path, others + (not item.path.as_posix().startswith(slow)))
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one process more than there are cores, for the tests that wait for real brokers."""
+    return (os.cpu_count() or 1) + 1
 
 
 # Chains that the package keeps for the next question; a process of all tests asks thousands.

@@ -10,6 +10,7 @@ from advisor.cluster import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
 
@@ -22,12 +23,16 @@ def check_arguments(
     ------
     InputError
         If one is of the wrong type; the message names it.
+    NotComputedError
+        If the card has times that the exact answer does not take.
     """
     expect("cluster", cluster, Cluster, "a Cluster, as load_cluster returns it")
     expect("model", model, FailureModel, "a FailureModel, as load_model returns it")
     expect("load", load, Workload | None, "a Workload, or None")
     expect("goals", goals, Goals | None, "Goals, or None")
     expect("kafka_version", kafka_version, str | None, 'a text such as "4.1", or None')
+    assert isinstance(model, FailureModel)
+    check_exact(model)
 
 
 def check_producer_settings(producer: object) -> None:

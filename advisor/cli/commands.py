@@ -73,6 +73,7 @@ def evaluate(cluster: str, as_json: bool, **options: Any) -> None:
 @advisor.command()
 @with_options(CLUSTER, CONFIG, PRODUCER, LOAD, JSON)
 @click.option("--years", type=float, default=1e6, help="Years to sample; 1,000,000 unless given.")
+@click.option("--method", help="crude or importance; chosen by what a pilot expects if left out.")
 @click.option("--relative-width", type=float, help="Stop once the loss interval is as narrow: 0.2.")
 @click.option("--seconds", type=float, help="Stop when so much time has passed.")
 @click.option("--seed", type=int, default=7, show_default=True, help="The same seed, the same run.")
@@ -82,6 +83,7 @@ def simulate(
     cluster: str,
     as_json: bool,
     years: float,
+    method: str | None,
     relative_width: float | None,
     seconds: float | None,
     seed: int,
@@ -98,6 +100,7 @@ def simulate(
     load, notes = _load_and_notes(options, described)
     result = run_simulate(
         *(described, config, model, load, years, seed, engine),
+        method=method,
         relative_width=relative_width,
         seconds=seconds,
         checkpoint=checkpoint,

@@ -2,6 +2,8 @@
 
 Each file is written whole, by the process that sampled the block, as soon as the block is finished.
 A file that is torn or corrupt is named in a warning and its block is sampled again.
+
+A fleet keeps records, each of some blocks of one run: one file for each parcel.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.errors import InputError, MissingExtraError
 from advisor.files import read_input, replace_file
+from advisor.pipeline.parcels import Job, Record, blocks_and_years
 from advisor.progress import Say
 from advisor.reliability.sampler.block import Row, mark
 from advisor.reliability.sampler.plan import Block, Plan
@@ -24,16 +27,26 @@ if TYPE_CHECKING:
 
 ROW_SCHEMA = (
     "block long, years long, plan string, lost_years long, hours double, at_risk_hours double, "
-    "first_losses long, loss_moments long, events long, causes array<double>, outages array<double>"
+    "first_losses long, loss_moments long, events long, causes array<double>, "
+    "outages array<double>, cycles array<double>"
 )
+RECORD_SCHEMA = "run string, first long, blocks long, rows binary"
 MOST_FILE_BYTES = 64_000_000
 """Of a file of finished blocks; one block takes a few thousand."""
 
 _NAMED = 3
+# Of a record's fields, as Arrow and Spark give them.
+_KINDS = [
+    {"run": str, "first": int, "blocks": int, "rows": binary} for binary in (bytes, bytearray)
+]
 # Files of this module, and those that Spark writes.
-_OURS = re.compile(r"(block-\d{8,}|part-\d{5,}-.+)\.parquet")
+_OURS = re.compile(r"(block-\d{8,}|blocks-[0-9a-f]+-\d+-\d{8,}|part-\d{5,}-.+)\.parquet")
 _DIGEST = b"advisor.sha256"
 _FILES = "[!._]*.parquet"
+_OF_ANOTHER_RUN = (
+    "{} keeps blocks of other inputs, years or another seed; give those, or name another directory "
+    "as checkpoint"
+)
 _NOT_A_CHECKPOINT = (
     "{} is not a directory of finished blocks; name an empty or new one as checkpoint"
 )
@@ -57,12 +70,22 @@ def prepare(directory: str) -> None:
 
 def write_row(directory: str, row: Row) -> None:
     """Write one finished block, completely or not at all, with a digest of its values."""
+    _write(Path(directory) / f"block-{row.block:08d}.parquet", [row._asdict()], _digest(row))
+
+
+def write_records(directory: str, records: Sequence[Record]) -> None:
+    """Write the records of a parcel to one file, completely or not at all."""
+    name = f"blocks-{records[0].run}-{records[0].first:08d}.parquet"
+    _write(Path(directory) / name, [one._asdict() for one in records], _digest_of(records))
+
+
+def _write(path: Path, rows: list[dict[str, Any]], digest: bytes) -> None:
     import pyarrow as arrow
 
     content = BytesIO()
-    table = arrow.Table.from_pylist([row._asdict()])
-    _parquet().write_table(table.replace_schema_metadata({_DIGEST: _digest(row)}), content)
-    replace_file(Path(directory) / f"block-{row.block:08d}.parquet", content.getvalue())
+    table = arrow.Table.from_pylist(rows).replace_schema_metadata({_DIGEST: digest})
+    _parquet().write_table(table, content)
+    replace_file(path, content.getvalue())
 
 
 def read_rows(directory: str, plan: Plan, blocks: Sequence[Block], say: Say) -> dict[int, Row]:
@@ -98,17 +121,30 @@ def read_rows(directory: str, plan: Plan, blocks: Sequence[Block], say: Say) -> 
 
 def _parsed(content: bytes) -> list[dict[str, Any]] | None:
     """Return the rows of a file; None if it cannot be read, or its digest is of other values."""
+    table = _table(content)
+    if table is None:
+        return None
+    rows: list[dict[str, Any]] = table.to_pylist()
+    digests = [_digest(row_of(row)) for row in rows if _is_whole(row)]
+    return rows if _has_digest(table, *digests) else None
+
+
+def _table(content: bytes) -> Any:
+    """Return the table of a file; None if it cannot be read."""
     import pyarrow as arrow
 
     try:
         table = _parquet().read_table(BytesIO(content))
-        rows: list[dict[str, Any]] = table.to_pylist()
+        table.validate(full=True)
     except (OSError, ValueError, KeyError, arrow.ArrowException):
         return None
-    digest = (table.schema.metadata or {}).get(_DIGEST)
-    if digest is not None and [digest] != [_digest(row_of(row)) for row in rows if _is_whole(row)]:
-        return None
-    return rows
+    return table
+
+
+def _has_digest(table: Any, *digests: bytes) -> bool:
+    """Whether a file's digest is this one; those that Spark writes have none."""
+    kept = (table.schema.metadata or {}).get(_DIGEST)
+    return kept is None or [*digests] == [kept]
 
 
 def _is_whole(fields: dict[str, Any]) -> bool:
@@ -117,6 +153,10 @@ def _is_whole(fields: dict[str, Any]) -> bool:
 
 def _digest(row: Row) -> bytes:
     return sha256(repr(tuple(row)).encode()).hexdigest().encode()
+
+
+def _digest_of(records: Sequence[Record]) -> bytes:
+    return sha256(repr([tuple(record) for record in records]).encode()).hexdigest().encode()
 
 
 def _say_damaged(paths: Iterable[object], say: Say) -> None:
@@ -133,25 +173,34 @@ def read_rows_with_spark(
     session: SparkSession, directory: str, plan: Plan, blocks: Sequence[Block], say: Say
 ) -> dict[int, Row]:
     """Read a checkpoint as `read_rows`, through Spark, from any of its file systems."""
+    records, damaged = _read_with_spark(session, directory, ROW_SCHEMA)
+    for record in records:
+        del record["file_path"]
+    rows = _rows_of_run(records, directory, plan, blocks)
+    _say_damaged(damaged, say)
+    return rows
+
+
+def _read_with_spark(
+    session: SparkSession, directory: str, schema: str
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the rows of all files, each with its ``file_path``, and the files without any."""
     from pyspark.errors import PySparkException
 
     try:
         files = session.read.format("binaryFile").option("pathGlobFilter", _FILES).load(directory)
         names = {row.path for row in files.select("path").collect()}
-        reader = session.read.schema(ROW_SCHEMA).option("ignoreCorruptFiles", "true")
+        reader = session.read.schema(schema).option("ignoreCorruptFiles", "true")
         frame = reader.option("pathGlobFilter", _FILES).parquet(directory)
-        found = frame.select("*", "_metadata.file_path").collect()
+        found = [row.asDict() for row in frame.select("*", "_metadata.file_path").collect()]
     except PySparkException as error:
         if "PATH_NOT_FOUND" in str(error):
-            return {}
+            return [], []
         raise InputError(_NOT_A_CHECKPOINT.format(directory)) from error
-    records = [row.asDict() for row in found]
-    damaged = sorted(names - {record.pop("file_path") for record in records})
+    damaged = sorted(names - {row["file_path"] for row in found})
     if not all(_OURS.fullmatch(name.rsplit("/", 1)[-1]) for name in damaged):
         raise InputError(_NOT_A_CHECKPOINT.format(directory))
-    rows = _rows_of_run(records, directory, plan, blocks)
-    _say_damaged(damaged, say)
-    return rows
+    return found, damaged
 
 
 def append_with_spark(frame: DataFrame, directory: str) -> None:
@@ -159,6 +208,76 @@ def append_with_spark(frame: DataFrame, directory: str) -> None:
     # Version 2 moves the files of a task when the task ends, not when the job does.
     committer = "mapreduce.fileoutputcommitter.algorithm.version"
     frame.write.mode("append").option(committer, "2").parquet(directory)
+
+
+def read_records(directory: str, jobs: Sequence[Job], say: Say) -> list[Record]:
+    """Return the records of finished blocks of these jobs; see `read_rows`.
+
+    Raises
+    ------
+    InputError
+        If the directory has blocks of another fleet, or other files.
+    """
+    found: list[Record] = []
+    damaged: list[Path] = []
+    for path in sorted(Path(directory).glob(_FILES)):
+        table = _table(read_input(path, MOST_FILE_BYTES))
+        records = None if table is None else _sound_records(table.to_pylist(), directory, jobs)
+        if records is not None and not _has_digest(table, _digest_of(records)):
+            records = None
+        if records is not None:
+            found += records
+        elif _OURS.fullmatch(path.name):
+            damaged.append(path)
+        else:
+            raise InputError(_NOT_A_CHECKPOINT.format(directory))
+    _say_damaged(damaged, say)
+    return found
+
+
+def read_records_with_spark(
+    session: SparkSession, directory: str, jobs: Sequence[Job], say: Say
+) -> list[Record]:
+    """Read a checkpoint as `read_records`, through Spark, from any of its file systems."""
+    fields, unread = _read_with_spark(session, directory, RECORD_SCHEMA)
+    found, damaged = [], list(unread)
+    for one in fields:
+        name = one.pop("file_path")
+        records = _sound_records([one], directory, jobs)
+        if records is None:
+            damaged.append(name)
+        else:
+            found += records
+    _say_damaged(sorted(damaged), say)
+    return found
+
+
+def _sound_records(
+    fields: Sequence[dict[str, Any]], directory: str, jobs: Sequence[Job]
+) -> list[Record] | None:
+    """Return records with all of their rows; None if one is damaged.
+
+    Raises
+    ------
+    InputError
+        If one is none, or of another fleet.
+    """
+    blocks = {job.run: job.blocks for job in jobs}
+    found = []
+    for one in fields:
+        kinds = {name: type(value) for name, value in one.items()}
+        if kinds not in _KINDS:
+            raise InputError(_NOT_A_CHECKPOINT.format(directory))
+        record = Record(**{**one, "rows": bytes(one["rows"])})
+        try:
+            kept = blocks_and_years(record)
+        except InputError:
+            return None
+        wanted = blocks.get(record.run, ())[record.first : record.first + record.blocks]
+        if kept != [(block.index, block.years) for block in wanted]:
+            raise InputError(_OF_ANOTHER_RUN.format(directory))
+        found.append(record)
+    return found
 
 
 def _rows_of_run(
@@ -173,10 +292,7 @@ def _rows_of_run(
             raise InputError(_NOT_A_CHECKPOINT.format(directory))
         row = row_of(fields)
         if row.plan != run or wanted.get(row.block, (row.years, run)) != (row.years, run):
-            raise InputError(
-                f"{directory} keeps blocks of other inputs, years or another seed; give those, "
-                "or name another directory as checkpoint"
-            )
+            raise InputError(_OF_ANOTHER_RUN.format(directory))
         if row.block in wanted:
             rows[row.block] = row
     return rows
@@ -184,7 +300,7 @@ def _rows_of_run(
 
 def row_of(fields: dict[str, Any]) -> Row:
     """Return the row with these fields, as Parquet and Spark give them."""
-    lists = {name: tuple(fields[name]) for name in ("causes", "outages")}
+    lists = {name: tuple(fields[name]) for name in ("causes", "outages", "cycles")}
     return Row(**{**fields, **lists})
 
 

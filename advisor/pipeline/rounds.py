@@ -20,14 +20,14 @@ from advisor.errors import InputError, shown
 from advisor.pipeline.sampling import Enough, never
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import share
-from advisor.reliability.sampler.plan import (
+from advisor.reliability.sampler.block_cutting import (
     FEWEST_BLOCKS,
-    Block,
-    Plan,
     cut_into_blocks,
     years_per_block,
 )
+from advisor.reliability.sampler.estimators import history_of
+from advisor.reliability.sampler.intervals.rates import loss_chance
+from advisor.reliability.sampler.plan import Block, Plan
 
 Sample = Callable[[Sequence[Block], bool, Enough], list[Row]]
 """Runs blocks and keeps the finished ones or not, until it is enough; returns the rows of those
@@ -51,10 +51,14 @@ class Stop:
         Width of the 95 % interval of the loss probability, as a part of its value.
     seconds : float, optional
         Wall clock, from when this was made.
+    clumping, largest_weight : float, optional
+        Of the plan.
     """
 
     relative_width: float | None = None
     seconds: float | None = None
+    clumping: float | None = None
+    largest_weight: float | None = None
     begun: float = field(default_factory=lambda: time.monotonic())
 
     def __post_init__(self) -> None:
@@ -75,16 +79,16 @@ class Stop:
 
     def is_narrow(self, rows: Sequence[Row]) -> bool:
         """Whether the interval of these rows is narrow enough."""
-        return self.relative_width is not None and relative_width(rows) <= self.relative_width
+        return self.relative_width is not None and self.width(rows) <= self.relative_width
 
-
-def relative_width(rows: Sequence[Row]) -> float:
-    """Width of the 95 % interval of the loss probability by its value; infinite without losses."""
-    lost, years = sum(row.lost_years for row in rows), sum(row.years for row in rows)
-    if lost == 0:
-        return math.inf
-    found = share(lost, years)
-    return (found.high - found.low) / found.value
+    def width(self, rows: Sequence[Row]) -> float:
+        """Width of the interval of the loss probability by its value; infinite without losses."""
+        if not any(row.lost_years for row in rows):
+            return math.inf
+        years = sum(row.years for row in rows)
+        weight = self.largest_weight
+        found = loss_chance(history_of(rows), years, self.clumping, weight)
+        return (found.high - found.low) / found.value
 
 
 def sample_in_rounds(

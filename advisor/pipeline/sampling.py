@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from advisor.errors import AdvisorError
 from advisor.pipeline import checkpoints
 from advisor.progress import Say, ignore, warn
-from advisor.reliability.sampler.block import Row, run_block
+from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.splitting.block import run_block
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,7 @@ _TAG = "kafka-replication-advisor"
 # be up after each.
 _BLOCKS_PER_CORE_IN_WAVE = 8
 _BLOCKS_PER_CORE_IN_SHORT_WAVE = 2
+_MOST_TIMES_LONGER = 8
 
 
 def never(_done: int) -> bool:
@@ -130,8 +132,7 @@ def sample_in_session(
         If Spark's Java process ends meanwhile.
     """
     context = session.sparkContext
-    # On one machine the workers write files themselves; elsewhere Spark knows the file system.
-    here = (context.master or "").startswith("local") and "://" not in (checkpoint or "")
+    here = writes_files_itself(context, checkpoint)
     done: dict[int, Row] = {}
     if checkpoint is not None and here:
         checkpoints.prepare(checkpoint)
@@ -143,18 +144,35 @@ def sample_in_session(
     per_core = _BLOCKS_PER_CORE_IN_WAVE if enough is never else _BLOCKS_PER_CORE_IN_SHORT_WAVE
     size = per_core * context.defaultParallelism
     run = _collected if here or checkpoint is None else _through_spark
-    for wave in (remaining[start : start + size] for start in range(0, len(remaining), size)):
+    longest = size if enough is not never else _MOST_TIMES_LONGER * size
+    for wave in _waves(remaining, size, longest):
         if enough(len(_unbroken(done, blocks))):
             break
-        with _in_one_sentence(session, checkpoint), _cancelled_if_interrupted(context):
+        with in_one_sentence(session, checkpoint), cancelled_if_interrupted(context):
             found = run(session, plan, wave, checkpoint, partitions or len(wave), runner)
         done |= found
         advance([*found.values()])
     return _unbroken(done, blocks)
 
 
+def _waves(blocks: Sequence[Block], size: int, longest: int) -> Iterator[Sequence[Block]]:
+    """Cut blocks into waves, each twice as long as the last up to the longest.
+
+    Some cores have nothing to do at the end of a wave; a short first one shows progress soon.
+    """
+    start = 0
+    while start < len(blocks):
+        yield blocks[start : start + size]
+        start, size = start + size, min(2 * size, longest)
+
+
+def writes_files_itself(context: SparkContext, checkpoint: str | None) -> bool:
+    """Whether workers write their files: on one machine; elsewhere Spark knows the file system."""
+    return (context.master or "").startswith("local") and "://" not in (checkpoint or "")
+
+
 @contextmanager
-def _cancelled_if_interrupted(context: SparkContext) -> Iterator[None]:
+def cancelled_if_interrupted(context: SparkContext) -> Iterator[None]:
     """Cancel the jobs of a wave when it is interrupted, and no others of the session.
 
     Spark does so itself where it handles the signal, which a notebook's kernel takes from it.
@@ -184,7 +202,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def _in_one_sentence(session: SparkSession, checkpoint: str | None) -> Iterator[None]:
+def in_one_sentence(session: SparkSession, checkpoint: str | None) -> Iterator[None]:
     """Raise errors of workers as such, and the end of Spark's Java process in one sentence."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

@@ -2,6 +2,10 @@
 
 A session takes seconds to start and is kept. The output of the JVM (host name, addresses,
 warnings) goes to a file. With a local master everything listens on 127.0.0.1 only.
+
+Where it runs is configured as for any program of Spark: by `spark-submit`, by the environment's
+PYSPARK_SUBMIT_ARGS, or by the file spark-defaults.conf in the folder that SPARK_CONF_DIR names.
+Without any of these it runs on this machine.
 """
 
 import atexit
@@ -29,11 +33,15 @@ if TYPE_CHECKING:
 # With plain local[*] one failed task fails the job; retries cover a killed Python worker.
 LOCAL_MASTER = "local[*,4]"
 _LOOPBACK = "127.0.0.1"
+# Variables that configure Spark; the first is set by spark-submit.
+_CONFIGURED_BY = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
+# What spark-submit takes where no master is given.
+_SPARKS_OWN_MASTER = "local[*]"
 _START_LOCK = threading.Lock()
 _logs: list[Path] = []
 
 
-def spark_session(master: str = LOCAL_MASTER, say: Say = warn) -> "SparkSession":
+def spark_session(master: str | None = None, say: Say = warn) -> "SparkSession":
     """Return this process's Spark session, starting it when there is none.
 
     An existing session is returned unchanged, `master` is ignored then, and it is never stopped.
@@ -42,7 +50,8 @@ def spark_session(master: str = LOCAL_MASTER, say: Say = warn) -> "SparkSession"
     Parameters
     ----------
     master
-        Spark's master URL. Default: all cores of this machine, four attempts per task.
+        Spark's master URL. Default: the configured one; without any, all cores of this machine,
+        four attempts per task.
     say
         Called with a sentence if an ended session is replaced. Default: a Python warning.
 
@@ -135,7 +144,12 @@ def _answers(gateway: Any) -> bool:
     return True
 
 
-def _start(master: str) -> "SparkSession":
+def is_configured(environ: Mapping[str, str]) -> bool:
+    """Whether the environment says where Spark runs, in one of Spark's own ways."""
+    return any(environ.get(name) for name in _CONFIGURED_BY)
+
+
+def _start(master: str | None) -> "SparkSession":
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -144,14 +158,22 @@ def _start(master: str) -> "SparkSession":
     java = find_java()
     directory = Path(tempfile.mkdtemp(prefix="advisor-spark-"))
     log = directory / "spark.log"
-    conf = SparkConf().setAll(sorted(session_settings(master, directory).items()))
+    configured = master is None and is_configured(os.environ)
+    master = master or (None if configured else LOCAL_MASTER)
+    settings = {} if master is None else session_settings(master, directory)
     try:
         with _changed_environment(_launch_environment(master, java)):
-            gateway = None if SparkContext._gateway is not None else _launch(conf, log)
+            gateway = SparkContext._gateway
+            if gateway is None:
+                gateway = _launch(SparkConf().setAll([*settings.items()]), log)
+            if master is None:
+                settings = _settings_beside(_given_settings(gateway), directory)
+            conf = SparkConf().setAll([*settings.items()])
             context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError, OSError) as error:
+        where = master or "as configured"
         raise AdvisorError(
-            f"Spark ({master}) did not start on Java {java.version} ({java.source}, {java.home}); "
+            f"Spark ({where}) did not start on Java {java.version} ({java.source}, {java.home}); "
             f"its log is {log}{_last_log_line(log)}"
         ) from error
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -162,6 +184,22 @@ def _start(master: str) -> "SparkSession":
         server.handle_error = _say_nothing
     context.setLogLevel("ERROR")
     return SparkSession(context)
+
+
+def _given_settings(gateway: Any) -> dict[str, str]:
+    """Return the settings that Spark's launcher took from its configuration."""
+    found = gateway.jvm.org.apache.spark.SparkConf(True).getAll()
+    return {pair._1(): pair._2() for pair in found}
+
+
+def _settings_beside(given: Mapping[str, str], directory: Path) -> dict[str, str]:
+    """Return the master and our settings, without those that are configured."""
+    master = given.get("spark.master", _SPARKS_OWN_MASTER)
+    # With plain local[*] one failed task fails the job.
+    master = LOCAL_MASTER if master == _SPARKS_OWN_MASTER else master
+    ours = session_settings(master, directory)
+    kept = {name: value for name, value in ours.items() if name not in given}
+    return {**kept, "spark.master": master}
 
 
 def session_settings(master: str, directory: Path) -> dict[str, str]:
@@ -210,7 +248,8 @@ def _worker_import_path() -> str | None:
     return None if any(parent == Path(path).resolve() for path in installed) else str(parent)
 
 
-def _launch_environment(master: str, java: Java) -> dict[str, str]:
+def _launch_environment(master: str | None, java: Java) -> dict[str, str]:
+    """Return variables for Spark's launcher; without a master it is configured elsewhere."""
     import pyspark
 
     environment = {
@@ -218,7 +257,10 @@ def _launch_environment(master: str, java: Java) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
-    if master.startswith("local"):
+    if master is None and os.environ.get("PYSPARK_PYTHON"):
+        # Python stands elsewhere on the workers.
+        environment["PYSPARK_PYTHON"] = os.environ["PYSPARK_PYTHON"]
+    if master is not None and master.startswith("local"):
         # Avoids a lookup of the host name, which fails where it cannot be resolved.
         environment["SPARK_LOCAL_IP"] = _LOOPBACK
     package = Path(pyspark.__file__).parent

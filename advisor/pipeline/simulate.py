@@ -12,6 +12,7 @@ from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.pipeline import sampling
+from advisor.pipeline.methods import check_method, with_method
 from advisor.pipeline.rounds import Stop, sample_in_rounds
 from advisor.pipeline.sampling import Advance, Enough
 from advisor.pipeline.watch import duration, watched
@@ -22,15 +23,14 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.plan import (
+from advisor.reliability.sampler.block_cutting import (
     SECONDS_PER_BLOCK,
-    Block,
-    Plan,
     cut_into_blocks,
-    plan_for,
     years_per_block,
 )
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
 Engine = Callable[[Plan, Sequence[Block], str | None, Advance, Say, Enough], list[Row]]
@@ -47,7 +47,7 @@ MOST_YEARS = 10**15
 QUICKER_HERE_S = 20.0
 """Runs of fewer core-seconds end in this process before Spark and its workers have started."""
 
-_ANNOUNCE_FROM_S = 5.0
+ANNOUNCE_FROM_S = 5.0
 
 
 @names_checked
@@ -60,6 +60,7 @@ def simulate(
     seed: int = 7,
     engine: str = "spark",
     *,
+    method: str | None = None,
     relative_width: float | None = None,
     seconds: float | None = None,
     placement: Sequence[Replicas] | None = None,
@@ -69,8 +70,9 @@ def simulate(
     """Estimate the reliability of a configuration by discrete-event simulation.
 
     Simulates broker, rack and cluster failures with all replica sets of the topic at once, so
-    that correlated losses are included. Repair times may have any gamma shape. A loss too rare
-    to occur within ``years`` gets an upper bound; `evaluate` computes it exactly.
+    that correlated losses are included. Times between failures and durations may have any
+    distribution that a card can name, and repairs may wait for a crew. A loss too rare to occur
+    within ``years`` gets an upper bound; `evaluate` computes it exactly.
 
     Parameters
     ----------
@@ -92,6 +94,15 @@ def simulate(
     engine : {"spark", "local", "quickest"}, default "spark"
         Where to run: on Spark, in this process, or in this process if that is done before Spark
         has started.
+    method : {"crude", "importance", "splitting"}, optional
+        "crude": years as they come. "importance": cycles of failures, from the first one until all
+        is healthy again, in which failures are likelier than they are, weighed so that the
+        means stay the same (balanced failure biasing); for losses of which hardly any would occur
+        in ``years``. It takes exponential times between failures, no calendar, no crews and even
+        traffic. "splitting": years in which a path splits where more replicas of a set are out than
+        before, into retrials that fail again soon, weighed in the same way; for rare losses with
+        any times, crews and traffic, without a calendar. Default: chosen by how many losses a
+        pilot expects; ``why_method`` says why.
     relative_width : float, optional
         Stop after the first round of blocks in which the 95 % interval of the loss probability is
         at most this wide, as a part of its value: 0.2 is from 10 % below to 10 % above. The same
@@ -131,6 +142,10 @@ def simulate(
 
     Notes
     -----
+    Where times between failures are not exponential, the ages of brokers run on from year to year:
+    a year begins with all of them well, and not with new ones. Such years depend on each other, so
+    the interval of the loss probability is taken over blocks of years, which do not.
+
     A rule that looks at the data and stops when the interval is narrow prefers samples in which
     losses happen to be frequent, because these get there first. So the loss probability is a
     little too high on average and its interval covers the truth a little less often than in 95 of
@@ -154,11 +169,40 @@ def simulate(
     True
     """
     stop = Stop(relative_width, seconds)
+    check_options(engine, years, checkpoint, progress)
+    check_method(method)
+    cluster, model = cluster_of(cluster), model_of(model)
+    check_inputs(cluster, config, model, load, placement)
+    load = Workload() if load is None else load
+    assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
+    if assignment:
+        load = replace(load, partitions=len(assignment))
+    plan = plan_for(cluster, config, model, load, assignment)
+    cut_into_blocks(plan, years, seed)
+    plan, why_method = with_method(plan, method, int(years), seed)
+    stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
+    expected = core_seconds(plan, years)
+    if engine == QUICKEST:
+        engine = "local" if expected < QUICKER_HERE_S else "spark"
+    if progress is not None and expected > ANNOUNCE_FROM_S:
+        progress(_announcement(years, expected, stop))
+    directory = None if checkpoint is None else str(checkpoint)
+    rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
+    found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+    return replace(found, why=why, why_method=why_method)
+
+
+def check_options(engine: object, years: object, checkpoint: object, progress: object) -> None:
+    """Check what says how to sample.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be used; the message names it.
+    """
     if engine not in (*ENGINES, QUICKEST):
         names = ", ".join(map(repr, (*ENGINES, QUICKEST)))
         raise InputError(f"engine={shown(engine)}: there are {names}")
-    cluster, model = cluster_of(cluster), model_of(model)
-    check_inputs(cluster, config, model, load, placement)
     expect("checkpoint", checkpoint, str | Path | None, "the path of a folder, or None")
     if checkpoint is not None and not str(checkpoint).isprintable():
         raise InputError(f"checkpoint={shown(str(checkpoint))}: give the path of a folder")
@@ -166,21 +210,6 @@ def simulate(
         raise InputError(f"years={shown(years)} is more than can be sampled; give fewer")
     if progress is not None and not callable(progress):
         raise InputError(f"progress={shown(progress)}: give a function, or None")
-    load = Workload() if load is None else load
-    assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
-    if assignment:
-        load = replace(load, partitions=len(assignment))
-    plan = plan_for(cluster, config, model, load, assignment)
-    core_seconds = _core_seconds(plan, years)
-    cut_into_blocks(plan, years, seed)
-    if engine == QUICKEST:
-        engine = "local" if core_seconds < QUICKER_HERE_S else "spark"
-    if progress is not None and core_seconds > _ANNOUNCE_FROM_S:
-        progress(_announcement(years, core_seconds, stop))
-    directory = None if checkpoint is None else str(checkpoint)
-    rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
-    found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
-    return replace(found, why=why)
 
 
 def _sample(
@@ -202,7 +231,7 @@ def _sample(
         try:
             return sample_in_rounds(sample, plan, years, seed, stop)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_interrupted(directory)) from None
+            raise KeyboardInterrupt(interrupted(directory)) from None
         except OSError as error:
             if directory is None:
                 raise
@@ -210,7 +239,7 @@ def _sample(
             raise InputError(f"checkpoint={shown(directory)}: {why}") from error
 
 
-def _interrupted(directory: str | None) -> str:
+def interrupted(directory: str | None) -> str:
     """Return what is left of an interrupted run, and how to go on with it."""
     if directory is None:
         return (
@@ -240,12 +269,12 @@ def is_quick_here(
     """
     check_inputs(cluster, config, model, load, None)
     plan = plan_for(cluster, config, model, load, None)
-    seconds = _core_seconds(plan, years)
+    seconds = core_seconds(plan, years)
     cut_into_blocks(plan, years, 0)
     return seconds < QUICKER_HERE_S
 
 
-def _core_seconds(plan: Plan, years: float) -> float:
+def core_seconds(plan: Plan, years: float) -> float:
     """Return the run time of these years on one core, in seconds; reject more than the limit."""
     if not isinstance(years, int | float) or not math.isfinite(years):
         return 0.0

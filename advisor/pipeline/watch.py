@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from advisor.formatting import significant
-from advisor.pipeline.rounds import Stop, relative_width
+from advisor.pipeline.rounds import Stop
 from advisor.progress import status_bar
 from advisor.reliability.sampler.block import Row
 
@@ -80,7 +80,7 @@ class Watch:
 
     def _line(self, done: int) -> str:
         rows = [*self._rows.values()]
-        lost, width = sum(row.lost_years for row in rows), relative_width(rows)
+        lost, width = sum(row.lost_years for row in rows), self._stop.width(rows)
         if lost == 0:
             words = "no loss seen yet"
         else:

@@ -19,6 +19,7 @@ _HOME = {
     "plot_audit": "figures.topics",
     "plot_cost": "figures.cost",
     "plot_curves": "figures.curves",
+    "plot_patching": "patching_chart",
     "plot_pareto": "figures.pareto",
     "plot_recommendation": "figures.comparison",
     "plot_reliability": "figures.reliability",

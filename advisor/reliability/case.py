@@ -19,6 +19,7 @@ from advisor.reliability.failures import fault_processes, transition_rates
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, table, transition
 from advisor.reliability.failures.setting import Exchangeable, Replicas
+from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.failures.transition_rates import MEAN_LAG_TIMES, Failovers
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.solver.generator import EXACT, ROUGH
@@ -272,8 +273,9 @@ class Case:
         InputError
             If Kafka could not place the topic.
         NotComputedError
-            If the card gives a repair a shape of more than 2.
+            If the card has a shape of more than 2, or what `check_exact` refuses.
         """
+        check_exact(model)
         load = Workload() if load is None else load
         at_once = transition_rates.racks_at_once(model)
         placement = place(cluster, config, load.partitions, replicas, at_once)
@@ -311,6 +313,7 @@ class Case:
 
     def with_card(self, model: FailureModel, mechanisms: frozenset[str] = frozenset()) -> Case:
         """The same question about another card; these ``mechanisms`` count even at rate 0."""
+        check_exact(model)
         asked = self.cluster, self.config, model, self.load, self.placement
         return self._read(*asked, mechanisms)
 

@@ -86,11 +86,12 @@ def evaluate(
     InputError
         If Kafka could not place the topic, such as more replicas than brokers.
     NotComputedError
-        If the card gives a repair a shape of more than 2.
+        If the card has times that a Markov chain does not express: other than exponential times
+        between failures and gamma durations of a shape up to 2, or repairs that wait for a crew.
 
     See Also
     --------
-    simulate : The same measures, sampled; takes shapes of more than 2, too.
+    simulate : The same measures, sampled; takes every card.
     recommend : The best settings for given goals.
 
     Examples

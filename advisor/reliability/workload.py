@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
 
-from advisor.arguments import suggests_names
+from advisor.arguments import suggestion, suggests_names
 from advisor.errors import InputError, shown
 from advisor.value_tables import FieldTable
 
@@ -12,6 +16,20 @@ MOST_PARTITIONS = 10_000_000
 """Several times what the largest clusters hold, and still few enough to place one by one."""
 MOST_AMOUNT = 1e18
 """Upper limit of every other number, and of the bytes retained: an exabyte."""
+_NIGHT, _EDGE, _DAY = 0.25, 1.0, 2.0
+SHAPES = MappingProxyType(
+    {
+        "even": (1.0,) * 24,
+        "office hours": (
+            *(_NIGHT,) * 7,
+            *(_EDGE,) * 2,
+            *(_DAY,) * 9,
+            *(_EDGE,) * 2,
+            *(_NIGHT,) * 4,
+        ),
+    }
+)
+"""Traffic of each hour of the day, relative; our judgement: measure your own."""
 
 _AMOUNTS = (
     "records_per_second",
@@ -51,6 +69,11 @@ class Workload(FieldTable):
     between_racks_ms : float
         Round trip between two racks, in milliseconds; used for the cost only. The default is our
         judgement for zones of one region.
+    hourly : "office hours", "even" or 24 numbers, optional
+        Traffic of each hour of the day from 0:00 on, relative; only the ratios count. The hours
+        are those of the clock by which a calendar of rolling restarts is read. `simulate` and
+        `patching` use it; for `evaluate` every hour has the mean traffic, since failures at random
+        hit all hours evenly. Default: even.
 
     Raises
     ------
@@ -79,6 +102,7 @@ class Workload(FieldTable):
     bytes_per_broker: float | None = None
     within_rack_ms: float = 0.5
     between_racks_ms: float = 2.0
+    hourly: str | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.partitions, int) and not isinstance(self.partitions, bool)
@@ -98,6 +122,8 @@ class Workload(FieldTable):
                 raise InputError(
                     f"{name}={shown(value)} must be a number from 0 to {MOST_AMOUNT:.0e}"
                 )
+        if self.hourly is not None:
+            object.__setattr__(self, "hourly", _checked_hours(self.hourly))
         if self.retained_bytes > MOST_AMOUNT:
             raise InputError(
                 f"records_per_second={self.records_per_second!r}, "
@@ -105,6 +131,15 @@ class Workload(FieldTable):
                 f"together keep {self.retained_bytes:.1e} bytes, and {MOST_AMOUNT:.0e} is the most "
                 "that can be computed; lower one of them"
             )
+
+    @property
+    def hourly_traffic(self) -> tuple[float, ...]:
+        """Traffic of each hour of the day in units of the mean; () if it is even."""
+        shape = SHAPES.get(self.hourly) if isinstance(self.hourly, str) else self.hourly
+        if shape is None or len(set(shape)) == 1:
+            return ()
+        mean = math.fsum(shape) / len(shape)
+        return tuple(hour / mean for hour in shape)
 
     @property
     def records_per_hour_per_partition(self) -> float:
@@ -121,12 +156,12 @@ class Workload(FieldTable):
         """Bytes that one copy of the whole topic holds."""
         return self.retained_records_per_partition * self.partitions * self.record_bytes
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Return every field by name.
+    def to_dict(self) -> dict[str, Any]:
+        """Return every field by name; ``hourly`` only where it is given.
 
         Returns
         -------
-        dict of str to (float or None)
+        dict of str to (float, str, tuple or None)
             The units are in the names.
 
         See Also
@@ -138,4 +173,30 @@ class Workload(FieldTable):
         >>> Workload(partitions=2).to_dict()["partitions"]
         2
         """
-        return asdict(self)
+        fields = asdict(self)
+        if self.hourly is None:
+            del fields["hourly"]
+        return fields
+
+
+def _checked_hours(hourly: str | Sequence[float]) -> str | tuple[float, ...]:
+    """Return the traffic by the hour as given, or refuse it."""
+    if isinstance(hourly, str):
+        if hourly in SHAPES:
+            return hourly
+        meant = suggestion(hourly, SHAPES)
+        hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(map(repr, SHAPES))}"
+        raise InputError(f"hourly={shown(hourly)} is no shape of traffic; {hint}")
+    wrong = InputError(
+        f"hourly={shown(hourly)} must be 24 numbers from 0, one for each hour, not all of them 0"
+    )
+    if not isinstance(hourly, Sequence) or len(hourly) != 24:
+        raise wrong
+    for number in hourly:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise wrong
+        if not 0 <= number <= MOST_AMOUNT:
+            raise wrong
+    if not any(hourly):
+        raise wrong
+    return tuple(float(number) for number in hourly)

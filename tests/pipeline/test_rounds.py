@@ -12,10 +12,12 @@ import pytest
 from advisor import Cluster, Config, FailureModel, simulate
 from advisor.errors import InputError
 from advisor.pipeline import rounds, sampling
-from advisor.pipeline.rounds import Stop, relative_width, sample_in_rounds
+from advisor.pipeline.rounds import Stop, sample_in_rounds
 from advisor.reliability.results.sampled import ALL_DONE, NARROW, TIME_UP
 from advisor.reliability.sampler.block import Row
-from advisor.reliability.sampler.plan import Block, cut_into_blocks, plan_for, years_per_block
+from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
+from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload
 
 CLUSTER = Cluster.uniform(6, 3)
@@ -130,7 +132,7 @@ def test_sampling_stops_after_the_first_narrow_round(width: float) -> None:
     assert why == NARROW
 
     def width_after(years: int) -> float:
-        return relative_width([Row(0, years, "", years // 1000, 0.0, 0.0, 0, 0, 0, (), ())])
+        return Stop().width([Row(0, years, "", years // 1000, 0.0, 0.0, 0, 0, 0, (), ())])
 
     assert width_after(done) <= width
     before = done // 4 if done <= 32 * BLOCK else done // 2
@@ -157,7 +159,7 @@ def test_whatever_the_limits_the_blocks_are_those_of_a_run(
 
 def test_without_losses_no_interval_is_narrow() -> None:
     """An upper bound is as wide as its value, whatever the years; it is not an interval."""
-    assert relative_width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, (), ())]) == math.inf
+    assert Stop().width([Row(0, 10**9, "", 0, 0.0, 0.0, 0, 0, 0, (), ())]) == math.inf
     assert rounds_of(Sampler(), 40 * BLOCK, relative_width=5.0)[2] == ALL_DONE
 
 

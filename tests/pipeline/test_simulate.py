@@ -18,13 +18,9 @@ from advisor.pipeline import simulate as simulate_module
 from advisor.progress import progress_bar
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import Row, run_block
-from advisor.reliability.sampler.plan import (
-    Block,
-    Plan,
-    cut_into_blocks,
-    plan_for,
-    years_per_block,
-)
+from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -293,7 +289,7 @@ def test_run_time_is_proportional_to_blocks() -> None:
 @pytest.mark.parametrize(("slow", "said"), [(0.0, 1), (1e9, 0)])
 def test_long_runs_are_announced(monkeypatch: pytest.MonkeyPatch, slow: float, said: int) -> None:
     """Only runs of more than a few seconds are announced."""
-    monkeypatch.setattr(simulate_module, "_ANNOUNCE_FROM_S", slow)
+    monkeypatch.setattr(simulate_module, "ANNOUNCE_FROM_S", slow)
     told: list[str] = []
     simulate(CLUSTER, CONFIG, MODEL, LOAD, 96, engine="local", progress=told.append)
     assert len(told) == said
@@ -342,3 +338,13 @@ def test_years_without_events_are_limited_too() -> None:
     assert len(cut_into_blocks(still, 100 * years_per_block(still), seed=1)) == 100
     with pytest.raises(InputError, match="at most about"):
         simulate(CLUSTER, CONFIG, STILL, LOAD, 1e99, engine="local")
+
+
+@pytest.mark.parametrize("longest", [2, 8, 100])
+def test_waves_grow_and_hold_every_block_once(longest: int) -> None:
+    """Each is twice as long as the last until the longest, so that few cores wait."""
+    waves = [*sampling._waves(BLOCKS, 2, longest)]
+    assert [block for wave in waves for block in wave] == [*BLOCKS]
+    lengths = [len(wave) for wave in waves]
+    assert lengths[:-1] == [min(2 * 2**n, longest) for n in range(len(lengths) - 1)]
+    assert lengths[-1] <= longest

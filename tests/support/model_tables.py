@@ -34,6 +34,7 @@ FULL = {
     "election": {"ms_per_leader": 5},
     "copy": {"bytes_per_second": 5e7},
     "operator": {"hours": 4},
+    "repair": {"crews": 2},
 }
 
 

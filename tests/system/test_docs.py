@@ -15,6 +15,7 @@ import advisor
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "picture.svg"
+DOCUMENTS = ["ARCHITECTURE", "GLOSSARY", "DECISIONS", "CHANGELOG", "CONTRIBUTING", "QUESTIONS"]
 # Attributes that make a browser fetch something; a link is followed by people only.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 RELATIONS = {"stylesheet", "icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
@@ -68,7 +69,7 @@ def test_every_name_notebook_and_document_has_a_page(site: Path) -> None:
     assert 'id="advisor.Config.changed"' in config
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         assert (site / "notebooks" / f"{notebook.stem}.html").exists()
-    for document in ("ARCHITECTURE", "GLOSSARY", "DECISIONS", "CHANGELOG", "CONTRIBUTING"):
+    for document in DOCUMENTS:
         assert (site / f"{document}.html").exists()
 
 

@@ -16,7 +16,7 @@ from advisor.reliability.results.agreement import Deviation, deviations, table
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Sampled
 from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler.plan import plan_for
+from advisor.reliability.sampler.plan_reader import plan_for
 from configuration_grid import Case, grid
 from sampled_runs import FAR
 

@@ -15,12 +15,16 @@ from advisor.advice.audits.audit import Audit
 from advisor.advice.findings.catalogue import Finding
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.errors import AdvisorError
+from advisor.pipeline.sampled_grid import SampledGrid
 from advisor.protocol.scenario.player import Play
+from advisor.reliability.patching_choices import Patching
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.sensitivity import Tornado
 
-RESULTS = (Audit, Estimate, Play, Recommendation, Reliability, Sampled, Tornado)
+RESULTS = (
+    *(Audit, Estimate, Patching, Play, Recommendation, Reliability, Sampled, SampledGrid, Tornado),
+)
 PUBLIC = [*(getattr(advisor, name) for name in advisor.__all__), *RESULTS]
 CARD = "three_az_cloud"
 DESCRIBED = "Topic: t Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2\n"
@@ -82,6 +86,9 @@ def test_only_public_names_are_listed() -> None:
         (advisor.load_cluster, "rack", "racks"),
         (advisor.evaluate, "card", "model"),
         (advisor.simulate, "year", "years"),
+        (advisor.patching, "hour", "hours"),
+        (advisor.simulate_grid, "cluster", "clusters"),
+        (advisor.write_samples, "results", "result"),
         (advisor.recommend, "workload", "load"),
         (advisor.audit, "goal", "goals"),
         (advisor.explorer, "settings", "config"),
@@ -162,8 +169,12 @@ def views() -> dict[str, Callable[[], Any]]:
         "FailureModel": lambda: advisor.load_model(CARD),
         "Reliability": lambda: advisor.evaluate(DESCRIBED, config, CARD),
         "Sampled": lambda: advisor.simulate(DESCRIBED, config, CARD, years=10, engine="local"),
+        "SampledGrid": lambda: advisor.simulate_grid(
+            DESCRIBED, [config, config.changed(replication_factor=3)], CARD, years=5, engine="local"
+        ),
         "Audit": lambda: advisor.audit(DESCRIBED, CARD),
         "Recommendation": lambda: advisor.recommend(DESCRIBED, CARD),
+        "Patching": lambda: advisor.patching(DESCRIBED, config, CARD, restarts=64),
         "Tornado": lambda: advisor.evaluate(DESCRIBED, config, CARD).tornado(),
     }
 

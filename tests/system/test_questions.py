@@ -8,6 +8,7 @@ import pytest
 
 import advisor
 from advisor.advice.findings.catalogue import _RULES
+from advisor.advice.migration.plan import make_plan
 from advisor.catalog import data_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,10 +28,13 @@ def headings(path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def files() -> set[str]:
-    """Every file that a plan for the sample cluster has."""
+    """Every file that a plan for the sample cluster has, or one for two zones."""
     sample = data_path("clusters/three-az-six-brokers.txt")
     cluster = advisor.load_cluster(sample, racks=sample.with_suffix(".racks.toml"))
-    return set(advisor.recommend(cluster, "three_az_cloud", allow_lower_durability=True).files())
+    found = advisor.recommend(cluster, "three_az_cloud", allow_lower_durability=True).files()
+    both = advisor.Config(replication_factor=2, min_insync_replicas=2)
+    two = advisor.Cluster.uniform(brokers=2, racks=2)
+    return {*found, *make_plan(two, both, advisor.Workload()).files}
 
 
 def test_there_are_26() -> None:

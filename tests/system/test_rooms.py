@@ -35,6 +35,7 @@ PROTOCOL: Mapping[str, set[str]] = {
 }
 RELIABILITY: Mapping[str, set[str]] = {
     "workload": set(),
+    "calendar": set(),
     "failures": {RULES},
     "solver": set(),
     "partition": {"reliability.solver", RULES},
@@ -92,6 +93,15 @@ RELIABILITY: Mapping[str, set[str]] = {
         "reliability.failures",
         RULES,
     },
+    "patching_choices": {"reliability.failures", "reliability.results", RULES},
+    "patching": {
+        "reliability.evaluate",
+        "reliability.failures",
+        "reliability.patching_choices",
+        "reliability.results",
+        "reliability.sampler",
+        RULES,
+    },
     "schemes": {
         "reliability.case",
         "reliability.chain",
@@ -108,18 +118,26 @@ RELIABILITY: Mapping[str, set[str]] = {
     },
 }
 # Small input types that every room of `reliability/` may take.
-INPUTS = {"reliability.workload"}
+INPUTS = {"reliability.workload", "reliability.calendar"}
 FRONT_DOORS = {
     "evaluate",
     "workload",
+    "calendar",
     "failures",
     "results",
     "common_cause.placement",
     "common_cause.copysets",
     "schemes.comparison",
+    "patching",
+    "patching_choices",
     "sampler.plan",
+    "sampler.plan_reader",
     "sampler.block",
+    "sampler.block_cutting",
+    "sampler.cycles",
     "sampler.estimators",
+    "sampler.intervals",
+    "sampler.splitting",
 }
 VISITORS = {"advice", "present", "pipeline", "cli"}
 

@@ -21,6 +21,7 @@ from advisor.advice.migration.dialects import dialect_files
 from advisor.advice.migration.maintenance import maintenance_files
 from advisor.advice.migration.moves import Move
 from advisor.advice.migration.properties import broker_properties, producer_files, strimzi_topics
+from advisor.advice.migration.rack_loss import rack_loss_files
 from advisor.advice.migration.targets import (
     MIN_ISR,
     in_words,
@@ -139,6 +140,7 @@ def make_plan(
     if not chosen:
         crowded = crowded_broker_words((), cluster, config)
         files["kafka-topics.yaml"] = strimzi_topics([("my-topic", load.partitions)], config)
+        files |= rack_loss_files(config, cluster.brokers, tools, ())
         first = _comments(in_words(lowered), crowded)
         steps = (*tools.variables, *_creation(tools, config, load))
         rollback = ("# The topic is new: there is nothing to go back to.",)
@@ -164,7 +166,11 @@ def make_plan(
             *_rollback(tools, changes, moves, bytes_per_second),
             *_default_rollback(tools, for_new),
         ),
-        files={**files, **wanted.files()},
+        files={
+            **files,
+            **rack_loss_files(config, cluster.brokers, tools, after),
+            **wanted.files(),
+        },
         moves=moves,
         lowered=lowered,
         after=after,

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from advisor.advice.choice import Choice
+from advisor.advice.migration.moves import Move
 from advisor.advice.phrases import count
+from advisor.cluster.topic import INTERNAL_TOPICS
 from advisor.formatting import significant
 from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.workload import Workload
 
 
-def cost_words(choice: Choice, copies: int, load: Workload) -> str:
+def cost_words(choice: Choice, moves: Sequence[Move], load: Workload) -> str:
     """Return the cost of a setting in one sentence.
 
     Parameters
     ----------
     choice : Choice
-    copies : int
-        Replicas that have to be copied to get there.
+    moves : sequence of Move
+        What has to be copied to get there.
     load : Workload
-        Of which each replica holds one partition.
+        Of which each replica holds one partition; those of Kafka's own topics are small.
     """
     cost = choice.reliability.cost
-    moved = (
-        f"; the change copies {count(copies, 'replica')}, "
-        f"{in_bytes(copies * load.retained_bytes / load.partitions)}"
-        if copies
-        else ""
-    )
+    copies = sum(move.copies for move in moves)
+    loaded = sum(move.copies for move in moves if move.topic not in INTERNAL_TOPICS)
+    moved = f"; the change copies {count(copies, 'replica')}" if copies else ""
+    if loaded:
+        moved += f", {in_bytes(loaded * load.retained_bytes / load.partitions)}"
+        moved += " without Kafka's own topics" if loaded < copies else ""
     waiting = (
         f"an acknowledgement waits about {significant(cost.acknowledgement_ms)} ms for followers"
         if choice.config.acks == "all"

@@ -177,8 +177,7 @@ class Recommendation(Change, LossStories, RowTable):
     def why(self) -> tuple[str, ...]:
         """The main cause of loss, and what similar settings would do, one sentence each."""
         why = reasons.reasons(self.best, self.choices, self.cluster.brokers)
-        copies = sum(move.copies for move in self.plan.moves)
-        cost = cost_words(self.best, copies, self.load)
+        cost = cost_words(self.best, self.plan.moves, self.load)
         return (*why, cost, *filter(None, [self.plan.crowded]))
 
     @property

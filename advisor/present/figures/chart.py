@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from advisor.present.figures import style
 
-# The colours of a report, else of JupyterLab's theme, else the figure's own.
-_THEME = "; ".join(
+# The colours of JupyterLab's theme, of nbconvert's pages or of the documentation, else the figure's
+# own. JupyterLab says whether its theme is light; elsewhere the reader's computer does.
+_OWN = "; ".join(
     f"--advisor-{name}: var(--jp-{theirs}, {ours})"
     for name, theirs, ours in (
         ("ink", "content-font-color1", style.INK),
@@ -19,6 +20,12 @@ _THEME = "; ".join(
         ("faint", "border-color2", style.FAINT),
         ("paper", "layout-color0", style.PAPER),
     )
+)
+_ON_DARK = "; ".join(f"{name}: {colour}" for name, colour in style.ON_DARK.items())
+_THEME = (
+    f"<style>.advisor-figure {{ {_OWN} }} @media (prefers-color-scheme: dark) {{ "
+    f'body:not([data-jp-theme-light="true"]) .advisor-figure {{ {_ON_DARK} }} }} '
+    f'body[data-jp-theme-light="false"] .advisor-figure {{ {_ON_DARK} }}</style>'
 )
 
 
@@ -43,7 +50,8 @@ class Chart:
         return f"Chart({self.description})"
 
     def _repr_html_(self) -> str:
-        return f'<div style="{_THEME}">{style.svg(self.figure, self.name, self.description)}</div>'
+        drawn = style.svg(self.figure, self.name, self.description)
+        return f'{_THEME}<div class="advisor-figure">{drawn}</div>'
 
     def save(self, path: str, **options: Any) -> None:
         """Write the figure to a file, in the format that its ending names."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import accumulate
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter
@@ -16,7 +15,7 @@ from advisor.present.figures.reliability import plot_reliability
 from advisor.present.labels import on_axis, short
 from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.sampler.estimators import share
+from advisor.reliability.sampler.intervals.rates import loss_chance
 
 # The interval is drawn after so many blocks at most, evenly on a logarithmic scale.
 _MOST_POINTS = 120
@@ -96,13 +95,20 @@ def _two_axes(result: Sampled, exact: Reliability | None) -> tuple[Axes, Axes]:
 
 def narrowing(result: Sampled) -> list[Estimate]:
     """Return the loss probability after more and more of the blocks, in their order."""
-    years = [*accumulate(years for years, _ in result.history)]
-    lost = [*accumulate(lost for _, lost in result.history)]
-    last = len(years) - 1
+    last = len(result.history) - 1
     places = {
         round(math.exp(math.log(last + 1) * i / _MOST_POINTS)) - 1 for i in range(_MOST_POINTS)
     }
-    return [share(lost[place], years[place]) for place in sorted({*places, last})]
+    per_block, weight = result.years / len(result.history), result.largest_weight
+    return [
+        loss_chance(
+            result.history[: place + 1],
+            round((place + 1) * per_block),
+            result.clumping,
+            weight,
+        )
+        for place in sorted({*places, last})
+    ]
 
 
 def longer_than(result: Sampled, seconds: float) -> float:

@@ -29,6 +29,8 @@ NARROW_INCHES = 5.0
 GREY = "#a8a8a8"
 DURABILITY = "#0072b2"
 AVAILABILITY = "#009e73"
+TODAY = "#8a3ba5"
+BEST = "#c44e00"
 
 Entry = tuple[str, str, str]
 """A legend line: marker, colour, words."""
@@ -39,7 +41,18 @@ _VARIABLES = {
     MUTED: "--advisor-muted",
     FAINT: "--advisor-faint",
     PAPER: "--advisor-paper",
+    DURABILITY: "--advisor-loss",
+    AVAILABILITY: "--advisor-refused",
+    TODAY: "--advisor-today",
+    BEST: "--advisor-best",
 }
+ON_DARK = {
+    "--advisor-loss": "#56b4e9",
+    "--advisor-refused": "#4fc8a3",
+    "--advisor-today": "#d59be8",
+    "--advisor-best": "#ff9a66",
+}
+"""The colours that stand out too little on a dark page, and what they are there."""
 
 _FAMILIES = {
     "axes",
@@ -116,9 +129,9 @@ class Mark:
         )
 
 
-CURRENT = Mark("most topics today", "s", "#8a3ba5", 11.5)
-RECOMMENDED = Mark("recommended", "D", "#c44e00", 8.5)
-CHOSEN = Mark("chosen", "D", "#c44e00", 8.5)
+CURRENT = Mark("most topics today", "s", TODAY, 11.5)
+RECOMMENDED = Mark("recommended", "D", BEST, 8.5)
+CHOSEN = Mark("chosen", "D", BEST, 8.5)
 
 
 @contextmanager
@@ -175,9 +188,8 @@ def key(figure: Figure, left: float, entries: Sequence[Entry]) -> None:
                 linestyle="none",
             )
         )
-        figure.text(
-            left + 13 / points_wide, y, words, color=colour, va="center_baseline", fontsize=8
-        )
+        # Words in the colour of a mark would be hard to read.
+        figure.text(left + 13 / points_wide, y, words, va="center_baseline", fontsize=8)
 
 
 def log_scale(ax: Axes, say: Callable[[float], str]) -> None:

@@ -17,7 +17,7 @@ from advisor.reliability.results.reliability import Reliability
 from advisor.reliability.results.sensitivity import compute_intervals
 from advisor.reliability.results.settings_split import BY_SETTINGS
 
-_COLOURS = (style.DURABILITY, "#c44e00", style.AVAILABILITY, "#8a3ba5", style.INK)
+_COLOURS = (style.DURABILITY, style.BEST, style.AVAILABILITY, style.TODAY, style.INK)
 _MARKERS = "osD^v"
 _RECORDS = ("acked_records_lost_per_year", "records_refused_per_year")
 _TITLES = {

@@ -16,7 +16,7 @@ from advisor.present.labels import per_year, time_per_year
 from advisor.present.points import Estimated
 from advisor.tables import MOST_ROWS, more_rows
 
-_MISSED = "#c44e00"
+_MISSED = style.BEST
 _MOST_NAMES = 8
 _OFFSETS = ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0), (0, 13, 0.5), (0, -14, 0.5))
 _ENTRIES = (
@@ -81,7 +81,6 @@ def _draw(ax: Axes, audit: Audit) -> None:
     ax.tick_params(axis="both", length=0)
     ax.set_title("Topics: durability against write availability", pad=5)
     ax.set_xlabel("write availability, better to the right", labelpad=3)
-    _shade_missed(ax, across, upwards, goals)
     for ok in (True, False):
         chosen = [at for at, t in zip(places, audit.topics, strict=True) if t.ok == ok]
         marker, colour, _ = _ENTRIES[0 if ok else 1]
@@ -93,7 +92,7 @@ def _draw(ax: Axes, audit: Audit) -> None:
         for at, topic in zip(places, audit.topics, strict=True)
         if not topic.ok
     ]
-    _name(ax, named[:_MOST_NAMES], places)
+    _name(ax, named[:_MOST_NAMES], places, _shade_missed(ax, across, upwards, goals))
 
 
 def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) -> NinesAxis:
@@ -101,21 +100,29 @@ def _axis(values: Sequence[float], limit: float | None, label: Any, ticks: int) 
     return nines_axis([Estimated(q, q, q) for q in shown], label, most_ticks=ticks)
 
 
-def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> None:
-    """Shade what a goal does not allow, up to its line."""
+def _shade_missed(ax: Axes, across: NinesAxis, upwards: NinesAxis, goals: Goals) -> list[Bbox]:
+    """Shade what a goal does not allow, up to its line; return where the lines are, in pixels."""
+    lines = []
     area: dict[str, Any] = {"facecolor": style.GREY, "linewidth": 0, "zorder": 0.5, "alpha": 0.25}
     edge: dict[str, Any] = {"color": style.MUTED, "linewidth": 1.2, "zorder": 1}
     if goals.write_unavailability is not None:
         at = across.at(goals.write_unavailability)
         ax.axvspan(across.bottom, at, **area)
         ax.axvline(at, **edge)
+        x = ax.transData.transform((at, upwards.bottom))[0]
+        lines.append(Bbox.from_bounds(x - 1, ax.bbox.y0, 2, ax.bbox.height))
     if goals.loss_probability_per_year is not None:
         at = upwards.at(goals.loss_probability_per_year)
         ax.axhspan(upwards.bottom, at, **area)
         ax.axhline(at, **edge)
+        y = ax.transData.transform((across.bottom, at))[1]
+        lines.append(Bbox.from_bounds(ax.bbox.x0, y - 1, ax.bbox.width, 2))
+    return lines
 
 
-def _name(ax: Axes, named: Sequence[tuple[str, Place]], places: Sequence[Place]) -> None:
+def _name(
+    ax: Axes, named: Sequence[tuple[str, Place]], places: Sequence[Place], lines: Sequence[Bbox]
+) -> None:
     """Write the names of topics beside their markers, where there is room."""
     figure = ax.get_figure()
     assert figure is not None
@@ -130,12 +137,14 @@ def _name(ax: Axes, named: Sequence[tuple[str, Place]], places: Sequence[Place])
         words = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         x, y = pixels[place]
         width, height = len(words) * 4.6 * scale, 9 * scale
-        for dx, dy, share in _OFFSETS:
+        # Beside the lines if there is room, else across one.
+        tried = [(*offset, others) for others in ([*taken, *lines], taken) for offset in _OFFSETS]
+        for dx, dy, share, others in tried:
             left = x + dx * scale - share * width
             box = Bbox.from_bounds(left, y + dy * scale - height / 2, width, height)
             inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
             inside = inside and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1
-            if inside and not any(box.overlaps(other) for other in taken):
+            if inside and not any(box.overlaps(other) for other in others):
                 aligned = {0.0: "left", 1.0: "right", 0.5: "center"}[share]
                 ax.annotate(
                     words,

@@ -20,7 +20,7 @@ from advisor.reliability.results.sensitivity import Swing, Tornado
 
 MOST_BARS = 10
 OUTSIDE = "not from the card: bugs, operators, region"
-_OUTSIDE = "#c44e00"
+_OUTSIDE = style.BEST
 _MOST_IN_A_TABLE = 3
 _RATES: dict[str, Callable[[float], float]] = {
     "loss_events_per_year": lambda rate: rate,

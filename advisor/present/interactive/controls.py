@@ -16,7 +16,11 @@ MOST_REPLICAS, SMALL_REPLICAS = 5, 3
 """Replication factors offered, and computed for every picture; larger chains take seconds."""
 CONTEXT = ("topic", "kafka_version", "card")
 """Controls that decide what the present and the recommended setting are."""
+STILL = ("retries", "delivery_timeout_ms")
+"""Controls that change failed sends and the producer's file, but no curve and no verdict."""
 _MOST_TOPICS = 50
+SWITCHED_VERSIONS = ("4.4", "3.9", "3.6")
+"""Kafka versions of pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
 _VERSIONS = ("4.4", "4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
 _LABELS = {
     "topic": "topic",
@@ -149,15 +153,18 @@ def precomputed(
 
 
 def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
-    """Return what a page without a kernel lacks of other topics and failure models."""
+    """Return what a page without a kernel lacks of other topics, failure models and versions."""
     if not elsewhere:
         return ""
     values = elsewhere[0]
     unclean = dict(_SWITCH)[values["unclean_leader_election_enable"]]
+    versions = len({each["kafka_version"] for each in elsewhere}) > 1
+    others = (
+        "topics, Kafka versions and failure models" if versions else "topics and failure models"
+    )
     return (
-        "On this page, other topics and failure models are limited to "
-        f"acks={values['acks']}, delivery.timeout.ms {values['delivery_timeout_ms']} and unclean "
-        f"election {unclean}, without intervals."
+        f"On this page, other {others} are limited to acks={values['acks']}, delivery.timeout.ms "
+        f"{values['delivery_timeout_ms']} and unclean election {unclean}, without intervals."
     )
 
 

@@ -31,6 +31,13 @@ function mount(root, data, ask) {
     found = settings[key(placed(values, factor, factor))];
     return found && Object.assign({}, found, { notes: [data.capped] });
   }
+  function still(values) {
+    // The same with the first values of what moves neither curve: how producers retry.
+    var other = Object.assign({}, values);
+    data.still.forEach(function (name) { other[name] = data.chosen[name]; });
+    return other;
+  }
+  function drawable(values) { return settings[key(values)] || settings[key(still(values))]; }
   function context(values) {
     return data.context.map(function (name) { return values[name]; }).join("|");
   }
@@ -118,9 +125,7 @@ function mount(root, data, ask) {
     } else if (found) {
       show(values, found, changed);
     } else {
-      picture.classList.add("ae-old");
-      commands.classList.add("ae-old");
-      busy.textContent = "Computing " + nameOf(values) + " …";
+      foresee(values);
     }
     drawn(since, found || !ask);
     if (!ask) { return; }
@@ -132,6 +137,21 @@ function mount(root, data, ask) {
       drawn(since, true);
       askAround(values, asked);
     }, "setting");
+  }
+  function foresee(values) {
+    // Until the kernel answers: the picture, where retries alone changed.
+    var known = settings[key(still(values))];
+    var drawn = known && known.refusal === undefined;
+    [more, commands].forEach(function (part) { part.classList.add("ae-old"); });
+    picture.classList.toggle("ae-old", !drawn);
+    if (drawn) {
+      clear();
+      judge(known);
+      shown = still(values);
+      draw();
+    }
+    badge.classList.toggle("ae-old", !drawn || data.sends);
+    busy.textContent = "Computing " + (drawn ? "failed sends" : nameOf(values)) + " …";
   }
   function askAround(values, asked) {
     // The curve and the marks come after the setting itself, which is drawn first.
@@ -162,7 +182,7 @@ function mount(root, data, ask) {
   function complete(values) {
     return marks[context(values)] !== undefined && [values].concat(data.places.map(function (at) {
       return placed(values, at[0], at[1]);
-    })).every(function (each) { return settings[key(each)] !== undefined; });
+    })).every(function (each) { return drawable(each) !== undefined; });
   }
   function placed(values, factor, least) {
     return Object.assign({}, values, {
@@ -173,7 +193,11 @@ function mount(root, data, ask) {
     requestAnimationFrame(function () {
       var channel = new MessageChannel(); // its message comes after the frame was painted
       channel.port1.onmessage = function () {
-        if (answers) { root.dataset.answerMs = (performance.now() - since).toFixed(1); }
+        var taken = (performance.now() - since).toFixed(1);
+        if (answers) { root.dataset.answerMs = taken; }
+        if (!picture.classList.contains("ae-old")) {
+          root.dataset.pictureMs = root.dataset.pictureMs || taken;
+        }
         root.dataset.redraws = String(Number(root.dataset.redraws || 0) + 1);
       };
       channel.port2.postMessage(0);
@@ -192,8 +216,7 @@ function mount(root, data, ask) {
   }
   function refuse(changed, words) {
     clear();
-    picture.classList.add("ae-old");
-    commands.classList.add("ae-old");
+    [picture, more, commands].forEach(function (part) { part.classList.add("ae-old"); });
     var at = fields[changed] || fields[Object.keys(fields)[0]];
     at.said.textContent = words;
     at.field.setAttribute("aria-invalid", "true");
@@ -209,13 +232,9 @@ function mount(root, data, ask) {
       return;
     }
     clear();
-    picture.classList.remove("ae-old");
-    commands.classList.remove("ae-old");
+    [picture, more, commands].forEach(function (part) { part.classList.remove("ae-old"); });
     shown = values;
-    badge.className = "ae-badge " + (setting.met ? "ae-met" : "ae-missed");
-    badge.textContent = (setting.met ? "✓ " : "✗ ") + text(setting.badge);
-    verdict.textContent = text(setting.verdict);
-    beyond.textContent = text(setting.beyond);
+    judge(setting);
     var notes = fields.min_insync_replicas;
     if (notes) { notes.said.textContent = (setting.notes || []).map(text).join(" "); }
     lines.textContent = "";
@@ -223,6 +242,12 @@ function mount(root, data, ask) {
     draw();
     tell(setting.commands || []);
     whenIdle();
+  }
+  function judge(setting) {
+    badge.className = "ae-badge " + (setting.met ? "ae-met" : "ae-missed");
+    badge.textContent = (setting.met ? "✓ " : "✗ ") + text(setting.badge);
+    verdict.textContent = text(setting.verdict);
+    beyond.textContent = text(setting.beyond);
   }
   function tell(blocks) {
     commands.textContent = "";
@@ -263,7 +288,7 @@ function mount(root, data, ask) {
     var points = [];
     for (var factor = 1; factor <= data.most; factor++) {
       for (var least = 1; least <= factor; least++) {
-        var setting = settings[key(placed(shown, factor, least))];
+        var setting = drawable(placed(shown, factor, least));
         if (setting && setting.at && setting.at[1] === least) { points.push(setting); }
       }
     }

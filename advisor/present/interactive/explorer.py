@@ -16,13 +16,14 @@ from advisor.advice.topic_settings import config_of as config_of_topic
 from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import expect
-from advisor.present.interactive.controls import NEW_TOPIC
+from advisor.present.interactive.controls import NEW_TOPIC, SWITCHED_VERSIONS
 from advisor.present.interactive.fragment import html_fragment, source
 from advisor.present.interactive.neighbourhood import Answer, Neighbourhood
 from advisor.present.interactive.switches import Elsewhere, switchable
 from advisor.present.interactive.worker import Worker
 from advisor.protocol.rules.config import Config
 from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
 _WIDGET = """
@@ -66,7 +67,7 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         self._around = around
         self._worker = Worker(around)
-        others = Elsewhere(around, topics, cards)
+        others = Elsewhere(around, topics, cards, SWITCHED_VERSIONS if cards else ())
         try:
             around.page()
             self._offline = around.page(others.computed())
@@ -122,9 +123,9 @@ def explorer(
 ) -> Explorer:
     """Return controls for the settings of a topic beside what they do to durability and downtime.
 
-    Up to three replicas are computed before it appears, the curves of six topics and of other
-    failure models too. What else you choose, the kernel computes. On an exported page the settings
-    computed before can still be chosen.
+    Up to three replicas are computed before it appears, the curves of six topics, of other failure
+    models and of some Kafka versions too. What else you choose, the kernel computes. On an exported
+    page the settings computed before can still be chosen.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def explorer(
         min ISR 2, or as near as the brokers allow.
     cards : sequence of str, optional
         Names of other failure models to compute before it appears, for exported pages. Default:
-        the shipped ones; none makes it appear sooner.
+        the shipped ones; none, and no other Kafka version, makes it appear sooner.
 
     Returns
     -------
@@ -178,6 +179,7 @@ def explorer(
     expect("goals", goals, Goals | None, "Goals, or None")
     expect("config", config, Config | None, "a Config, or None")
     expect("cards", cards, tuple | list | None, "a list of cards' names, or None")
+    check_exact(model)
     described = [topic for topic in cluster.topics if not topic.internal]
     topic = described[0].name if described and load is None and config is None else NEW_TOPIC
     start = config or _start(cluster, topic)

@@ -188,15 +188,16 @@ class Neighbourhood:
     def page(self, elsewhere: Sequence[Values] = ()) -> dict[str, Any]:
         """Return what a page without a kernel offers.
 
-        For the topic and card of the start up to three replicas with every min ISR, acks, unclean
-        election or not, two timeouts; for others the curve around a setting.
+        For the topic, card and version of the start up to three replicas with every min ISR, acks,
+        eligible leader replicas or not, unclean election or not, two timeouts; for others the curve
+        around a setting.
 
         Parameters
         ----------
         elsewhere : sequence of mapping of str to str
-            Settings of other topics and cards.
+            Settings of other topics, cards and Kafka versions.
         """
-        every = list(self._offered())
+        every = [*self._offered(), *self._with_other_elr()]
         self.setting(self.chosen, intervals=True)
         every += [each for values in elsewhere for each in self.around(values)]
         return page_json(
@@ -230,6 +231,13 @@ class Neighbourhood:
                 "unclean_leader_election_enable": unclean,
                 "delivery_timeout_ms": timeout,
             }
+
+    def _with_other_elr(self) -> Iterator[dict[str, str]]:
+        """Yield the curves with eligible leader replicas on, and off, for every acks."""
+        for elr, acks in product(("default", "false", "true"), ("all", "1", "0")):
+            other = {**self.chosen, "eligible_leader_replicas": elr, "acks": acks}
+            if elr != self.chosen["eligible_leader_replicas"]:
+                yield from self.around(other)
 
     def _computed(self, values: Values, intervals: bool) -> dict[str, Any]:
         config = config_of(values, self.start)

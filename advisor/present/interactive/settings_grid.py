@@ -12,7 +12,7 @@ from typing import Any
 from advisor.advice.choice import GOAL_WORDS, Choice, judged
 from advisor.advice.goals import Goals
 from advisor.advice.phrases import listed
-from advisor.present.interactive.controls import MOST_REPLICAS
+from advisor.present.interactive.controls import MOST_REPLICAS, STILL
 from advisor.present.labels import per_year, time_per_year
 from advisor.present.outcome import outcomes, point_of
 from advisor.present.points import Estimated, Point
@@ -127,6 +127,8 @@ def page_json(
         "controls": list(controls),
         "chosen": dict(chosen),
         "context": list(context),
+        "still": [key for key in keys if key in STILL],
+        "sends": goals.records_refused_per_year is not None,
         "settings": packed,
         "texts": list(texts),
         "marks": {name: list(each) for name, each in marks.items()},

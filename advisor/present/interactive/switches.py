@@ -1,4 +1,4 @@
-"""Other topics and failure models that a page without a kernel can switch to."""
+"""Other topics, failure models and Kafka versions that a page without a kernel switches to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def switchable(cluster: Cluster, first: Iterable[str] = ()) -> list[str]:
 
 
 class Elsewhere:
-    """The curves of other topics and cards; a second process begins with the cards at once.
+    """Curves of other topics, cards and versions; a second process begins with the latter two.
 
     Parameters
     ----------
@@ -42,17 +42,28 @@ class Elsewhere:
         Names of topics; the initial one and `NEW_TOPIC` are always there.
     cards : sequence of str
         Names of cards.
+    versions : sequence of str
+        Kafka versions, for the initial topic and card.
     """
 
-    def __init__(self, around: Neighbourhood, topics: Sequence[str], cards: Sequence[str]) -> None:
+    def __init__(
+        self,
+        around: Neighbourhood,
+        topics: Sequence[str],
+        cards: Sequence[str],
+        versions: Sequence[str] = (),
+    ) -> None:
         start = _start(around)
         every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
         others = [name for name in cards if name != start["card"] and _readable(name)]
         self.around = around
-        self._cards = [{**start, "topic": t, "card": card} for card in others for t in every]
+        self._asked = [{**start, "topic": t, "card": card} for card in others for t in every]
+        for version in versions:
+            if version != start["kafka_version"]:
+                self._asked.append({**start, "kafka_version": version})
         self._topics = [{**start, "topic": t} for t in every if t != start["topic"]]
         asked = around.forgetful()
-        self._second = SecondProcess([partial(asked.answer, values) for values in self._cards])
+        self._second = SecondProcess([partial(asked.answer, values) for values in self._asked])
 
     def computed(self) -> list[dict[str, str]]:
         """Return a setting of each curve, when all are computed."""
@@ -63,7 +74,7 @@ class Elsewhere:
                 self.around.keep(answer)
         finally:
             self._second.stop()
-        return [*self._topics, *self._cards]
+        return [*self._topics, *self._asked]
 
     def stop(self) -> None:
         """End the second process."""

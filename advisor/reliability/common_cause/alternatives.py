@@ -60,7 +60,7 @@ class Alternatives:
         every = np.arange(len(classes))
         number = np.repeat(every, sizes)
         events = np.concatenate([each.events for each in classes])
-        _, which = np.unique(codes_of_rows(events.T + 1), return_inverse=True)
+        _, which = np.unique(codes_of_rows(events.T - events.min()), return_inverse=True)
         which, last = which.ravel(), int(which.max())
         some = np.unique(np.linspace(0, last, min(last + 1, _EVENTS)).round())
         self._rows = [brokers[which == event] for event in some]

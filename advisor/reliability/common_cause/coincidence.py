@@ -15,9 +15,11 @@ from advisor.reliability.common_cause.alternatives import Alternatives, Destroye
 from advisor.reliability.common_cause.outage_class import (
     BROKER_DEATH,
     BROKER_REPAIR,
+    PICKED,
     RACK_REPAIR,
     OutageClass,
     RackOutage,
+    racks_at_once,
 )
 from advisor.reliability.solver.generator import IntArray, Vector
 from advisor.reliability.statespace.state_index import codes_of_rows
@@ -35,22 +37,23 @@ class Occurrence(NamedTuple):
 
     Attributes
     ----------
-    site : int or None
-        Slot of the broker that fails or returns, or one slot of the rack that does; None for the
+    sites : tuple of int
+        Slot of the broker that fails or returns, or one slot of each rack that does; empty for the
         whole cluster.
     brokers_out : tuple of int
         Slots whose own broker is out.
     racks_out : tuple of int
         One slot in each rack that is out.
     unaffected : tuple of int
-        Slots in service that the event does not strike.
+        Slots in service that the event does not strike; of racks marked `as_one` the first such
+        slot, plus the number of slots plus 1.
     lagging : tuple of int
         Slots that lag, so do not lead.
     destroyed : tuple of tuple of int
         Of ``brokers_out``, those in each rack marked as destroyed.
     """
 
-    site: int | None
+    sites: tuple[int, ...]
     brokers_out: tuple[int, ...]
     racks_out: tuple[int, ...]
     unaffected: tuple[int, ...]
@@ -69,7 +72,7 @@ def occurrences(
     sizes : tuple of int
         Replicas in each rack, descending.
     scope : str
-        Of the event: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
+        Of the event: as `scope_of` or `racks_at_once` has it.
     """
     first = np.cumsum((0, *sizes)).tolist()
     slots = [range(begin, begin + size) for begin, size in zip(first, sizes, strict=False)]
@@ -77,6 +80,8 @@ def occurrences(
     for order in sorted(set(permutations(outage_class))):
         if tuple(rack.size for rack in order) != sizes:
             continue
+        as_one = [s for s, rack in zip(slots, order, strict=True) if rack.as_one]
+        numbers = {slot: slots[-1].stop + 1 + s[0] for s in as_one for slot in s}
         choices = [_brokers_out(s, rack) for s, rack in zip(slots, order, strict=True)]
         racks_out = tuple(s[0] for s, rack in zip(slots, order, strict=True) if rack.rack_out)
         for chosen in product(*choices):
@@ -86,10 +91,9 @@ def occurrences(
                 tuple(slot for slot in s if slot not in out and not rack.rack_out)
                 for s, rack in zip(slots, order, strict=True)
             ]
-            found += [
-                one._replace(lagging=lagging, destroyed=gone)
-                for one in _at(in_service, out, racks_out, scope)
-            ]
+            for one in _at(in_service, out, racks_out, scope):
+                left = tuple(sorted({numbers.get(slot, slot) for slot in one.unaffected}))
+                found.append(one._replace(lagging=lagging, destroyed=gone, unaffected=left))
     return tuple(found)
 
 
@@ -122,23 +126,24 @@ def _at(
     if scope in (BROKER_REPAIR, RACK_REPAIR):
         for site in (racks_out or out) if scope == RACK_REPAIR else (out or racks_out):
             others, racks = (tuple(s for s in slots if s != site) for slots in (out, racks_out))
-            yield Occurrence(site, others, racks, every)
+            yield Occurrence((site,), others, racks, every)
     elif scope == BROKER_DEATH:
         # Its partitions' followers are out of sync because of it, not by themselves.
         for site in out or racks_out:
-            yield Occurrence(site, tuple(slot for slot in out if slot != site), racks_out, ())
+            yield Occurrence((site,), tuple(slot for slot in out if slot != site), racks_out, ())
     elif scope == "cluster":
-        yield Occurrence(None, out, racks_out, ())
-    elif scope == "rack" and every:
-        for slots in in_service:
-            if slots:
-                unaffected = tuple(slot for slot in every if slot not in slots)
-                yield Occurrence(slots[0], out, racks_out, unaffected)
+        yield Occurrence((), out, racks_out, ())
+    elif scope not in ("broker", PICKED) and every:
+        serving = [slots for slots in in_service if slots]
+        fewer = [n for n in range(1, len(serving)) if racks_at_once(n) == scope]
+        for struck in combinations(serving, fewer[0] if fewer else len(serving)):
+            unaffected = tuple(slot for some in serving if some not in struck for slot in some)
+            yield Occurrence(tuple(slots[0] for slots in struck), out, racks_out, unaffected)
     else:
         for site in every or out or racks_out:
             others = tuple(slot for slot in out if slot != site)
             unaffected = tuple(slot for slot in every if slot != site)
-            yield Occurrence(site, others, racks_out, unaffected)
+            yield Occurrence((site,), others, racks_out, unaffected)
 
 
 class _Members(NamedTuple):
@@ -201,8 +206,7 @@ class CoincidentSets:
     def _sorted(self, lists: Sequence[tuple[int, ...]]) -> _Members:
         listed = np.array(lists, dtype=np.int64)
         ids = np.array(sorted(self._rack_of), dtype=np.int64)
-        of_ids = np.array([self._rack_numbers[self._rack_of[broker]] for broker in ids.tolist()])
-        racks = of_ids[np.searchsorted(ids, listed)]
+        racks = self.racks_of(ids)[np.searchsorted(ids, listed)]
         fullness = (racks[:, :, None] == racks[:, None, :]).sum(axis=2)
         order = np.lexsort((listed, racks, -fullness), axis=1)
         brokers, racks = (np.take_along_axis(table, order, axis=1) for table in (listed, racks))
@@ -215,6 +219,11 @@ class CoincidentSets:
     def sites(self, scope: str) -> IntArray:
         """Site of each event so far, by event number: a broker, a rack, or -1 for the cluster."""
         return self._sites[scope]
+
+    def racks_of(self, brokers: IntArray) -> IntArray:
+        """Numbers of the racks of brokers, as `sites` has them."""
+        found = [self._rack_numbers[self._rack_of[broker]] for broker in brokers.tolist()]
+        return np.array(found, dtype=np.int64)
 
     def outages(self, scope: str) -> IntArray:
         """Number of the outage before each event so far, by event number; of any scope's."""
@@ -236,13 +245,7 @@ class CoincidentSets:
     def events(
         self, pattern: tuple[int, ...], scope: str, outage_class: OutageClass
     ) -> tuple[IntArray, Vector]:
-        """Numbers of the events that find sets in an outage class, and a set's share in each.
-
-        Parameters
-        ----------
-        scope : str
-            Of the events: one of SCOPES, BROKER_REPAIR, RACK_REPAIR or BROKER_DEATH.
-        """
+        """Numbers of the events that find sets in an outage class, and a set's share in each."""
         key = (pattern, scope, _plain(outage_class))
         if key not in self._cache:
             self._cache[key] = self._numbered(*key)
@@ -290,7 +293,7 @@ class CoincidentSets:
         rows = np.take_along_axis(rows, where.argsort(axis=2, kind="stable"), axis=2)
         rows, keys = rows.reshape(-1, *rows.shape[2:]), keys.reshape(-1, keys.shape[2])
         both = np.concatenate([keys, rows.reshape(len(rows), -1)], axis=1)
-        _, first = np.unique(codes_of_rows(both.T + 1), return_index=True)
+        _, first = np.unique(codes_of_rows(both.T - both.min()), return_index=True)
         return Destroyed(keys[first], rows[first])
 
     def _numbered(
@@ -305,7 +308,7 @@ class CoincidentSets:
         lagging = _padded([way.lagging for way in ways], brokers.shape[1])
         possible = (lagging[:, None, :] != leader[:, None]).all(axis=2)
         if scope == BROKER_DEATH:
-            sites = np.array([way.site for way in ways])
+            sites = np.array([way.sites[0] for way in ways])
             possible &= (sites[:, None] == leader) | (leader == -1)
         # The preferred leader itself may lag, or be out, while another leads.
         possible |= ~possible.any(axis=0)
@@ -315,12 +318,12 @@ class CoincidentSets:
         shares = np.zeros(len(first))
         np.maximum.at(shares, which.ravel(), share[possible])
         numbers, new = self._events[scope].of(hashes)
-        # After the site: brokers out, brokers unaffected, racks out.
+        # After the sites: brokers out, what is unaffected, racks out.
         found, width = keys[first[new]], brokers.shape[1]
-        out = _hashes(np.delete(found, np.s_[1 + width : 1 + 2 * width], axis=1)[:, 1:])
+        out = _hashes(np.delete(found, np.s_[2 * width : 3 * width], axis=1)[:, width:])
         distinct, where = np.unique(out, return_inverse=True)
         outages = self._outages.of(distinct)[0][where.ravel()]
-        self._sites[scope] = np.concatenate([self._sites[scope], found[:, 0]])
+        self._sites[scope] = np.concatenate([self._sites[scope], found[:, width - 1]])
         self._outage_of[scope] = np.concatenate([self._outage_of[scope], outages])
         return numbers, shares
 
@@ -361,22 +364,23 @@ def _hashes(rows: IntArray) -> Hashes:
 def _event_keys(
     ways: Sequence[Occurrence], brokers: IntArray, racks: IntArray, scope: str
 ) -> IntArray:
-    """What distinguishes events, padded with -1; shape (ways, rows, 1 + 3 replicas).
+    """What distinguishes events, padded with -1; shape (ways, rows, 4 replicas).
 
-    The site; the brokers out; the brokers unaffected; the racks out.
+    The sites; the brokers out; the brokers unaffected, or racks as -2, -3, ...; the racks out.
     """
     none = np.full((len(brokers), 1), -1)
     of_brokers, of_racks = (np.concatenate([table, none], axis=1) for table in (brokers, racks))
     width = brokers.shape[1]
-    of_one = scope in ("broker", BROKER_REPAIR, BROKER_DEATH)
-    site = np.array([width if way.site is None else way.site for way in ways])
-    parts = [(of_brokers if of_one else of_racks)[:, site, None]]
-    for table, slots in (
-        (of_brokers, [way.brokers_out for way in ways]),
-        (of_brokers, [way.unaffected for way in ways]),
-        (of_racks, [way.racks_out for way in ways]),
-    ):
-        parts.append(np.sort(table[:, _padded(slots, width)], axis=2))
+    of_one = scope in ("broker", PICKED, BROKER_REPAIR, BROKER_DEATH)
+    parts = [
+        np.sort(table[:, _padded(slots, width)], axis=2)
+        for table, slots in (
+            (of_brokers if of_one else of_racks, [way.sites for way in ways]),
+            (of_brokers, [way.brokers_out for way in ways]),
+            (np.concatenate([of_brokers, -2 - racks], axis=1), [way.unaffected for way in ways]),
+            (of_racks, [way.racks_out for way in ways]),
+        )
+    ]
     return np.concatenate(parts, axis=2).swapaxes(0, 1)
 
 

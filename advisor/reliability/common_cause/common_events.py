@@ -13,9 +13,12 @@ from advisor.reliability.common_cause.joint_survival import JointSurvival
 from advisor.reliability.common_cause.outage_class import (
     BROKER_REPAIR,
     CLUSTER,
+    PICKED,
     RACK_REPAIR,
-    SCOPES,
+    OutageClass,
     scope_of,
+    strikes,
+    unmarked,
 )
 from advisor.reliability.common_cause.picked_brokers import PickedBrokers
 from advisor.reliability.common_cause.placement import Placement, ReplicaSetClass
@@ -106,6 +109,7 @@ def combine_common_events(
     """
     parts: dict[Event, list[Exposure]] = defaultdict(list)
     rest: dict[Pattern, Mapping[str, float]] = {}
+    off = 0.0
     for pattern, found in losses.items():
         per_year = dict(found.per_year)
         for mechanism, picked in found.picked.items():
@@ -117,11 +121,12 @@ def combine_common_events(
                 _, shares = coincident_sets.events(pattern, scope, outage_class)
                 exposure = Exposure(pattern, outage_class, flux, float(shares.sum()))
                 parts[mechanism, scope, destruction].append(exposure)
+                off += flux * _apart(coincident_sets, pattern, scope, outage_class)
         rest[pattern] = per_year
     shared: dict[Event, Vector] = {}
     whole = math.fsum(each.per_year * each.events for some in parts.values() for each in some)
     # Each outage is looked at as if nothing else were out in the cluster.
-    off = whole * others_out
+    off += whole * others_out
     if destroyed.picked:
         # What comes back after such an event is counted at each broker that does.
         off += math.fsum(
@@ -141,9 +146,26 @@ def combine_common_events(
         if scope_of(mechanism) == "cluster":
             # Brokers return one by one, but one failure struck them all.
             scope, sites = "cluster", np.full_like(sites, CLUSTER)
+        elif scope == PICKED:
+            scope, sites = "rack", coincident_sets.racks_of(sites)
         if len(some):
             survival.add_at_sites(mechanism, scope, sites, often)
     return rest, off
+
+
+def _apart(
+    coincident_sets: CoincidentSets, pattern: Pattern, scope: str, outage_class: OutageClass
+) -> float:
+    """How many more events there are because it is not known which brokers are stale alone."""
+    alone = sum(rack.in_service and not rack.as_one for rack in outage_class)
+    if alone - strikes(scope) < 2:
+        return 0.0
+    as_one = tuple(sorted(rack._replace(as_one=rack.in_service) for rack in outage_class))
+    most, least = (
+        float(coincident_sets.events(pattern, scope, one)[1].sum())
+        for one in (outage_class, as_one)
+    )
+    return max(most - least, 0.0)
 
 
 def _per_event(
@@ -184,7 +206,7 @@ def _first_of_outage(
     destroyed brokers are out for long enough to matter. The
     error is twice what is taken off: an outage may also hold brokers that expose further sets.
     """
-    struck = {key: members for key, members in parts.items() if key[1] in SCOPES and key[2]}
+    struck = {key: members for key, members in parts.items() if strikes(key[1]) and key[2]}
     some = {key: np.flatnonzero(shared[key]) for key in struck}
     before = {key: coincident_sets.outages(key[1])[some[key]] for key in struck}
     size = coincident_sets.outages_so_far
@@ -194,7 +216,7 @@ def _first_of_outage(
         for pattern, outage_class, *_ in members:
             which = coincident_sets.outages_of_class(pattern, key[1], outage_class)
             _, outages = coincident_sets.ways(pattern, outage_class, key[1])
-            often = losses[pattern].visits.get(outage_class, 0.0) / outages
+            often = losses[pattern].visits.get(unmarked(outage_class), 0.0) / outages
             visits[which] = np.maximum(visits[which], often)
             brokers[which] = 1 + sum(rack.brokers_out + rack.rack_out for rack in outage_class)
     odds = brokers / np.where(visits > 0, visits, np.inf)

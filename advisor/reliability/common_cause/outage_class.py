@@ -7,8 +7,10 @@ at the same time and loses in the same event. If their brokers are out, every se
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -41,6 +43,8 @@ class RackOutage(NamedTuple):
         Of ``brokers_out``, lagging. The leader of a partition never lags for it.
     destroyed : bool
         All of ``brokers_out`` are destroyed, if there are any.
+    as_one : bool
+        Its replicas are in service, and were out, if at all, with their whole rack.
     """
 
     size: int
@@ -48,7 +52,16 @@ class RackOutage(NamedTuple):
     rack_out: bool
     lagging: int = 0
     destroyed: bool = False
+    as_one: bool = False
 
+    @property
+    def in_service(self) -> bool:
+        """Some of its replicas are."""
+        return not self.rack_out and self.size > self.brokers_out
+
+
+# Smaller shares of a loss are not told apart by how many brokers were struck alone.
+_RARE = 1e-3
 
 OutageClass = tuple[RackOutage, ...]
 """The racks of a set, sorted."""
@@ -61,6 +74,8 @@ Losses = Mapping[tuple[str, str, OutageClass], float]
 
 SCOPES = ("broker", "rack", "cluster")
 BROKER_REPAIR, RACK_REPAIR = "broker repair", "rack repair"
+PICKED = "picked broker"
+"""Of a rack that is struck, one broker by chance, which is destroyed."""
 BROKER_DEATH = "broker death"
 """A broker that limped dies: all partitions that it led lose what it alone wrote."""
 
@@ -76,9 +91,21 @@ def scope_of(name: str) -> str:
     scope = known.mechanism.scope
     if known.dies:
         return BROKER_DEATH
+    if scope is Scope.RACK and known.chosen == 1:
+        return PICKED
     if known.ends:
         return RACK_REPAIR if scope is Scope.RACK and known.mechanism.together else BROKER_REPAIR
     return scope.value
+
+
+def racks_at_once(racks: int) -> str:
+    """Scope of an event that strikes so many racks of a set."""
+    return Scope.RACK.value if racks == 1 else f"{racks} racks"
+
+
+def strikes(scope: str) -> bool:
+    """Whether events of this scope are failures of what was in service."""
+    return scope not in (BROKER_REPAIR, RACK_REPAIR, BROKER_DEATH)
 
 
 def outage_classes(own: IntArray, racks: IntArray, together: Collection[int] = ()) -> OutageClasses:
@@ -156,11 +183,12 @@ def shared_loss_rates(
     rates_per_hour: Vector,
     certain: Vector,
     early: Vector,
+    alone: Vector,
 ) -> Losses:
     """Loss rates of one set that other sets may share, per hour.
 
-    Excluded are losses by the end of a copy, and by site failures that some brokers do not
-    survive: survivors and copy times are drawn for each set independently.
+    Excluded are losses by the end of a copy, and by failures that several brokers do not survive:
+    survivors and copy times are drawn for each set independently.
 
     Parameters
     ----------
@@ -171,14 +199,19 @@ def shared_loss_rates(
     rates_per_hour : array, shape (names,)
     certain, early : arrays, shape (transitions,)
         Losses per hour with a transition, and by a power failure within the flush window after it.
+    alone : array, shape (counts + 1, states)
+        Share of each state by how many brokers were struck alone since nothing was out: none,
+        one, ..., more.
     """
     states, names = len(classes[1]), chain.rate_names
     causes = [transition_rates.causes_of(name, destruction) for name in names]
     known = [transition(name) for name in names]
     ends = np.array([each.ends and not each.dies for each in known], dtype=bool)
+    scope_of_name = [scope_of(name) for name in names]
     # Drawn for each set independently: the end of its copy, and which brokers a probability picks.
     by_chance = np.array([each.copies or each.chosen > 0 for each in known], dtype=bool)
-    scope_of_name = [scope_of(name) for name in names]
+    by_chance &= np.array([scope != PICKED for scope in scope_of_name], dtype=bool)
+    several = np.array([scope == Scope.RACK.value for scope in scope_of_name], dtype=bool)
     losses: dict[tuple[str, str, OutageClass], float] = defaultdict(float)
 
     def add(
@@ -189,13 +222,23 @@ def shared_loss_rates(
         amounts: Vector,
     ) -> None:
         distinct, number = found
-        totals = np.bincount(number[before] * len(names) + chain.rate[moves], amounts)
-        for code in np.flatnonzero(totals).tolist():
+        serving = np.array([sum(r.in_service for r in one or ()) for one in distinct])[number]
+        after = chain.target[moves]
+        struck = np.where(several[chain.rate[moves]], serving[before] - serving[after], 1)
+        struck = np.maximum(struck, 1)
+        codes = (struck * len(distinct) + number[before]) * len(names) + chain.rate[moves]
+        totals = np.array([np.bincount(codes, amounts * part) for part in alone[:, before]])
+        for code in np.flatnonzero(totals.any(axis=0)).tolist():
             index, name = divmod(code, len(names))
+            racks, index = divmod(index, len(distinct))
             outage_class = distinct[index]
-            if outage_class is not None:
+            if outage_class is None:
+                continue
+            scope = scopes[name] if racks == 1 else racks_at_once(racks)
+            by_count = totals[:, code].tolist()
+            for found_alone, amount in _by_class(outage_class, scope, by_count).items():
                 for mechanism, share in causes[name].items():
-                    losses[mechanism, scopes[name], outage_class] += share * float(totals[code])
+                    losses[mechanism, scope, found_alone] += share * amount
 
     for found, which in ((classes, ~ends), (repair_classes, ends)):
         lost = np.flatnonzero((certain > 0) & (which & ~by_chance)[chain.rate])
@@ -208,6 +251,48 @@ def shared_loss_rates(
         part = chain.cuts.per_hour(np.where(kept, rates_per_hour, 0.0), states)[target]
         add(classes, [scope] * len(names), soon, target, early[soon] * part / whole)
     return dict(losses)
+
+
+def _by_class(
+    outage_class: OutageClass, scope: str, by_count: Sequence[float]
+) -> dict[OutageClass, float]:
+    """Amounts by how many brokers were struck alone, as amounts by class with racks marked.
+
+    Of these brokers as many as are out, are out; each other one is in a rack in service.
+    """
+    serving = [n for n, rack in enumerate(outage_class) if rack.in_service]
+    out = sum(rack.brokers_out for rack in outage_class)
+    whole = math.fsum(by_count)
+    if not _leaves_some(outage_class, scope):
+        return {outage_class: whole}
+    found: dict[OutageClass, float] = defaultdict(float)
+    for count, amount in enumerate(by_count):
+        # The last is any number.
+        few = count < len(by_count) - 1 and amount > _RARE * whole
+        among = min(max(count - out, 0), len(serving)) if few else len(serving)
+        choices = list(combinations(serving, among))
+        for chosen in choices:
+            marked = (
+                rack._replace(as_one=rack.in_service and n not in chosen)
+                for n, rack in enumerate(outage_class)
+            )
+            found[tuple(sorted(marked))] += amount / len(choices)
+    return found
+
+
+def _leaves_some(outage_class: OutageClass, scope: str) -> bool:
+    """Whether an event may leave replicas in service that it does not strike."""
+    serving = [rack for rack in outage_class if rack.in_service]
+    if scope in (Scope.CLUSTER.value, BROKER_DEATH):
+        return False
+    if scope in (Scope.BROKER.value, PICKED):
+        return sum(rack.size - rack.brokers_out for rack in serving) > 1
+    return bool(serving) and scope != racks_at_once(len(serving))
+
+
+def unmarked(outage_class: OutageClass) -> OutageClass:
+    """The class, however its replicas in service came to be so."""
+    return tuple(sorted(rack._replace(as_one=False) for rack in outage_class))
 
 
 def visits(chain: Chain, classes: OutageClasses, flux: Vector) -> dict[OutageClass, float]:

@@ -32,6 +32,8 @@ class YearlyLosses(NamedTuple):
     ----------
     flux, at_once, early : arrays, shape (transitions,)
         That it happens; loses by itself; or by a power failure within the flush window after it.
+    alone : array, shape (counts + 1, states)
+        Share of each state by how many brokers were struck alone since nothing was out.
     healthy : float
         Share of time in which nothing is out.
     """
@@ -39,6 +41,7 @@ class YearlyLosses(NamedTuple):
     flux: Vector
     at_once: Vector
     early: Vector
+    alone: Vector
     healthy: float
 
 
@@ -116,7 +119,14 @@ class SetLosses:
         """
         rates = np.array([rates_per_hour[name] for name in chain.rate_names])
         shared = shared_loss_rates(
-            chain, classes, repair_classes, destruction, rates, yearly.at_once, yearly.early
+            chain,
+            classes,
+            repair_classes,
+            destruction,
+            rates,
+            yearly.at_once,
+            yearly.early,
+            yearly.alone,
         )
         replicas = sum(rack.size for rack in next(filter(None, classes[0]), ()))
         return replace(
@@ -128,15 +138,17 @@ class SetLosses:
             replacement_hours=table().mean_hours(table().replacement, rates_per_hour),
             visits=visits(chain, classes, yearly.flux),
             out=1.0 - yearly.healthy,
-            spread=_spread(chain, yearly.at_once),
+            spread=_spread(chain, classes, yearly.at_once * yearly.alone[0, chain.source]),
         )
 
 
-def _spread(chain: Chain, at_once: Vector) -> dict[str, float]:
+def _spread(chain: Chain, classes: OutageClasses, at_once: Vector) -> dict[str, float]:
     """Losses in which several racks fail at once while nothing is out, by mechanism."""
     known = [transition(name) for name in chain.rate_names]
     several = np.array([each.racks > 1 and each.chosen < 1 for each in known], dtype=bool)
-    lost = np.flatnonzero(several[chain.rate] & (chain.source == 0) & (at_once > 0))
+    distinct, number = classes
+    none_out = np.array([one is None for one in distinct], dtype=bool)[number[chain.source]]
+    lost = np.flatnonzero(several[chain.rate] & none_out & (at_once > 0))
     found: dict[str, float] = defaultdict(float)
     for name, often in zip(chain.rate[lost].tolist(), at_once[lost].tolist(), strict=True):
         found[known[name].mechanism.name] += often

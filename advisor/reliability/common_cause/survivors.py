@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from advisor.reliability.common_cause.coincidence import CoincidentSets
-from advisor.reliability.common_cause.outage_class import SCOPES, OutageClass
+from advisor.reliability.common_cause.outage_class import OutageClass, strikes
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 
 # Smaller shares of all losses count as each on its own, and as an error.
@@ -92,7 +92,7 @@ class Destruction(NamedTuple):
             Share and its error, for each of the classes.
         """
         once, off = np.ones(len(losses)), np.zeros(len(losses))
-        if scope not in SCOPES or not self.hours or not (self.rack or self.picked):
+        if not strikes(scope) or not self.hours or not (self.rack or self.picked):
             return list(zip(once.tolist(), off.tolist(), strict=True))
         # Per kind of destruction: number of the class, the class with its racks marked, rate.
         kinds: dict[tuple[int, float], list[tuple[int, Exposed, float]]] = defaultdict(list)

@@ -5,5 +5,6 @@ one replica set, and transition rates by name. Knows nothing of partitions.
 
 Open first: ``mechanisms.py``, the table of all mechanisms; ``mechanism.py`` says what an entry
 holds. ``fault_processes.py`` turns entries into transitions, ``transition_rates.py`` gives the
-rates of these by name, ``card.py`` and ``failure_model.py`` read the numbers.
+rates of these by name, ``card.py`` and ``failure_model.py`` read the numbers, ``times/`` the
+distributions.
 """

@@ -4,7 +4,6 @@ A card is TOML (or a Python dict of the same shape). Anything that `sections` do
 refused, with the nearest key that exists: a misspelt mechanism would silently not happen.
 """
 
-import difflib
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,9 +15,18 @@ from advisor.errors import ModelError, shown
 from advisor.files import read_input
 from advisor.formatting import as_given, significant
 from advisor.parsing import is_unicode, read_toml
-from advisor.reliability.failures.card_origin import Origin, nearest
+from advisor.reliability.calendar import Calendar, take_calendar
+from advisor.reliability.failures.card_origin import Origin, check_evidence, nearest
 from advisor.reliability.failures.distributions import LARGEST_SHAPE, range_of, rate_at
 from advisor.reliability.failures.mechanisms import PER_YEAR, SHAPE, Mechanism, Number, table
+from advisor.reliability.failures.times.card_times import (
+    CREWS,
+    CREWS_PATH,
+    REPAIR,
+    read_times,
+    time_keys,
+)
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 
 _OTHERS = {
     "flush": ("seconds",),
@@ -26,6 +34,7 @@ _OTHERS = {
     "election": ("ms_per_leader",),
     "copy": ("bytes_per_second",),
     "operator": ("hours",),
+    REPAIR: (CREWS,),
 }
 
 
@@ -33,9 +42,6 @@ def sections() -> dict[str, tuple[str, ...]]:
     """The sections of a card and the numbers each may hold: mechanisms first, in table order."""
     return {e.name: tuple(n.key for n in e.numbers) for e in table().entries} | _OTHERS
 
-
-OWN_EVIDENCE = "own:"
-"""A card of the reader's own may say `evidence = "own: we counted 7 in 2 years"`."""
 
 _TEXTS = ("title", "when_to_use")
 # A mean of nothing is a repair at infinite speed, which no chain or sampler can hold.
@@ -119,11 +125,20 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Card:
-    """A card's two texts, and its quantities by dotted path in the order of `sections`."""
+    """A card's texts, its quantities by dotted path in the order of `sections`, its calendar.
+
+    Attributes
+    ----------
+    times, needed_for
+        As of `CardTimes`.
+    """
 
     title: str
     when_to_use: str
     quantities: Mapping[str, Quantity]
+    times: Mapping[str, TimeDistribution]
+    needed_for: tuple[str, ...]
+    calendar: Calendar | None = None
 
 
 def read_card(path: Path) -> Card:
@@ -145,7 +160,9 @@ def read_card(path: Path) -> Card:
         raise ModelError(f"{path}: not valid TOML: {error}.") from error
     origin = Origin(str(path), text)
     card = check_card(tables, origin)
-    check_evidence(card, origin, catalog.evidence())
+    cited = {path: found.evidence for path, found in card.quantities.items()}
+    cited |= {path: found.evidence for path, found in card.times.items()}
+    check_evidence(cited, origin, catalog.evidence())
     return card
 
 
@@ -160,14 +177,18 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
     """
     found: dict[str, Quantity] = {}
     allowed = sections()
-    given = dict(_sections(_table(tables, "the card", origin), origin))
+    calendar, tables = take_calendar(_table(tables, "the card", origin), origin.error)
+    times = read_times(tables, origin)
+    given = dict(_sections(times.tables, origin))
     for section, content in given.items():
         for key, raw in content.items():
             path = f"{section}.{key}"
             if key not in allowed[section]:
-                raise origin.error(path, f"is no key of a card; {nearest(key, allowed[section])}")
+                near = nearest(key, (*allowed[section], *time_keys(section)))
+                raise origin.error(path, f"is no key of a card; {near}")
             found[path] = _quantity(raw, path, origin)
     _check_partners(found, set(given), origin)
+    times.check_numbers(found, origin)
     ordered = (f"{section}.{key}" for section, keys in allowed.items() for key in keys)
     texts = [tables.get(key, "") for key in _TEXTS]
     for key, text in zip(_TEXTS, texts, strict=True):
@@ -177,34 +198,10 @@ def check_card(tables: Mapping[str, object], origin: Origin) -> Card:
         title=str(texts[0]),
         when_to_use=str(texts[1]).strip(),
         quantities={path: found[path] for path in ordered if path in found},
+        times=times.distributions,
+        needed_for=times.needed_for,
+        calendar=calendar,
     )
-
-
-def check_evidence(card: Card, origin: Origin, known: Collection[str]) -> None:
-    """Refuse a card with a number whose evidence is missing or unknown.
-
-    Raises
-    ------
-    ModelError
-        Evidence is neither in `known` nor a text after `own:`.
-    """
-    for path, quantity in card.quantities.items():
-        evidence = quantity.evidence
-        if not evidence:
-            raise origin.error(
-                path,
-                "has no evidence; say { value = .., low = .., high = .., evidence = .. } with an "
-                'id of data/failure_rates.csv or evidence = "own: where the number comes from".',
-            )
-        own = evidence.startswith(OWN_EVIDENCE) and evidence[len(OWN_EVIDENCE) :].strip()
-        if not own and evidence not in known:
-            close = difflib.get_close_matches(evidence, known, n=1)
-            hint = f"did you mean '{close[0]}'? Else" if close else "see data/README.md, or"
-            raise origin.error(
-                path,
-                f"cites evidence {shown(evidence)}, which data/failure_rates.csv does not hold; "
-                f'{hint} start it with "own:" and say where the number comes from.',
-            )
 
 
 def check_number(raw: object, path: str, origin: Origin) -> float:
@@ -213,7 +210,8 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
     Raises
     ------
     ModelError
-        Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1.
+        Not a number, NaN, infinite, negative, zero where that cannot be, a probability above 1,
+        crews that are no whole number.
     """
     if isinstance(raw, bool) or not isinstance(raw, Real):
         raise origin.error(path, f"must be a number, not {shown(raw)}.")
@@ -228,6 +226,8 @@ def check_number(raw: object, path: str, origin: Origin) -> float:
         raise origin.error(path, f"must not be negative, but is {as_given(number)}.")
     if number == 0 and key in _MORE_THAN_ZERO:
         raise origin.error(path, "must be more than 0.")
+    if path == CREWS_PATH and (number < 1 or not number.is_integer()):
+        raise origin.error(path, f"must be a whole number from 1, but is {as_given(number)}.")
     if number > 1 and is_probability(path):
         raise origin.error(
             path, f"is a probability and must not exceed 1, but is {as_given(number)}."
@@ -265,9 +265,8 @@ def _sections(
         if name in _TEXTS:
             continue
         if name not in groups and name not in allowed:
-            raise origin.error(
-                name, f"is no section of a card; {nearest(name, [*groups, *allowed, *_TEXTS])}"
-            )
+            meant = nearest(name, [*groups, *allowed, *_TEXTS, "calendar"])
+            raise origin.error(name, f"is no section of a card; {meant}")
         nested = _table(content, name, origin)
         if name in allowed:
             yield name, nested
@@ -316,8 +315,8 @@ def _given(raw: object, path: str, origin: Origin) -> float:
     """Return a number that a card states; what is drawn from its range may go beyond."""
     number = check_number(raw, path, origin)
     if number != 0 and not _LEAST <= number <= _MOST:
-        said = as_given(number)
-        raise origin.error(path, f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {said}.")
+        said = f"must lie between {_LEAST:.0e} and {_MOST:.0e}, but is {as_given(number)}."
+        raise origin.error(path, said)
     unit = path.rpartition(".")[2].rpartition("_")[2]
     most = MOST_HOURS * _UNITS_PER_HOUR.get(unit, math.inf)
     if number > most:
@@ -343,10 +342,8 @@ def _counted(raw: Mapping[str, object], path: str, origin: Origin) -> Quantity:
     years = check_number(raw["exposure_years"], f"{path}.exposure_years", origin)
     value, low, high = range_of(int(number), years)
     if not 0 < low <= high < math.inf:
-        raise origin.error(
-            f"{path}.exposure_years",
-            f"leaves no rate that can be computed: {as_given(years)} years.",
-        )
+        none = f"leaves no rate that can be computed: {as_given(years)} years."
+        raise origin.error(f"{path}.exposure_years", none)
     _given(value, path, origin)
     return Quantity(value, low, high, _evidence(raw, path, origin), int(number), years)
 

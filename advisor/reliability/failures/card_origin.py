@@ -1,13 +1,16 @@
-"""Where a card comes from, and what an error about one of its keys says."""
+"""Where a card and its numbers come from, and what an error about one of its keys says."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from advisor.errors import ModelError
+from advisor.errors import ModelError, shown
+
+OWN_EVIDENCE = "own:"
+"""A card of the reader's own may say `evidence = "own: we counted 7 in 2 years"`."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,37 @@ def nearest(word: str, known: Collection[str]) -> str:
     if close:
         return f"did you mean '{close[0]}'?"
     return f"known are {', '.join(sorted(known))}."
+
+
+def check_evidence(cited: Mapping[str, str], origin: Origin, known: Collection[str]) -> None:
+    """Refuse a card with a number or distribution whose evidence is missing or unknown.
+
+    Parameters
+    ----------
+    cited : mapping of str to str
+        The evidence by dotted path.
+
+    Raises
+    ------
+    ModelError
+        Evidence is neither in `known` nor a text after `own:`.
+    """
+    for path, evidence in cited.items():
+        if not evidence:
+            raise origin.error(
+                path,
+                "has no evidence; say { value = .., low = .., high = .., evidence = .. } with an "
+                'id of data/failure_rates.csv or evidence = "own: where the number comes from".',
+            )
+        own = evidence.startswith(OWN_EVIDENCE) and evidence[len(OWN_EVIDENCE) :].strip()
+        if not own and evidence not in known:
+            close = difflib.get_close_matches(evidence, known, n=1)
+            hint = f"did you mean '{close[0]}'? Else" if close else "see data/README.md, or"
+            raise origin.error(
+                path,
+                f"cites evidence {shown(evidence)}, which data/failure_rates.csv does not hold; "
+                f'{hint} start it with "own:" and say where the number comes from.',
+            )
 
 
 def _line_of(path: str, text: str) -> int | None:

@@ -133,12 +133,40 @@ class RepairTimes(ABC):
     quantities: Mapping[str, Any]
 
     @abstractmethod
-    def get(self, path: str, default: float) -> float:
-        """Return the value at a dotted path, or `default` when the card does not give it."""
-
-    @abstractmethod
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path."""
+
+    def get(self, path: str, default: float) -> float:
+        """Return the value at a dotted path, or `default` when the card does not give it.
+
+        Parameters
+        ----------
+        path : str
+            Such as "broker.crash.per_year"; the last word is the unit.
+        default : float
+            In the same unit.
+
+        Returns
+        -------
+        float
+
+        See Also
+        --------
+        quantities : Values with their ranges and evidence.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.FailureModel.from_dict(
+        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
+        ... )
+        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
+        (4.0, 0.0)
+        """
+        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
+        if quantity is None:
+            return float(expect("default", default, int | float, "a number"))
+        return float(quantity.value)
 
     def rate_per_hour(self, mechanism: str) -> float:
         """Return how often it strikes one broker, rack or cluster, per hour; 0 if left out.

@@ -1,11 +1,12 @@
 """What fails, how often and for how long: a failure-model card as a value.
 
-Times to repair are exponential, or gamma distributed with the `shape` that the card gives: below 1
-a few take very long. `evaluate` takes shapes up to 2, `simulate` any.
+Times between failures and durations are exponential unless the card gives another distribution.
+`evaluate` takes gamma durations of a `shape` up to 2, below 1 of which a few take very long;
+`simulate` takes all distributions, and repairs that wait for a crew.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
+from advisor.reliability.calendar import Calendar, with_calendar
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -24,6 +26,8 @@ from advisor.reliability.failures.card import (
 from advisor.reliability.failures.card_origin import Origin
 from advisor.reliability.failures.distributions import RepairTimes, normal_deviates
 from advisor.reliability.failures.mechanisms import PER_YEAR, table
+from advisor.reliability.failures.times.card_times import NEEDED_FOR, REPAIR
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.value_tables import QuantityTable
 
 __all__ = ["HOURS_PER_YEAR", "FailureModel", "Quantity", "load_model"]
@@ -50,6 +54,13 @@ class FailureModel(RepairTimes, QuantityTable):
     quantities : mapping of str to Quantity
         Every number by dotted path, which names the unit: "broker.crash.per_year",
         "flush.seconds".
+    times : mapping of str to TimeDistribution, optional
+        Distributions of times that are not exponential, by dotted path: "broker.crash.lifetime",
+        "broker.crash.duration". A gamma duration is the number "broker.crash.shape" instead.
+    needed_for : tuple of str, optional
+        The mechanisms whose repairs wait for a crew, if the card gives "repair.crews".
+    calendar : Calendar, optional
+        When brokers restart, instead of at random; ``broker.restart.per_year`` follows from it.
 
     See Also
     --------
@@ -72,21 +83,40 @@ class FailureModel(RepairTimes, QuantityTable):
     title: str
     when_to_use: str
     quantities: Mapping[str, Quantity]
+    times: Mapping[str, TimeDistribution] = field(default_factory=dict)
+    needed_for: tuple[str, ...] = ()
+    calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
-        for field in ("name", "title", "when_to_use"):
-            expect(field, getattr(self, field), str, "a text")
+        for text in ("name", "title", "when_to_use"):
+            expect(text, getattr(self, text), str, "a text")
         quantities = expect("quantities", self.quantities, Mapping, "what from_dict makes")
         if not all(isinstance(quantity, Quantity) for quantity in quantities.values()):
             raise ModelError("quantities has a value that is no Quantity; from_dict makes them.")
-        object.__setattr__(self, "quantities", MappingProxyType(dict(self.quantities)))
+        times = expect("times", self.times, Mapping, "what from_dict makes")
+        expect("calendar", self.calendar, Calendar | None, "a Calendar, or None")
+        object.__setattr__(self, "quantities", MappingProxyType(dict(quantities)))
+        object.__setattr__(self, "times", MappingProxyType(dict(times)))
 
     def __hash__(self) -> int:
-        return hash((self.name, self.title, self.when_to_use, tuple(self.quantities.items())))
+        return hash(tuple(tuple(f.items()) if isinstance(f, dict) else f for f in self._fields))
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, dict[str, Quantity]]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         # A read-only view cannot be pickled, and Spark ships the model.
-        return (FailureModel, (self.name, self.title, self.when_to_use, dict(self.quantities)))
+        return FailureModel, self._fields
+
+    @property
+    def _fields(self) -> tuple[Any, ...]:
+        numbers, times = dict(self.quantities), dict(self.times)
+        return (
+            self.name,
+            self.title,
+            self.when_to_use,
+            numbers,
+            times,
+            self.needed_for,
+            self.calendar,
+        )
 
     @classmethod
     @names_checked
@@ -131,7 +161,8 @@ class FailureModel(RepairTimes, QuantityTable):
 
     @classmethod
     def _from_card(cls, card: Card, name: str) -> "FailureModel":
-        return cls(name, card.title or name, card.when_to_use, card.quantities)
+        texts, times = (card.title or name, card.when_to_use), (card.times, card.needed_for)
+        return cls(name, *texts, card.quantities, *times, card.calendar)
 
     def to_dict(self) -> dict[str, Any]:
         """Return nested tables from which `from_dict` builds the same model (but for its name).
@@ -139,7 +170,8 @@ class FailureModel(RepairTimes, QuantityTable):
         Returns
         -------
         dict
-            Title, use and sections; every number with value, range and evidence.
+            Title, use and sections; every number with value, range and evidence, and the
+            distributions of times.
 
         See Also
         --------
@@ -155,13 +187,52 @@ class FailureModel(RepairTimes, QuantityTable):
         35.0
         """
         tables: dict[str, Any] = {"title": self.title, "when_to_use": self.when_to_use}
-        for path, quantity in self.quantities.items():
+        given: dict[str, Quantity | TimeDistribution] = {**self.quantities, **self.times}
+        for path, found in given.items():
             *sections, key = path.split(".")
             table = tables
             for section in sections:
                 table = table.setdefault(section, {})
-            table[key] = quantity.to_dict()
+            table[key] = found.to_dict()
+        if self.needed_for:
+            tables[REPAIR][NEEDED_FOR] = list(self.needed_for)
+        if self.calendar is not None:
+            del tables["broker"]["restart"]["per_year"]
+            tables["calendar"] = self.calendar.to_dict()
         return tables
+
+    def with_calendar(self, **keys: object) -> "FailureModel":
+        """Return a copy in which brokers restart by a calendar instead of at random.
+
+        The calendar replaces ``broker.restart.per_year``, ``overlap`` and ``lifetime``.
+
+        Parameters
+        ----------
+        **keys : object
+            Keys of ``[calendar]``, such as at_once; those left out stay as they are.
+
+        Returns
+        -------
+        FailureModel
+
+        Raises
+        ------
+        ModelError
+            A key or value that no calendar may hold.
+
+        See Also
+        --------
+        with_values : A copy with other numbers.
+
+        Examples
+        --------
+        >>> import advisor
+        >>> model = advisor.load_model("three_az_cloud")
+        >>> monthly = model.with_calendar(weekday="tuesday", hour=2, every_weeks=4)
+        >>> round(monthly["broker.restart.per_year"], 2)
+        13.04
+        """
+        return FailureModel.from_dict(with_calendar(self.to_dict(), keys), self.name)
 
     def __getitem__(self, path: str) -> float:
         """Return the value at a dotted path.
@@ -176,36 +247,6 @@ class FailureModel(RepairTimes, QuantityTable):
             given = ", ".join(self.quantities)
             raise ModelError(f"{self.name}: the card does not give {path}; it gives {given}.")
         return quantity.value
-
-    def get(self, path: str, default: float) -> float:
-        """Return the value at a dotted path, or `default` when the card does not give it.
-
-        Parameters
-        ----------
-        path : str
-            Such as "broker.crash.per_year"; the last word is the unit.
-        default : float
-            In the same unit.
-
-        Returns
-        -------
-        float
-
-        See Also
-        --------
-        quantities : Values with their ranges and evidence.
-
-        Examples
-        --------
-        >>> import advisor
-        >>> model = advisor.FailureModel.from_dict(
-        ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 4.0}}}
-        ... )
-        >>> model.get("broker.crash.minutes", 0.0), model.get("flush.seconds", 0.0)
-        (4.0, 0.0)
-        """
-        quantity = self.quantities.get(expect("path", path, str, "a dotted path"))
-        return quantity.value if quantity else expect("default", default, int | float, "a number")
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
@@ -243,9 +284,13 @@ class FailureModel(RepairTimes, QuantityTable):
         changed = dict(self.quantities)
         for path, raw in expect("values", values, Mapping, "numbers by path").items():
             self[path]
+            if self.calendar is not None and path == "broker.restart.per_year":
+                raise ModelError(
+                    f"{self.name}: {path} follows from calendar.every_weeks; set that."
+                )
             value = check_number(raw, path, Origin(self.name))
             changed[path] = Quantity(value, value, value, changed[path].evidence)
-        return FailureModel(self.name, self.title, self.when_to_use, changed)
+        return replace(self, quantities=changed)
 
     @property
     def uncertain(self) -> tuple[str, ...]:
@@ -300,16 +345,15 @@ class FailureModel(RepairTimes, QuantityTable):
         quantity = self.quantities[path]
         return min(quantity.at(deviate), max(largest_drawn(path), quantity.value))
 
-    def __repr__(self) -> str:
-        width = max(map(len, self.quantities), default=0)
-        rows = [
-            f"  {path:<{width}}  {quantity}  {quantity.evidence}".rstrip()
-            for path, quantity in self.quantities.items()
-        ]
-        return "\n".join([f"{self.title} ({self.name})", *rows])
-
     def _numbers(self) -> tuple[str, Mapping[str, Quantity]]:
-        return f"{self.title} ({self.name})", self.quantities
+        by = f"; rolling restarts {self.calendar.words}" if self.calendar else ""
+        return f"{self.title} ({self.name}){by}", self.quantities
+
+    def _texts(self) -> Mapping[str, tuple[str, str]]:
+        times = {path: (str(found), found.evidence) for path, found in self.times.items()}
+        if not self.needed_for:
+            return times
+        return times | {f"{REPAIR}.{NEEDED_FOR}": (", ".join(self.needed_for), "")}
 
 
 @names_checked

@@ -10,6 +10,7 @@ stands in :mod:`advisor.reliability.failures.mechanisms`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
@@ -23,12 +24,15 @@ from advisor.reliability.failures.mechanisms import (
     Table,
     death_of,
     pair_of,
+    picks,
     prolonging,
     repair_of,
     striking,
 )
 from advisor.reliability.failures.setting import (
     BrokerStates,
+    Change,
+    Events,
     Own,
     Setting,
     initial_state,
@@ -53,28 +57,9 @@ __all__ = [
 _ANY_SLOT = (0,)
 # Plain integers: enumeration members take ten times as long to hash.
 _DESTROY, _BACK = int(BrokerEvent.DESTROY), int(BrokerEvent.QUORUM_BACK)
-_LOST, _STOPPED = int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED)
-
-Events = tuple[tuple[int, tuple[int, ...]], ...]
-"""Values of `BrokerEvent`, each with the slots that it applies to, in order."""
-
-
-class Change(NamedTuple):
-    """One transition of the brokers.
-
-    Attributes
-    ----------
-    rate : str
-        Name of the rate, such as "broker.crash" or "repair broker.crash".
-    own : tuple of int
-        Condition of each slot's broker afterwards.
-    events : tuple of (event, slots)
-        What happens to brokers, in order: values of `BrokerEvent`.
-    """
-
-    rate: str
-    own: Own
-    events: Events
+_OF_QUORUM = (int(BrokerEvent.QUORUM_LOST), int(BrokerEvent.QUORUM_STOPPED), _BACK)
+# Bits of `_Failure.reach`.
+_STRUCK, _CANDIDATE = 1, 2
 
 
 def changes(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
@@ -105,11 +90,15 @@ def of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
 
 def _with_quorum(change: Change, before: int, after: int) -> Change:
     """The quorum is lost before brokers are struck, and back after they are."""
-    events = tuple(told for told in change.events if told[0] not in (_LOST, _STOPPED, _BACK))
+    rate, own, events = change
+    for event, _ in events:
+        if event in _OF_QUORUM:
+            events = tuple(told for told in events if told[0] not in _OF_QUORUM)
+            break
     if before == after:
-        return change._replace(events=events)
+        return Change(rate, own, events)
     told = ((after, _ANY_SLOT),)
-    return change._replace(events=events + told if after == _BACK else told + events)
+    return Change(rate, own, events + told if after == _BACK else told + events)
 
 
 def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
@@ -123,7 +112,8 @@ def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
         if failure.entry.effect.of_quorum:
             yield from _quorum_failures(own, setting.quorum_slot, failure)
         else:
-            yield from _strikes_on(own, slots, failure, None)
+            for strike in _strikes_on(failure.reach_of(own), slots, failure, None):
+                yield strike.change(own)
     yield from _joint_repairs(own, slots, process.cluster_repairs)
     if setting.quorum_slot >= 0:
         yield from _quorum_repairs(own, setting.quorum_slot, process)
@@ -131,10 +121,11 @@ def _broker_and_cluster(own: Own, setting: Setting) -> Iterator[Change]:
 
 def _of_racks(brokers: BrokerStates, setting: Setting) -> Iterator[Change]:
     process = _process(setting.table, setting.mechanisms)
-    members = [brokers.members(rack) for rack in range(setting.rack_count)]
+    own, placed = brokers.own, (brokers.racks, setting.rack_count, setting.replicas)
     for failure in process.rack:
-        yield from _rack_failures(brokers.own, members, failure, setting.replicas)
-    for slots in members:
+        for strike in _rack_failures(failure, failure.reach_of(own), *placed):
+            yield strike.change(own)
+    for slots in [brokers.members(rack) for rack in range(setting.rack_count)]:
         yield from _joint_repairs(brokers.own, slots, process.rack_repairs, setting.replicas)
 
 
@@ -161,8 +152,9 @@ def ends(brokers: BrokerStates, setting: Setting) -> tuple[Change, ...]:
     )
 
 
-class _Failure(NamedTuple):
-    """A course of a mechanism, compiled.
+@dataclass(frozen=True, eq=False, slots=True)
+class _Failure:
+    """A course of a mechanism, compiled; hashed by identity, as it is looked up very often.
 
     Attributes
     ----------
@@ -170,8 +162,6 @@ class _Failure(NamedTuple):
         Of the rate.
     event, condition : int
         What happens to a struck broker, and the condition that it is left in.
-    strikes : frozenset of int
-        The conditions in which a broker is struck.
     excluded : frozenset of int
         It does not strike while a broker is in one of these conditions.
     by_chance, spreads, overlaps : bool
@@ -180,26 +170,46 @@ class _Failure(NamedTuple):
     turned : int
         The condition of those that are picked for another outage; WELL if chance picks who is
         struck, or none.
-    candidates : frozenset of int
-        The conditions in which a broker can be picked.
+    reach : tuple of int
+        By condition: _STRUCK and _CANDIDATE, where a broker is struck and where it can be picked.
     entry : Mechanism
     """
 
     name: str
     event: int
     condition: int
-    strikes: frozenset[int]
     excluded: frozenset[int]
     by_chance: bool
     spreads: bool
     overlaps: bool
     turned: int
-    candidates: frozenset[int]
+    reach: tuple[int, ...]
     entry: Mechanism
+
+    def reach_of(self, own: Own) -> tuple[int, ...]:
+        """Of the broker of each slot."""
+        reach = self.reach
+        return tuple([reach[condition] for condition in own])
 
     def change(self, name: str, own: Own, struck: tuple[int, ...]) -> Change:
         """All of some brokers are struck."""
         return Change(name, _with(own, struck, self.condition), ((self.event, struck),))
+
+
+class _Strike(NamedTuple):
+    """What a failure does: name of the rate, slots with their new condition, and events."""
+
+    rate: str
+    put: tuple[tuple[tuple[int, ...], int], ...]
+    events: Events
+
+    def change(self, own: Own) -> Change:
+        """It happens to brokers in these conditions."""
+        after = list(own)
+        for slots, condition in self.put:
+            for slot in slots:
+                after[slot] = condition
+        return Change(self.rate, tuple(after), self.events)
 
 
 class _Repair(NamedTuple):
@@ -267,17 +277,20 @@ def _failure(known: Table, entry: Mechanism, mechanisms: frozenset[str]) -> _Fai
 
     other = known[entry.turns_into] if entry.turns_into else None
     courses = known[entry.name].courses if entry.exclusive else ()
+    strikes = conditions(entry.strikes)
+    picked = conditions(other.strikes if other else entry.strikes)
     return _Failure(
         entry.course,
         int(entry.effect),
         known.condition_of(entry),
-        conditions(entry.strikes),
         frozenset(c for course in courses for c in known.stages(course.condition)),
         entry.share_path in mechanisms,
         entry.path(entry.spreads) in mechanisms,
         entry.path(entry.overlaps) in mechanisms,
         known.condition_of(other) if other else WELL,
-        conditions(other.strikes if other else entry.strikes),
+        tuple(
+            _STRUCK * (c in strikes) + _CANDIDATE * (c in picked) for c in range(known.conditions)
+        ),
         entry,
     )
 
@@ -292,7 +305,7 @@ def _with(own: Own, slots: tuple[int, ...], condition: int) -> Own:
 
 def _broker_failures(own: Own, slot: int, process: _Process) -> Iterator[Change]:
     for failure in process.broker:
-        if own[slot] in failure.strikes and failure.excluded.isdisjoint(own):
+        if failure.reach[own[slot]] & _STRUCK and failure.excluded.isdisjoint(own):
             yield failure.change(failure.name, own, (slot,))
 
 
@@ -300,7 +313,7 @@ def _pairs(own: Own, replicas: int, process: _Process) -> Iterator[Change]:
     """Restarts that did not wait for the last broker: both are out at once."""
     for failure in process.broker:
         if failure.overlaps and failure.excluded.isdisjoint(own):
-            ready = [slot for slot in range(replicas) if own[slot] in failure.strikes]
+            ready = [slot for slot in range(replicas) if failure.reach[own[slot]] & _STRUCK]
             for pair in combinations(ready, 2):
                 yield failure.change(pair_of(failure.entry), own, pair)
 
@@ -336,56 +349,52 @@ def _quorum_repairs(own: Own, slot: int, process: _Process) -> Iterator[Change]:
         yield way.change(own, (slot,), _ANY_SLOT)
 
 
+@lru_cache(maxsize=2**14)
 def _rack_failures(
-    own: Own, members: list[tuple[int, ...]], failure: _Failure, replicas: int
-) -> Iterator[Change]:
-    """One rack fails, or, where failures spread, any racks at once."""
-    reach = failure.candidates if failure.by_chance else failure.strikes
-    ready = [slots for slots in members if any(own[slot] in reach for slot in slots)]
+    failure: _Failure, reach: tuple[int, ...], racks: tuple[int, ...], count: int, replicas: int
+) -> tuple[_Strike, ...]:
+    """One rack fails, or, where failures spread, any racks at once.
+
+    Kept, since thousands of states differ only in conditions that matter to no strike.
+    """
+    which = _CANDIDATE if failure.by_chance else _STRUCK
+    members = [tuple([s for s, r in enumerate(racks) if r == rack]) for rack in range(count)]
+    ready = [slots for slots in members if any(reach[slot] & which for slot in slots)]
+    every: list[_Strike] = []
     for size in range(1, len(ready) + 1) if failure.spreads else (1,):
-        racks = (size, len(ready)) if failure.spreads else None
+        of_racks = (size, len(ready)) if failure.spreads else None
         for struck in combinations(ready, size):
             slots = [slot for rack in struck for slot in rack]
             brokers = tuple([slot for slot in slots if slot < replicas])
-            found = list(_strikes_on(own, brokers, failure, racks))
-            voters = tuple([s for s in slots if s >= replicas and own[s] in failure.strikes])
+            found = list(_strikes_on(reach, brokers, failure, of_racks))
+            voters = tuple([s for s in slots if s >= replicas and reach[s] & _STRUCK])
             # A rack of voters alone has nothing to be destroyed for good.
             if voters and failure.entry.together:
-                found = found or [Change(striking(failure.entry, racks), own, ())]
-                found = [c._replace(own=_with(c.own, voters, failure.condition)) for c in found]
-            yield from found
+                found = found or [_Strike(striking(failure.entry, of_racks), (), ())]
+                also = ((voters, failure.condition),)
+                found = [strike._replace(put=strike.put + also) for strike in found]
+            every += found
+    return tuple(every)
 
 
 def _strikes_on(
-    own: Own, slots: tuple[int, ...], failure: _Failure, racks: tuple[int, int] | None
-) -> Iterator[Change]:
+    reach: tuple[int, ...],
+    slots: tuple[int, ...],
+    failure: _Failure,
+    racks: tuple[int, int] | None,
+) -> Iterator[_Strike]:
     """All of some brokers are struck; or each by chance; or all, and some turn into another."""
-    struck = tuple([slot for slot in slots if own[slot] in failure.strikes])
+    struck = tuple([slot for slot in slots if reach[slot] & _STRUCK])
     if failure.entry.share is None or (failure.turned and not failure.by_chance):
         if struck:
-            yield failure.change(striking(failure.entry, racks), own, struck)
+            told = ((failure.event, struck),)
+            put = ((struck, failure.condition),)
+            yield _Strike(striking(failure.entry, racks), put, told)
         return
-    candidates = tuple([slot for slot in slots if own[slot] in failure.candidates])
-    down = _with(own, struck, failure.condition)
-    for rate, picked in _picks(failure.entry, candidates, failure.by_chance, racks):
+    candidates = tuple([slot for slot in slots if reach[slot] & _CANDIDATE])
+    for rate, picked in picks(failure.entry, candidates, failure.by_chance, racks):
         if failure.turned:
             events = ((failure.event, struck), (_DESTROY, picked))
-            yield Change(rate, _with(down, picked, failure.turned), events)
+            yield _Strike(rate, ((struck, failure.condition), (picked, failure.turned)), events)
         elif picked:
-            after = _with(own, picked, failure.condition)
-            yield Change(rate, after, ((failure.event, picked),))
-
-
-@lru_cache(maxsize=4096)
-def _picks(
-    entry: Mechanism,
-    candidates: tuple[int, ...],
-    by_chance: bool,
-    racks: tuple[int, int] | None,
-) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Name of the rate and picked slots, for every set that the probability may pick."""
-    return tuple(
-        (striking(entry, racks, (count, len(candidates))), picked)
-        for count in range(len(candidates) + 1 if by_chance else 1)
-        for picked in combinations(candidates, count)
-    )
+            yield _Strike(rate, ((picked, failure.condition),), ((failure.event, picked),))

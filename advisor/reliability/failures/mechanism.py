@@ -194,6 +194,8 @@ class Mechanism:
         Other courses that an event may take.
     variant : str
         Of an entry made from a variant, the key of its probability; see `Table.courses`.
+    by_hand : bool
+        Someone has to come and end it: its repairs wait where the card limits the crews.
     outlasted : bool
         Producers are expected to retry for longer than it lasts (finding KRA402).
     beyond_settings : bool
@@ -220,6 +222,7 @@ class Mechanism:
     dies: Number | None = None
     variants: tuple[Variant, ...] = ()
     variant: str = ""
+    by_hand: bool = False
     outlasted: bool = False
     beyond_settings: bool = False
     prolonged: bool = False

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 from advisor.reliability.failures.mechanism import (
@@ -305,6 +306,21 @@ def striking(
     """
     of_racks = f" {racks[0]} of {racks[1]} racks" if racks else ""
     return f"{entry.course}{of_racks}" + (f" {chosen[0]} of {chosen[1]}" if chosen else "")
+
+
+@lru_cache(maxsize=4096)
+def picks(
+    entry: Mechanism,
+    candidates: tuple[int, ...],
+    by_chance: bool,
+    racks: tuple[int, int] | None,
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Name of the rate and picked slots, for every set that the probability may pick."""
+    return tuple(
+        (striking(entry, racks, (count, len(candidates))), picked)
+        for count in range(len(candidates) + 1 if by_chance else 1)
+        for picked in combinations(candidates, count)
+    )
 
 
 @lru_cache(maxsize=4096)

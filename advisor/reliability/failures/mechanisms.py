@@ -36,6 +36,7 @@ from advisor.reliability.failures.mechanism_table import (
     Transition,
     death_of,
     pair_of,
+    picks,
     prolonging,
     repair_of,
     striking,
@@ -62,6 +63,7 @@ __all__ = [
     "death_of",
     "decided_by_settings",
     "pair_of",
+    "picks",
     "prolonging",
     "registered",
     "repair_of",
@@ -115,6 +117,7 @@ _ENTRIES = (
         Strikes.RUNNING,
         "host failures",
         condition=2,
+        by_hand=True,
     ),
     Mechanism(
         "broker.destroyed",
@@ -123,6 +126,7 @@ _ENTRIES = (
         "lost disks",
         numbers=(PER_YEAR, HOURS, SHAPE),
         condition=5,
+        by_hand=True,
     ),
     Mechanism(
         "broker.lag",

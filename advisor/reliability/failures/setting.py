@@ -23,6 +23,9 @@ Replicas = tuple[int, ...]
 Own = tuple[int, ...]
 """Per slot: the condition of its broker."""
 
+Events = tuple[tuple[int, tuple[int, ...]], ...]
+"""Values of `BrokerEvent`, each with the slots that it applies to, in order."""
+
 
 class Exchangeable(Enum):
     """Which replicas of a list are exchangeable, given their racks.
@@ -108,6 +111,24 @@ class BrokerStates(NamedTuple):
     def members(self, rack: int) -> tuple[int, ...]:
         """Slots in a rack."""
         return tuple([slot for slot, r in enumerate(self.racks) if r == rack])
+
+
+class Change(NamedTuple):
+    """One transition of the brokers.
+
+    Attributes
+    ----------
+    rate : str
+        Name of the rate, such as "broker.crash" or "repair broker.crash".
+    own : tuple of int
+        Condition of each slot's broker afterwards.
+    events : tuple of (event, slots)
+        What happens to brokers, in order: values of `BrokerEvent`.
+    """
+
+    rate: str
+    own: Own
+    events: Events
 
 
 @dataclass(frozen=True)

@@ -271,6 +271,15 @@ def offered_rate(entry: Mechanism, model: FailureModel, brokers: int, together: 
     return load / hours / (1.0 - together * load)
 
 
+def hours_between_turns(entry: Mechanism, model: FailureModel, brokers: int) -> float:
+    """Mean hours from the end of a broker's exclusive outage until its next is due.
+
+    For other times than exponential ones, where what is due during another outage waits.
+    """
+    hours = model.repair_hours(entry.name)
+    return hours / min(model.rate_per_hour(entry.name) * hours, _FULLEST / brokers) - hours
+
+
 def shares_of_destruction(model: FailureModel) -> dict[str, float]:
     """How a destroyed broker came to be destroyed, by the rates of the ways there."""
     rates = {}
@@ -379,6 +388,7 @@ __all__ = [
     "copy_hours",
     "events_per_year",
     "failovers",
+    "hours_between_turns",
     "names",
     "offered_rate",
     "rate_per_hour",

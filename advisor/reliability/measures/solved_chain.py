@@ -17,7 +17,7 @@ from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.mechanisms import HANGING, table, transition
-from advisor.reliability.measures import ack_stalls, records_lost
+from advisor.reliability.measures import ack_stalls, records_lost, struck_alone
 from advisor.reliability.measures.late_losses import LateLosses
 from advisor.reliability.measures.loss_events import RecordsAtRisk
 from advisor.reliability.partition.effects import Effect
@@ -252,12 +252,12 @@ class SolvedChain:
         until_loss = self.until_loss(chances.probability)
         first = first_passage.first_loss(until_loss, HOURS_PER_YEAR, self.precision)
         per_year = self.flux * HOURS_PER_YEAR
-        late = LateLosses(self.chain, self.flux)
+        late, alone = LateLosses(self.chain, self.flux), struck_alone.shares(self.chain, self.flux)
         at_once, early = late.credited(per_year * chances.at_once), per_year * chances.window
-        parts = YearlyLosses(per_year, at_once, early, float(self.pi[0]))
         counts = chances.events, chances.tails
         events, tails = (self._by_trigger(late.credited(per_year * each)) for each in counts)
         separate, standing, joint = self.chain.outage_classes
+        parts = YearlyLosses(per_year, at_once, early, alone, float(self.pi[0]))
         given = self.rates, self.destruction, parts
         whole = SetLosses(first, events, tails=tails)
         losses = whole.of_transitions(self.chain, separate, separate, *given)

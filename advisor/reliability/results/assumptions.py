@@ -13,6 +13,7 @@ from advisor.reliability.common_cause.placement import Brokers, voters_at_risk
 from advisor.reliability.failures.distributions import LARGEST_SHAPE
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, Scope, table
+from advisor.reliability.failures.times.card_times import DURATION, LIFETIME
 from advisor.reliability.failures.transition_rates import (
     DECISION_HOURS,
     offered_rate,
@@ -32,13 +33,17 @@ OUTSIDE_EVERY_CARD = (
 _ALL = 1.0 - 1e-9
 
 
-def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[str, ...]:
+def assumptions(
+    cluster: Brokers, config: Config, model: FailureModel, sampled: bool = False
+) -> tuple[str, ...]:
     """Return the assumptions that affect these inputs, a sentence each.
 
     Parameters
     ----------
     cluster : Cluster
         Brokers and their racks.
+    sampled : bool
+        Of `simulate`, which follows a calendar of rolling restarts; `evaluate` does not.
 
     Returns
     -------
@@ -63,10 +68,24 @@ def assumptions(cluster: Brokers, config: Config, model: FailureModel) -> tuple[
         *(
             text
             for entry in table().entries
-            if entry.exclusive
+            if entry.exclusive and not (sampled and model.calendar)
             for text in _restarts_left_out(cluster, model, entry)
         ),
+        *_clocks_of_their_own(model),
+        *([] if sampled else _without_calendar(model)),
         OUTSIDE_EVERY_CARD,
+    )
+
+
+def _clocks_of_their_own(model: FailureModel) -> tuple[str, ...]:
+    """Times between failures that are not exponential."""
+    named = [path for path in model.times if path.endswith(f".{LIFETIME}")]
+    if not named:
+        return ()
+    return (
+        f"the times of {', '.join(named)} begin anew when an outage of that mechanism ends, and "
+        "not when another mechanism replaces or restarts the broker; where that renews it, too, "
+        "ages are younger than assumed",
     )
 
 
@@ -152,6 +171,18 @@ def _restarts_left_out(cluster: Brokers, model: FailureModel, entry: Mechanism) 
     )
 
 
+def _without_calendar(model: FailureModel) -> tuple[str, ...]:
+    """A calendar of restarts, of which the exact answer holds the number alone."""
+    if model.calendar is None:
+        return ()
+    return (
+        f"each broker restarts {significant(model.calendar.per_year)} times a year, as often as by "
+        "the card's calendar, but at random moments, one broker at a time, whatever else is out. "
+        "Rolling restarts that wait for the ISR refuse fewer writes than shown: "
+        "simulate() follows the calendar",
+    )
+
+
 def _leaders_that_go_on(
     cluster: Brokers, config: Config, model: FailureModel, entry: Mechanism
 ) -> tuple[str, ...]:
@@ -178,6 +209,9 @@ def _early_replacements(config: Config, model: FailureModel, entry: Mechanism) -
     shape = model.shape(entry.turns_into)
     # Without them the last leader alone is waited for, whichever broker is back before.
     others_lead = config.unclean_leader_election_enable or model.get(DECISION_HOURS, 0.0) > 0
+    if f"{entry.turns_into}.{DURATION}" in model.times:
+        # The card says itself how rarely a replacement is fast.
+        return ()
     if gone <= 0 or shape > LARGEST_SHAPE or config.replication_factor == 1 or not others_lead:
         return ()
     hours, minutes = model.repair_hours(entry.turns_into), 60.0 * model.repair_hours(entry.name)

@@ -52,25 +52,35 @@ class Sampled(MeasureTable):
     ----------
     tolerates : Tolerance
     causes : mapping of measure to mapping of mechanism to float
-        Events by mechanism; the parts add up to what was seen.
+        Events by mechanism.
     parts : mapping of measure to (Estimate, Estimate)
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
-    history : tuple of (int, int)
-        Of each block in their order: its years, and those with a loss.
+    history : tuple of (float, float)
+        Of each block in their order: its years, and those with a loss, by weight with "splitting";
+        with "importance" years at risk, and the weight of the losses.
+    clumping : float, optional
+        If times between failures are not exponential, and years so depend on each other: up to how
+        many losses come together.
     outages : tuple of (float, float, float)
-        Write outages of partitions by length: from how many seconds, below how many, and how many
-        there were. The time until a new leader serves counts with its mean.
+        Write outages of partitions by length: from how many seconds, below how many, their number.
     why : str
         Why no more years: "all years done", "interval narrow enough" or "time is up".
+    breakdown : Breakdown
+        By mechanism and part; see `write_samples`.
+    method, why_method : str
+        "crude", "importance" or "splitting"; and why, if it was not asked for.
+    weights : Weights, optional
+        Of the losses, but for "crude".
+    largest_weight : float, optional
+        Of a cycle or path, but for "crude".
     versions : mapping of str to str
         Of this package, numpy and numba: the same draws need the same versions.
 
     See Also
     --------
     simulate : Samples it.
-    Reliability : The same measures, exact.
 
     Examples
     --------
@@ -104,9 +114,15 @@ class Sampled(MeasureTable):
     model: FailureModel
     load: Workload
     cluster: Any
-    history: tuple[tuple[int, int], ...] = ()
+    history: tuple[tuple[float, float], ...] = ()
+    clumping: float | None = None
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)
+    breakdown: units.Breakdown | None = None
+    method: str = units.CRUDE
+    why_method: str = field(default="", compare=False)
+    weights: units.Weights | None = None
+    largest_weight: float | None = None
 
     _FRAME_COLUMNS = ("measure", "value", "low", "high", "unit", "years", "method", *PARTS)
     _HTML_COLUMNS = ("measure", "sampled", "unit", "method")
@@ -192,7 +208,7 @@ class Sampled(MeasureTable):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was assumed because the input did not say."""
-        return assumptions(self.cluster, self.config, self.model)
+        return assumptions(self.cluster, self.config, self.model, sampled=True)
 
     @property
     def verdict(self) -> str:
@@ -237,10 +253,11 @@ class Sampled(MeasureTable):
         return [
             loss,
             f"Refused writes: {units.refused_words(self.write_unavailability)}.",
-            *self._parts_lines(),
+            *(units.lines_of_parts(self, self.config.acks != 0) if beyond(self.model) else ()),
             f"Source: {self.years:,} years simulated with failure-model card {self.model.name}, "
             "its values taken as exact; 95 %: chance of the sample.",
             *([] if self.why == ALL_DONE else [f"Stopped after these years: {self.why}."]),
+            *units.method_lines(self.method, self.why_method, self.weights),
         ]
 
     def dependents(self) -> Never:
@@ -264,19 +281,6 @@ class Sampled(MeasureTable):
             "a sample holds one topic, not the internal ones beside it; ask "
             "evaluate(...).dependents()"
         )
-
-    def _parts_lines(self) -> list[str]:
-        """What settings decide and what they do not, with intervals; nothing if they decide all."""
-        if not beyond(self.model):
-            return []
-        lines = []
-        waited, waits = self.mean_years_to_loss, self.parts["mean_years_to_loss"]
-        for half, name in enumerate(("settings decide", "no setting changes")):
-            loss = units.part_words(waited, waits[half])
-            refused = units.refused_words(self.parts[STOPS][half])
-            often = "" if self.config.acks == 0 else f"; data loss {loss}"
-            lines.append(f"{formatting.capital(name)}: refused writes {refused}{often}.")
-        return lines
 
     def explain(self) -> str:
         """The verdict, every measure with its interval, the causes, and how it was sampled.
@@ -334,6 +338,8 @@ class Sampled(MeasureTable):
             "years": self.years,
             "seed": self.seed,
             "blocks": self.blocks,
+            "method": self.method,
+            "weights": None if self.weights is None else asdict(self.weights),
             "versions": dict(self.versions),
             "assumptions": list(self.assumptions),
             "config": self.config.to_dict(),
@@ -380,8 +386,8 @@ class Sampled(MeasureTable):
         return self.no_setting_changes, *self.measured_lines, brokers
 
     def _html_columns(self) -> tuple[str, ...]:
-        parts = tuple(part.replace("_", " ") for part in PARTS)
-        return (*self._HTML_COLUMNS, *(parts if beyond(self.model) else ()), "attribute")
+        parts = tuple(part.replace("_", " ") for part in PARTS if beyond(self.model))
+        return (*self._HTML_COLUMNS, *parts, "attribute")
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()

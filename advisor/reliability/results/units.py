@@ -1,9 +1,14 @@
-"""Names, units and sampled values of the measures that `evaluate` and `simulate` give."""
+"""Names, units and sampled values of the measures that `evaluate` and `simulate` give.
+
+And how years were sampled, and how well weighted losses stand for the real ones.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from advisor import formatting
 from advisor.errors import InputError
@@ -35,6 +40,10 @@ WORDS = {
 }
 """What each measure is called in tables."""
 
+CRUDE, IMPORTANCE, SPLITTING = "crude", "importance", "splitting"
+"""Methods: years as they come, cycles in which failures are likelier than they are, and years whose
+paths split where they get worse."""
+
 FRACTIONS = tuple(name for name, unit in UNITS.items() if not unit.endswith(("year", "years")))
 """Measures that cannot exceed 1."""
 
@@ -49,6 +58,51 @@ def check_measure(name: str) -> None:
     """
     if name not in MEASURES:
         raise InputError(f"{name!r} is no measure; there are: {', '.join(MEASURES)}")
+
+
+class Share(NamedTuple):
+    """What a mechanism contributed to a measure.
+
+    Attributes
+    ----------
+    measure : str
+    part : {"settings", "beyond"}
+        Of what settings decide, or of what they do not.
+    mechanism : str
+    value : float
+        In the measure's unit.
+    """
+
+    measure: str
+    part: str
+    mechanism: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """What was sampled, by mechanism and part.
+
+    Attributes
+    ----------
+    shares : tuple of Share
+        Those of a measure sum up to its value.
+    replica_sets : tuple of (int, int, int)
+        Classes of replica sets: how many racks one spans, how many there are, and how many
+        partitions are on them.
+    span_years : float
+        The simulated years, with the time until everything was healthy again after each.
+    """
+
+    shares: tuple[Share, ...]
+    replica_sets: tuple[tuple[int, int, int], ...]
+    span_years: float
+
+    @property
+    def racks(self) -> int | None:
+        """How many racks every replica set spans; None if not all span as many."""
+        classes = [racks for racks, _, _ in self.replica_sets]
+        return classes[0] if len(classes) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -136,3 +190,71 @@ def part_words(waited: Estimate, part: Estimate) -> str:
         return f"not seen, so {formatting.once_at_most(waited.value**2 / part.high)} (95 %)"
     value, low, high = (waited.value**2 / e for e in (part.value, part.high, part.low))
     return f"{formatting.once_in(value)}{formatting.once_interval(low, high)}"
+
+
+def lines_of_parts(found: _Parted, acknowledged: bool) -> list[str]:
+    """What settings decide and what they do not, each with its interval.
+
+    Parameters
+    ----------
+    found : Sampled
+    acknowledged : bool
+        Whether records are; else losses are left out.
+    """
+    lines = []
+    waits, stops = found.parts["mean_years_to_loss"], found.parts["write_unavailability"]
+    for half, name in enumerate(("Settings decide", "No setting changes")):
+        loss = part_words(found.mean_years_to_loss, waits[half])
+        often = f"; data loss {loss}" if acknowledged else ""
+        lines.append(f"{name}: refused writes {refused_words(stops[half])}{often}.")
+    return lines
+
+
+class _Parted(Protocol):
+    """A sampled result whose measures have two parts."""
+
+    @property
+    def mean_years_to_loss(self) -> Estimate: ...
+
+    @property
+    def parts(self) -> Mapping[str, tuple[Estimate, Estimate]]: ...
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How well weighted losses stand for the real ones.
+
+    Attributes
+    ----------
+    losses : int
+        Cycles or paths with a loss that were drawn.
+    effective : float
+        As many losses of equal weight would say as much: (sum of weights)^2 / sum of squares
+        (Kish, Survey Sampling, 1965).
+    largest_share : float
+        Part of all weight that the heaviest of them has; much more than 1 / ``effective``
+        would say that a rare, heavy loss may be missing.
+    """
+
+    losses: int
+    effective: float
+    largest_share: float
+
+
+def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
+    """Say how the years were sampled, if not as they come, and why if that was not asked for."""
+    lines = [f"Method {method}: {why}."] if why else []
+    if weights is None:
+        return lines
+    seen = "no loss was drawn"
+    if weights.losses:
+        worth = formatting.significant(weights.effective)
+        heaviest = formatting.significant(100 * weights.largest_share)
+        seen = (
+            f"{weights.losses:,} losses drawn, worth {worth} of equal weight; the heaviest has "
+            f"{heaviest} % of the weight"
+        )
+    how = "Importance sampling (failures likelier than they are)"
+    if method == SPLITTING:
+        how = "Splitting (paths that get worse are followed many times)"
+    return [*lines, f"{how}: {seen}."]

@@ -5,45 +5,26 @@ ends 8760 hours later; the next begins as soon as all are healthy again. Such mo
 regeneration points, so that the years are independent and start healthy, and ratios of totals over
 the whole path are long-run rates.
 
+Where times between failures are not exponential, a year still begins healthy, but the ages of what
+did not fail run on from year to year. So years of a block depend on each other, and blocks do not:
+each begins with ages as at a random moment.
+
 Random numbers are Philox's (Salmon et al., SC 2011), keyed by the seed and the block's number, so
 that a block's outcome does not depend on where or after which other block it is run.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from advisor.errors import AdvisorError
-from advisor.reliability.failures.mechanisms import WELL, Scope
-from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.sampler.memory_layout import (
-    BROKER,
-    CLOCK,
-    CONTROL,
-    COPY,
-    ENTRIES,
-    EXTRA_COLUMNS,
-    FINISHED,
-    MISSING,
-    NO_CAUSE,
-    NO_DISK,
-    OUTAGE,
-    OUTAGE_BINS,
-    RACK,
-    SCOPES,
-    SERVED,
-    SET,
-    STRIKE,
-    KernelState,
-)
-from advisor.reliability.sampler.plan import Block, Occurrence, Plan
-from advisor.reliability.sampler.transition_tables import tables
-from advisor.reliability.statespace.successors import PARTITION_EVENT
+from advisor.reliability.sampler.compiled.memory_layout import FINISHED, MISSING, KernelState
+from advisor.reliability.sampler.compiled.transition_tables import Table, tables
+from advisor.reliability.sampler.initial_state import new_state
+from advisor.reliability.sampler.plan import Block, Plan, RollingRestarts
 
 _NEVER_RECOVERED = (
     "all brokers and replicas are well at once less than once in ten years: outages so frequent "
@@ -51,8 +32,8 @@ _NEVER_RECOVERED = (
 )
 
 
-# Of what stands in no rack.
-_NO_RACK = -1
+# Places in `Row.cycles`.
+CYCLES, DUE, WEIGHTS, SQUARES, LARGEST, YEARS = range(6)
 
 
 class Row(NamedTuple):
@@ -82,6 +63,13 @@ class Row(NamedTuple):
         they do not.
     outages : tuple of float
         Write outages that ended, over partitions, by `KernelState.outages_by_length`.
+    cycles : tuple of float
+        Empty for years as they come. Of :mod:`advisor.reliability.sampler.cycles`, where all the
+        above but ``lost_years``, ``loss_moments`` and ``events`` is by weight: how many
+        there were, the weight of the losses due within a year, and of all first losses the sum
+        of the weights, of their squares, and the largest. The same of
+        :mod:`advisor.reliability.sampler.splitting`, with retrials for cycles, years with a loss
+        for losses due within one, and last the years that they are of.
     """
 
     block: int
@@ -95,6 +83,7 @@ class Row(NamedTuple):
     events: int
     causes: tuple[float, ...]
     outages: tuple[float, ...]
+    cycles: tuple[float, ...] = ()
 
 
 def run_block(plan: Plan, block: Block) -> Row:
@@ -105,10 +94,8 @@ def run_block(plan: Plan, block: Block) -> Row:
     Row
         The same for the same plan and block, wherever it is computed.
     """
-    sim = _new_state(plan)
+    sim = _lived(plan, block)
     control = sim.control[0]
-    control["years_left"] = block.years
-    _live_years(plan, sim, _generator(block))
     return Row(
         block=block.index,
         years=block.years,
@@ -124,25 +111,79 @@ def run_block(plan: Plan, block: Block) -> Row:
     )
 
 
+class RollingRow(NamedTuple):
+    """Sums over rolling restarts that were sampled alone, of what settings decide.
+
+    Attributes
+    ----------
+    restarts : int
+    weight, most_weight, most_struck : float
+        Sum and largest of their weights, and the largest of those with a failure.
+    hours, unwritable_hours, records_refused, losses : float
+        Weighted sums: how long they took, partition-hours, records, and those that lost a record.
+    """
+
+    restarts: int
+    weight: float
+    most_weight: float
+    most_struck: float
+    hours: float
+    unwritable_hours: float
+    records_refused: float
+    losses: float
+
+
+def run_rolling_block(plan: Plan, block: Block) -> RollingRow:
+    """Sample the rolling restarts of one block, of a plan whose ``rolling.alone`` is set."""
+    control = _lived(plan, block).control[0]
+    most = float(control["most_weight"]), float(control["most_struck"])
+    sums = (float(control[f"sum_{name}"]) for name in ("hours", "unwritable", "refused", "lost"))
+    return RollingRow(block.years, float(control["sum_weight"]), *most, *sums)
+
+
+def _lived(plan: Plan, block: Block) -> KernelState:
+    """The state of a cluster after the years of a block."""
+    sim, rng = new_state(plan), generator(block)
+    sim.control[0]["years_left"] = block.years
+    if plan.rolling is not None and not plan.rolling.alone:
+        _set_date(plan.rolling, sim, rng)
+    _live_years(plan, sim, rng)
+    return sim
+
+
+def _set_date(rolling: RollingRestarts, sim: KernelState, rng: np.random.Generator) -> None:
+    """Begin at a random moment of the calendar, so that all years are the same on average."""
+    control = sim.control[0]
+    begun = rng.random() * rolling.period_hours
+    control["day_start"] = begun % 24.0
+    control["roll_date"] = (rolling.hour_of_week - begun) % rolling.period_hours
+    control["roll_due"] = control["roll_date"]
+
+
 def mark(plan: Plan, seed: int) -> str:
     """Identifies the rows of one run."""
     return f"{plan.fingerprint()}-{seed}"
 
 
-def _generator(block: Block) -> np.random.Generator:
+def generator(block: Block) -> np.random.Generator:
+    """Random numbers of a block, whatever others are run."""
     key = np.array([block.seed, block.index], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key))
 
 
 def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
-    """Run the kernel, and fill in the transition table whenever it lacks an entry."""
     # Imported here: numba takes a second to import.
-    from advisor.reliability.sampler.kernel import run
+    from advisor.reliability.sampler.compiled.kernel import run
 
+    run_with_tables(plan, sim, lambda table: run(rng, table, sim))
+
+
+def run_with_tables(plan: Plan, sim: KernelState, run: Callable[[Table], int]) -> None:
+    """Run a kernel, and fill in the transition table whenever it lacks an entry."""
     growing = tables(plan.setup, plan.replicas)
     control = sim.control[0]
     while True:
-        code = run(rng, growing.table, sim)
+        code = run(growing.table)
         if code == FINISHED:
             return
         if code != MISSING:
@@ -150,166 +191,3 @@ def _live_years(plan: Plan, sim: KernelState, rng: np.random.Generator) -> None:
         growing.fill(
             int(control["miss_state"]), int(control["miss_event"]), int(control["miss_mask"])
         )
-
-
-def _new_state(plan: Plan) -> KernelState:
-    """Every broker and replica healthy, every log as long as its retention, all totals 0."""
-    sets, housed = len(plan.sets), _housed(plan)
-    columns = len(plan.table.names) + EXTRA_COLUMNS
-    outages, clocks = _outages(plan)
-    gaps = max(plan.replicas - 1, 1)
-    members = [[b for b, rack in enumerate(housed) if rack == r] for r in range(plan.rack_count)]
-    copies, copy_of = _copies(plan)
-    served = [
-        [
-            (s, 1 << replicas.index(b), copy_of[s][replicas.index(b)])
-            for s, replicas in enumerate(plan.sets)
-            if b in replicas
-        ]
-        for b in range(len(housed))
-    ]
-    sim = KernelState(
-        control=np.zeros(1, dtype=CONTROL),
-        strikes=_strikes(plan),
-        outages=outages,
-        racks=_ranges(members, RACK),
-        members=np.array([b for group in members for b in group], dtype=np.int64),
-        brokers=_ranges(served, BROKER),
-        served=np.array([place for group in served for place in group], dtype=SERVED),
-        copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
-        copy_of=np.array(copy_of, dtype=np.int64),
-        clocks=clocks,
-        running=np.zeros(len(clocks), dtype=np.int64),
-        sets=np.zeros(sets, dtype=SET),
-        slots=np.array(plan.sets, dtype=np.int64),
-        gaps=np.zeros((sets, gaps)),
-        moved=np.zeros(gaps),
-        attribution=np.zeros((sets, columns)),
-        touched=np.zeros(sets, dtype=np.int64),
-        totals=np.zeros((ENTRIES, columns)),
-        outages_by_length=np.zeros(OUTAGE_BINS),
-        aside=np.zeros((ENTRIES, columns)),
-    )
-    sim.brokers["rack"] = housed
-    sim.racks["voters"][: len(plan.voters)] = plan.voters
-    sim.sets["weight"] = plan.partitions
-    sim.sets["base"] = plan.retained_records
-    # A partition that cannot be written even when healthy: the configuration is the cause.
-    sim.attribution[:, NO_CAUSE] = 1.0
-    _set_control(plan, sim)
-    return sim
-
-
-def _housed(plan: Plan) -> list[int]:
-    """The rack of each broker, of one for each rack with voters alone, and of the quorum: none."""
-    alone = [r for r, voters in enumerate(plan.voters) if voters and r not in plan.racks]
-    return [*plan.racks, *alone, _NO_RACK]
-
-
-def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
-    """The broker that each copy fills, and the copy that fills each slot of each set.
-
-    A replaced broker copies all partitions that it shares with the same brokers at once, whichever
-    of them leads, as in the CTMC.
-    """
-    numbers: dict[tuple[frozenset[int], int], int] = {}
-    copy_of = [
-        [numbers.setdefault((frozenset(replicas), broker), len(numbers)) for broker in replicas]
-        for replicas in plan.sets
-    ]
-    return [broker for _, broker in numbers], copy_of
-
-
-def _set_control(plan: Plan, sim: KernelState) -> None:
-    """Store the plan's constants."""
-    control = sim.control[0]
-    tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
-    constants = {
-        "replaced": plan.table.replacement.condition,
-        "no_disk": sim.totals.shape[1] + NO_DISK,
-        "brokers": len(plan.racks),
-        "voters": sum(plan.voters),
-        "quorum": red.QUORUM_BACK,
-        "next_strike": -1.0,
-        "strikes": sim.strikes["per_hour"].sum(),
-        "copies_per_hour": plan.copies_per_hour,
-        "decisions_per_hour": plan.decisions_per_hour,
-        "records_per_hour": plan.records_per_hour,
-        "retained": plan.retained_records,
-        "flush_hours": plan.unflushed_hours,
-        "tail": tail,
-        "tail_chance": -math.expm1(-tail),
-        "broker_failover_hours": plan.failovers.broker,
-        "handover_hours": plan.failovers.move,
-        "budget_hours": plan.budget_hours,
-        "waiting_budget_hours": plan.waiting_budget_hours,
-        "delivery_hours": plan.delivery_hours,
-        "dead_stall_hours": plan.stall_hours[0],
-        "hung_stall_hours": plan.stall_hours[1],
-        "lag_hours": plan.lag_hours,
-    }
-    for name, value in constants.items():
-        control[name] = value
-
-
-def _strikes(plan: Plan) -> NDArray[Any]:
-    """What each course of a mechanism does, from the table of mechanisms."""
-    known = plan.table
-    strikes = np.zeros(len(known.courses), dtype=STRIKE)
-    for row, entry in zip(strikes, known.courses, strict=True):
-        found = plan.mechanisms.get(entry.course, Occurrence())
-        row["cause"] = known.names.index(entry.name)
-        targets = plan.targets(entry.scope)
-        row["targets"], row["per_hour"] = targets, found.per_hour * targets
-        of_rack = entry.scope is Scope.RACK
-        row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
-        row["scope"] = SCOPES.index(entry.scope)
-        row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
-        row["beyond"] = entry.beyond_settings
-        row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
-        if entry.exclusive:
-            row["excluded"] = sum(1 << each.condition for each in known[entry.name].courses)
-        row["chance"], row["share"] = entry.share is not None, found.share
-        row["spreads"], row["overlaps"] = found.spreads, found.overlaps
-        row["turned"] = WELL
-        if entry.turns_into:
-            other = known[entry.turns_into]
-            row["turned"], row["turned_reach"] = known.condition_of(other), other.strikes
-            row["turned_event"] = PARTITION_EVENT[other.effect]
-    return strikes
-
-
-def _outages(plan: Plan) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The outages of brokers by condition, and the clocks that end them."""
-    known, brokers = plan.table, len(_housed(plan))
-    outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
-    outages["first_clock"] = -1
-    joint: list[tuple[int, int]] = []
-    for condition, entry in known.begun.items():
-        found, row = plan.mechanisms.get(entry.course, Occurrence()), outages[condition]
-        row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
-        row["begin"] = PARTITION_EVENT[entry.effect]
-        row["end"] = PARTITION_EVENT[entry.effect.end]
-        row["of_rack"] = condition in known.of_racks
-        row["hours"], row["shape"] = found.hours, found.shape
-        if entry.ends_in:
-            row["dies"], row["after"] = found.dies, known[entry.ends_in].condition
-        if entry.together:
-            row["first_clock"] = brokers + len(joint)
-            row["stride"] = entry.scope is Scope.RACK
-            racks = range(plan.rack_count) if entry.scope is Scope.RACK else (-1,)
-            joint += [(condition, rack) for rack in racks]
-    clocks = np.zeros(brokers + len(joint), dtype=CLOCK)
-    clocks["place"] = -1
-    for row, (condition, rack) in zip(clocks[brokers:], joint, strict=True):
-        row["condition"], row["rack"] = condition, rack
-    return outages, clocks
-
-
-def _ranges(groups: Sequence[Sequence[object]], dtype: np.dtype[np.void]) -> NDArray[Any]:
-    """Records that say where each group begins and ends in the row of all."""
-    ends = np.cumsum([len(group) for group in groups])
-    rows = np.zeros(len(groups), dtype=dtype)
-    rows["end"] = ends
-    rows["start"][1:] = ends[:-1]
-    return rows

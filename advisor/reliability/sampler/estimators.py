@@ -1,15 +1,6 @@
-"""From blocks to estimates: sums in the order of the blocks, and intervals that fit them.
+"""From blocks to estimates: sums in the order of the blocks.
 
-Three kinds of interval, all 95 %:
-
-* a share of independent years: Clopper and Pearson's exact one;
-* a rate of which few blocks saw anything: Fay and Feuer's for weighted counts (Stat. Med. 16,
-  1997), which is the exact Poisson interval where all weights are equal;
-* a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
-  logarithmic scale, with Student's t.
-
-Where nothing was seen, at most about 3 in n years (one-sided) is all that is known. What such a
-year could hold at most then bounds the other measures.
+The intervals are those of :mod:`advisor.reliability.sampler.intervals.rates`.
 """
 
 from __future__ import annotations
@@ -22,7 +13,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from advisor.errors import InputError
 from advisor.protocol.rules.config import Config
@@ -31,9 +21,10 @@ from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureMo
 from advisor.reliability.failures.mechanisms import CONFIGURATION, decided_by_settings
 from advisor.reliability.results.fault_tolerance import tolerance
 from advisor.reliability.results.sampled import Estimate, Sampled
-from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler.block import Row, mark
-from advisor.reliability.sampler.memory_layout import (
+from advisor.reliability.results.units import MEASURES, Weights
+from advisor.reliability.sampler.block import DUE, LARGEST, SQUARES, WEIGHTS, YEARS, Row, mark
+from advisor.reliability.sampler.breakdown import breakdown
+from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
     ENTRIES,
     FIRST_LOSSES,
@@ -45,76 +36,27 @@ from advisor.reliability.sampler.memory_layout import (
     UNREADABLE,
     UNWRITABLE,
 )
+from advisor.reliability.sampler.intervals.rates import (
+    NONE_SEEN,
+    Ratio,
+    loss_chance,
+    rate,
+    waiting_time,
+    years_as_one,
+)
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.workload import Workload
 
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
-# Poisson: no event is seen with 5 % probability if this many were to be expected.
-_NONE_SEEN = -math.log(0.05)
-_FEW = 30
 
-
-@dataclass(frozen=True)
-class Ratio:
-    """A rate: amounts per exposure, block by block.
-
-    Attributes
-    ----------
-    amounts, exposures : sequences of float, one for each block
-    most : float
-        The largest amount that an event can make, in units of exposure: what is known if none
-        was seen.
-    """
-
-    amounts: Sequence[float]
-    exposures: Sequence[float]
-    most: float
-
-
-def share(successes: int, n: int) -> Estimate:
-    """Yearly probability of something that happened in some of n independent years."""
-    if n < 1 or not 0 <= successes <= n:
-        raise InputError(f"{successes} of {n} years cannot be")
-    if successes == 0:
-        high = -math.expm1(math.log(0.05) / n)
-        return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
-    low = float(stats.beta.ppf(0.025, successes, n - successes + 1))
-    high = float(stats.beta.ppf(0.975, successes + 1, n - successes)) if successes < n else 1.0
-    method = f"{successes:,} of {n:,} years, Clopper-Pearson"
-    return Estimate(successes / n, low, high, n, method)
-
-
-def rate(found: Ratio, n: int) -> Estimate:
-    """A long-run rate and its interval.
-
-    Parameters
-    ----------
-    n : int
-        Years, for the record.
-    """
-    amount, exposure = math.fsum(found.amounts), math.fsum(found.exposures)
-    seen = sum(1 for block in found.amounts if block > 0)
-    if seen == 0:
-        high = _NONE_SEEN / n * found.most
-        return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
-    value = amount / exposure
-    if seen < _FEW:
-        low, high = _few(found.amounts)
-        method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
-        return Estimate(value, low / exposure, high / exposure, n, method)
-    factor = math.exp(_relative_error(found, value) / value)
-    method = f"ratio over {len(found.amounts)} blocks, Student's t of its logarithm"
-    return Estimate(value, value / factor, value * factor, n, method)
-
-
-def waiting_time(losses: Sequence[int], hours: Sequence[float], n: int) -> Estimate:
-    """Mean years until the first loss: time at risk over losses."""
-    found = rate(Ratio(losses, [each / HOURS_PER_YEAR for each in hours], 1.0), n)
-    if not found.seen:
-        low = 1.0 / found.high
-        return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")
-    return Estimate(1.0 / found.value, 1.0 / found.high, 1.0 / found.low, n, found.method)
+def history_of(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+    """Years and losses of each block, as `loss_chance` takes them."""
+    if len(rows[0].cycles) > YEARS:
+        return tuple((row.cycles[YEARS], row.cycles[DUE]) for row in rows)
+    if rows[0].cycles:
+        return tuple((row.at_risk_hours / HOURS_PER_YEAR, row.cycles[DUE]) for row in rows)
+    return tuple((row.years, row.lost_years) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -145,7 +87,13 @@ class _Books:
     ----------
     totals : array, shape (blocks, 2, ENTRIES, columns)
         First what replication settings decide, then what they do not.
+    history : tuple of (float, float)
+        As of `history_of`.
     years : int
+    years_as_one : float
+        How many of the years count as one independent year.
+    largest_weight : float, optional
+        The most that one cycle or path can weigh; None for years as they come.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -153,7 +101,10 @@ class _Books:
     def __init__(self, ordered: Sequence[Row], plan: Plan, model: FailureModel) -> None:
         shape = (len(ordered), 2, ENTRIES, -1)
         self.totals = np.array([row.causes for row in ordered]).reshape(shape)
+        self.history = history_of(ordered)
         self.years = sum(row.years for row in ordered)
+        self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
+        self.largest_weight = plan.largest_weight
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
@@ -166,9 +117,19 @@ class _Books:
 
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
+        found = rate(self.ratio(entry, halves), self.years)
+        # Cycles and retrials are drawn so that the loss of a whole set is among them.
+        unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
+        return _with_the_unseen(found, unseen) if unseen else found
+
+    def ratio(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Ratio:
+        """What the blocks counted."""
         amounts = [math.fsum(block[list(halves)][:, entry.rows].ravel()) for block in self.totals]
-        found = rate(Ratio(amounts, entry.exposures, entry.most), self.years)
-        return _with_the_unseen(found, entry.unseen) if entry.unseen else found
+        most = entry.most * self.years_as_one
+        if self.largest_weight is not None:
+            # Fewer cycles are drawn than begin in these years, and each may weigh more.
+            most *= self.largest_weight * self.years / math.fsum(self.span)
+        return Ratio(amounts, entry.exposures, most)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:
         """Split a rate by mechanism."""
@@ -215,10 +176,10 @@ def merge(
         for name, entry in rates.items()
     }
     found = Sampled(
-        loss_probability_per_year=share(sum(row.lost_years for row in ordered), years),
-        mean_years_to_loss=waiting_time(
-            [row.first_losses for row in ordered], [row.at_risk_hours for row in ordered], years
+        loss_probability_per_year=loss_chance(
+            books.history, years, plan.clumping, plan.largest_weight
         ),
+        mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
         **whole,
         tolerates=tolerance(config),
         causes=MappingProxyType({}),
@@ -231,12 +192,26 @@ def merge(
         model=model,
         load=load,
         cluster=cluster,
-        history=tuple((row.years, row.lost_years) for row in ordered),
+        history=books.history,
+        clumping=plan.clumping,
         outages=_outages(ordered),
+        breakdown=breakdown(ordered, plan, model),
+        method=plan.method,
+        weights=None if plan.largest_weight is None else _weights(ordered),
+        largest_weight=plan.largest_weight,
     )
     if plan.strikes_per_year <= 0:
         found = _where_nothing_happens(found)
     return replace(found, causes=_causes(found, books, rates), parts=_parts(found, books, rates))
+
+
+def _weights(rows: Sequence[Row]) -> Weights:
+    """How well the weighted losses stand for the real ones."""
+    total, squares = (math.fsum(row.cycles[place] for row in rows) for place in (WEIGHTS, SQUARES))
+    losses, largest = sum(row.lost_years for row in rows), max(row.cycles[LARGEST] for row in rows)
+    if not total > 0.0:
+        return Weights(losses, 0.0, 0.0)
+    return Weights(losses, total * total / squares, largest / total)
 
 
 def _outages(rows: Sequence[Row]) -> tuple[tuple[float, float, float], ...]:
@@ -293,7 +268,7 @@ def _with_the_unseen(found: Estimate, most: float) -> Estimate:
     """
     if not found.seen:
         return found
-    high = found.high + _NONE_SEEN / found.n * most
+    high = found.high + NONE_SEEN / found.n * most
     return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
 
 
@@ -372,26 +347,3 @@ def _scaled(share: Estimate, measure: Estimate, scale: Callable[[float], float])
     """A part of a measure, from its share in the first losses."""
     value, low, high = map(scale, (share.value, share.low, share.high))
     return Estimate(value, low, high, measure.n, share.method)
-
-
-def _few(amounts: Sequence[float]) -> tuple[float, float]:
-    """Gamma interval (Fay and Feuer) of an expected sum of few amounts."""
-    total = math.fsum(amounts)
-    square = math.fsum(amount * amount for amount in amounts)
-    largest = max(amounts)
-    low = square / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / square)
-    # The upper end allows for one more event, as large as the largest.
-    more, square = total + largest, square + largest * largest
-    high = square / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / square)
-    return float(low), float(high)
-
-
-def _relative_error(found: Ratio, value: float) -> float:
-    """Half the width of a ratio's 95 % interval, from the variance between blocks."""
-    blocks = len(found.amounts)
-    scatter = math.fsum(
-        (amount - value * exposure) ** 2
-        for amount, exposure in zip(found.amounts, found.exposures, strict=True)
-    )
-    error = math.sqrt(blocks / (blocks - 1) * scatter) / math.fsum(found.exposures)
-    return float(stats.t.ppf(0.975, blocks - 1)) * error

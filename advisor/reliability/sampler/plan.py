@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from advisor.errors import InputError, shown
-from advisor.protocol.rules.config import Config
-from advisor.reliability.common_cause.placement import Brokers, place
 from advisor.reliability.failures import transition_rates
-from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
-from advisor.reliability.failures.mechanisms import Mechanism, Scope, Table, table
-from advisor.reliability.failures.setting import Replicas
-from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import Scope, Table, table
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
 from advisor.reliability.partition.controller_policy import ChainConstants
-from advisor.reliability.workload import Workload
-
-# Measured on one core of a small machine, and only ever used to cut the work into blocks.
-_SECONDS_PER_EVENT = 70e-9
-_SECONDS_PER_EVENT_AND_SET = 15e-9
-SECONDS_PER_BLOCK = 1.0
-FEWEST_BLOCKS = 32
+from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
 
 @dataclass(frozen=True)
@@ -42,6 +33,8 @@ class Occurrence:
         Of the gamma distribution of the duration; 1 is the exponential.
     share, spreads, overlaps, dies : float
         The mechanism's probabilities, those that it has; see `Mechanism`.
+    duration : TimeDistribution, optional
+        In place of the gamma distribution.
     """
 
     per_hour: float = 0.0
@@ -51,6 +44,104 @@ class Occurrence:
     spreads: float = 0.0
     overlaps: float = 0.0
     dies: float = 0.0
+    duration: TimeDistribution | None = None
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """The time between events of a mechanism, of one broker, rack or cluster.
+
+    Attributes
+    ----------
+    hours : float
+        Its mean, from the end of the last outage.
+    distribution : TimeDistribution
+    """
+
+    hours: float
+    distribution: TimeDistribution
+
+
+@dataclass(frozen=True)
+class RollingRestarts:
+    """Rolling restarts by a calendar.
+
+    Attributes
+    ----------
+    batches : tuple of tuple of int
+        Brokers that restart together, in the order of the rolling restart.
+    waits : bool
+        Whether the next batch waits until every broker is up and every replica in sync.
+    period_hours, hour_of_week : float
+        From the begin of one to that of the next; when they begin, from Monday 0:00.
+    mean_hours, up_hours : float
+        Mean duration of a restart; without waiting: from when a batch stops until its brokers run.
+    pause_hours : float
+        From when the next batch may restart until it does.
+    unclean : float
+        Probability that a shutdown ends hard.
+    alone : bool
+        Each "year" of a block is one rolling restart.
+    run_up_hours : float
+        Of those: from a healthy cluster until one begins.
+    hurry, hurry_hours : float
+        Of those: how many times as fast the first failure comes, for so long from the begin.
+    """
+
+    batches: tuple[tuple[int, ...], ...]
+    waits: bool
+    period_hours: float
+    hour_of_week: float
+    mean_hours: float
+    up_hours: float
+    pause_hours: float
+    unclean: float
+    alone: bool = False
+    run_up_hours: float = 0.0
+    hurry: float = 1.0
+    hurry_hours: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bias:
+    """How cycles are drawn where losses are rare; see :mod:`advisor.reliability.sampler.cycles`.
+
+    Attributes
+    ----------
+    beginning : tuple of float
+        Share of the cycles that each course of a mechanism begins.
+    following : tuple of tuple of float
+        Probability of each course for the second failure of a cycle, the third, and so on.
+    boost : tuple of float
+        Probability that this failure comes before the outages end.
+    plain : float
+        Share of the cycles that are drawn without bias.
+    overlaps : float
+        In how many of the cycles of the cluster as it is a failure follows the first. As many are
+        drawn: one outage alone is known from few.
+    """
+
+    beginning: tuple[float, ...]
+    following: tuple[tuple[float, ...], ...]
+    boost: tuple[float, ...]
+    plain: float
+    overlaps: float
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How paths split where losses are rare; see :mod:`advisor.reliability.sampler.splitting`.
+
+    Attributes
+    ----------
+    retrials : tuple of float
+        How many begin, on average, where as many replicas of a set are out as its place says.
+    work : float
+        Of years and retrials together, in units of the years alone.
+    """
+
+    retrials: tuple[float, ...]
+    work: float
 
 
 @dataclass(frozen=True)
@@ -97,6 +188,20 @@ class Plan:
         or if outages of racks cannot take the majority.
     decisions_per_hour : float
         1 / mean time until an operator elects what is left; 0 if none ever does.
+    lifetimes : dict of str to Lifetime
+        Of the mechanisms whose events are no Poisson process, by name.
+    crews : int
+        How many repairs of ``needed_for`` progress at a time; 0 for all.
+    needed_for : tuple of str
+        Mechanisms.
+    rolling : RollingRestarts or None
+        Restarts by a calendar; None if brokers restart at random, or never.
+    traffic : tuple of float
+        Traffic of each hour of the day in units of the mean; () if it is even.
+    bias : Bias, optional
+        How cycles are drawn; None for years.
+    splitting : Splitting, optional
+        How paths split; None if they do not.
     """
 
     setup: ChainConstants
@@ -118,6 +223,16 @@ class Plan:
     lag_hours: float = 0.0
     voters: tuple[int, ...] = ()
     decisions_per_hour: float = 0.0
+    lifetimes: dict[str, Lifetime] = field(default_factory=dict)
+    crews: int = 0
+    needed_for: tuple[str, ...] = ()
+    rolling: RollingRestarts | None = field(default=None, repr=False)
+    traffic: tuple[float, ...] = field(default=(), repr=False)
+    bias: Bias | None = field(default=None, repr=False)
+    splitting: Splitting | None = field(default=None, repr=False)
+
+    def __hash__(self) -> int:
+        return hash(self._fingerprint)
 
     @property
     def replicas(self) -> int:
@@ -132,19 +247,70 @@ class Plan:
     @property
     def strikes_per_year(self) -> float:
         """How often anything happens anywhere in the cluster."""
+        by_chance = self.strikes_per_year_by_chance
+        if self.rolling is None:
+            return by_chance
+        return by_chance + HOURS_PER_YEAR / self.rolling.period_hours * len(self.racks)
+
+    @property
+    def strikes_per_year_by_chance(self) -> float:
+        """How often anything happens anywhere, what a calendar does left out."""
         return HOURS_PER_YEAR * math.fsum(
             self.mechanisms[course.course].per_hour * self.targets(course.scope)
             for course in self.table.courses
             if course.course in self.mechanisms
         )
 
+    @property
+    def clumping(self) -> float | None:
+        """Up to how many events come together, on average; None where years are independent.
+
+        The number of events of a renewal process varies, over a long time, by the variance of its
+        lifetimes in units of their squared mean: so many times more than that of a Poisson process.
+        """
+        if not self.lifetimes:
+            # Retrials of a path depend on each other; blocks do not.
+            return None if self.splitting is None else 1.0
+        return max(1.0, *(each.distribution.variation for each in self.lifetimes.values()))
+
+    @property
+    def method(self) -> str:
+        """How it is sampled."""
+        if self.splitting is not None:
+            return SPLITTING
+        return CRUDE if self.bias is None else IMPORTANCE
+
     def targets(self, scope: Scope) -> int:
         """How many brokers, racks or clusters there are."""
         return {Scope.BROKER: len(self.racks), Scope.RACK: self.rack_count, Scope.CLUSTER: 1}[scope]
 
+    @property
+    def largest_weight(self) -> float | None:
+        """Most that one cycle or path can weigh; None for years as they come."""
+        if self.splitting is not None:
+            return 1.0
+        if self.bias is None:
+            return None
+        begun = zip(self.table.courses, self.bias.beginning, strict=True)
+        shares = (
+            self.mechanisms[course.course].per_hour * self.targets(course.scope) / share
+            for course, share in begun
+            if share > 0.0
+        )
+        return max(shares) * HOURS_PER_YEAR / self.strikes_per_year / self.bias.plain
+
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ if the plans do."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        # Each block asks; of 100,000 replica sets it takes a part of a second. A plan without
+        # calendar, hours, bias and splitting has the digits that it had before there were any.
+        some = self.rolling or self.traffic or self.bias
+        more = repr((self.rolling, self.traffic, self.bias)) if some else ""
+        more += repr(self.splitting) if self.splitting else ""
+        return hashlib.sha256(f"{self!r}{more}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -162,114 +328,3 @@ class Block:
     seed: int
     index: int
     years: int
-
-
-def plan_for(
-    cluster: Brokers,
-    config: Config,
-    model: FailureModel,
-    load: Workload,
-    placement: tuple[Replicas, ...] | None = None,
-) -> Plan:
-    """Make a plan of the arguments of `evaluate`.
-
-    Raises
-    ------
-    InputError
-        If Kafka could not place the topic.
-    """
-    # Workers read plans and make none; they need not import scipy.
-    from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
-
-    where = place(cluster, config, load.partitions, placement, racks_at_once(model))
-    if placement is not None:
-        load = replace(load, partitions=where.partitions)
-    brokers = list(where.rack_of)
-    racks = list(dict.fromkeys((*where.rack_of.values(), *where.voters)))
-    copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
-    patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
-    return Plan(
-        setup=chain_constants(config, model, load, where.brokers),
-        racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
-        sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
-        partitions=tuple(count for _, count in where.sets),
-        mechanisms=_mechanisms(model, where.brokers),
-        copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
-        records_per_hour=load.records_per_hour_per_partition,
-        retained_records=load.retained_records_per_partition,
-        unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
-        tail_hours=load.replication_delay_ms / 3_600_000.0,
-        failovers=transition_rates.failovers(
-            config, model, load, where.brokers, where.brokers_per_rack
-        ),
-        budget_hours=patience.outage_hours,
-        waiting_budget_hours=patience.waiting_hours,
-        delivery_hours=patience.delivery_hours,
-        stall_hours=(waits.dead_hours, waits.hung_hours),
-        lag_hours=waits.lag_hours,
-        voters=tuple(where.voters.get(rack, 0) for rack in racks) if where.voters else (),
-        decisions_per_hour=1.0 / hours if (hours := model.get(DECISION_HOURS, 0.0)) else 0.0,
-    )
-
-
-def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
-    found = {}
-    for course in table().courses:
-        rate, happens = 0.0, course.name in model.mechanisms
-        if happens:
-            rate = transition_rates.strikes_per_hour(course, model, brokers, brokers)
-        elif not _lasts(course, model):
-            continue
-        chances = (course.share, course.spreads, course.overlaps, course.dies)
-        share, spreads, overlaps, dies = (model.get(course.path(each), 0.0) for each in chances)
-        # Where another mechanism's duration counts, it has none of its own.
-        hours = model.outage_hours(course) if course.condition else 0.0
-        shape = model.shape(course.name)
-        found[course.course] = Occurrence(rate, hours, shape, share, spreads, overlaps, dies)
-    return found
-
-
-def _lasts(course: Mechanism, model: FailureModel) -> bool:
-    """Whether other mechanisms may leave brokers in its condition.
-
-    The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
-    ever is.
-    """
-    ending = (e for e in table().entries if course.name == e.ends_in and not course.variant)
-    dying = any(model.get(e.path(e.dies), 0.0) > 0.0 for e in ending)
-    return dying or course.duration[0] in model.quantities
-
-
-def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
-    """Cut years into blocks of about a second's work.
-
-    Raises
-    ------
-    InputError
-        If the years are not a whole number from 1, or the seed not one from 0 below 2**64.
-    """
-    whole = isinstance(years, int | float) and not isinstance(years, bool)
-    if not whole or not math.isfinite(years) or years < 1 or years != int(years):
-        raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
-    count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
-    least, more = divmod(int(years), count)
-    return tuple(Block(seed, index, least + (index < more)) for index in range(count))
-
-
-def years_per_block(plan: Plan) -> int:
-    """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
-
-    Returns
-    -------
-    int
-        From 1.
-    """
-    sets_per_event = plan.replicas * len(plan.sets) / len(plan.racks)
-    seconds_per_event = _SECONDS_PER_EVENT + sets_per_event * _SECONDS_PER_EVENT_AND_SET
-    # Each failure is repaired; a year without events is a step, too.
-    seconds_per_year = max(2.0 * plan.strikes_per_year, 1.0) * seconds_per_event
-    years = SECONDS_PER_BLOCK / seconds_per_year
-    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
-    return int(max(1, math.floor(years / digits) * digits))

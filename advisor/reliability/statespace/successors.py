@@ -113,6 +113,7 @@ class FaultTransitions:
         self._outages = Numbering()
         self._places = place_values(setting.table.conditions, replicas)
         self._names: dict[str, int] = {}
+        self._noticed: dict[fault_processes.Events, int] = {}
         self._of_brokers: dict[fault_processes.Own, _Rows] = {}
         self.own = self.racks = self.after = np.zeros((0, replicas), dtype=np.int64)
         self.waits = np.zeros((0, setting.table.conditions), dtype=np.int64)
@@ -175,7 +176,10 @@ class FaultTransitions:
         rows = _Rows([], [], [])
         for rate, own, events in changes:
             rows.rate.append(self.rate_number(rate))
-            rows.events.append(self.told.number(partition_events(events)))
+            told = self._noticed.get(events)
+            if told is None:
+                told = self._noticed[events] = self.told.number(partition_events(events))
+            rows.events.append(told)
             rows.after.extend(own)
         return rows
 

@@ -197,7 +197,20 @@ def test_the_page_offers_what_was_computed(view: Explorer) -> None:
         for factor, least in places
     }
     assert len(wanted) == 6 * 3 * 2 * 2
-    assert set(page["settings"]) == wanted | elsewhere
+    elr = {
+        around_key(
+            page,
+            replication_factor=factor,
+            min_insync_replicas=least,
+            acks=acks,
+            eligible_leader_replicas=value,
+        )
+        for factor, least in places
+        for acks in options["acks"]
+        for value in ("false", "true")
+    }
+    assert options["eligible_leader_replicas"] == ["default", "false", "true"]
+    assert set(page["settings"]) == wanted | elsewhere | elr
 
 
 def around_key(page: Any, **changes: str) -> str:
@@ -219,7 +232,36 @@ def test_a_page_switches_topic_and_card() -> None:
         assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
         marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
         assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
-    assert page["note"].startswith("On this page, other topics and failure models are limited to")
+    assert page["note"].startswith(
+        "On this page, other topics, Kafka versions and failure models are limited to"
+    )
+
+
+def test_a_page_switches_version_and_elr() -> None:
+    """Numbers are those of `evaluate`, and each version has its recommendation."""
+    view = explorer(Cluster.uniform(brokers=2, racks=2), MODEL, LOAD, cards=[MODEL.name])
+    page = page_of(view.html)
+    start = view._around.start
+    for changes, config in (
+        ({"kafka_version": "3.6"}, start.changed(kafka_version="3.6")),
+        ({"kafka_version": "3.9"}, start.changed(kafka_version="3.9")),
+        ({"eligible_leader_replicas": "false"}, start.changed(eligible_leader_replicas=False)),
+    ):
+        exact = evaluate(Cluster.uniform(brokers=2, racks=2), config, MODEL, LOAD)
+        setting = page["settings"][around_key(page, **changes)]
+        assert setting["loss"][0] == pytest.approx(exact.loss_probability_per_year, rel=1e-4)
+        marks = page["marks"][f"|{config.kafka_version}|{MODEL.name}"]
+        assert [mark["mark"] for mark in marks] == ["best"]
+
+
+def test_retries_move_no_curve(around: Neighbourhood) -> None:
+    """What the page draws before the kernel answers is what the kernel's answer draws."""
+    for changes in ({"acks": "all"}, {"acks": "1"}, {"unclean_leader_election_enable": "true"}):
+        before = chosen(around, **changes)
+        for still in ({"retries": "0"}, {"retries": "3", "delivery_timeout_ms": "600000"}):
+            after = chosen(around, **changes, **still)
+            for name in ("at", "name", "loss", "refused", "said", "badge", "verdict", "beyond"):
+                assert after[name] == before[name]
 
 
 def test_a_second_process_answers_as_this_one_does(

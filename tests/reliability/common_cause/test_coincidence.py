@@ -77,7 +77,7 @@ def test_unaffected_replicas_distinguish_events() -> None:
     """A rack fails with one of three racks out: the broker in the third rack matters too."""
     found = occurrences((1, 1, 1), (UP, UP, RACK_OUT), "rack")
     assert len(found) == 6
-    assert Occurrence(0, (), (2,), (1,)) in found
+    assert Occurrence((0,), (), (2,), (1,)) in found
 
 
 def test_a_leader_does_not_lag() -> None:

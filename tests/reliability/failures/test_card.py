@@ -247,7 +247,10 @@ def test_an_unknown_card_is_refused_with_the_names():
     [
         ({"broker": {"crash": {"per_yer": 1, "minutes": 5}}}, "did you mean 'per_year'?"),
         ({"brokers": {}}, "did you mean 'broker'?"),
-        ({"broker": {"crash": {"zzz": 1}}}, "known are minutes, per_year, shape."),
+        (
+            {"broker": {"crash": {"zzz": 1}}},
+            "known are duration, lifetime, minutes, per_year, shape.",
+        ),
     ],
 )
 def test_a_question_ends_as_one(tables, end):

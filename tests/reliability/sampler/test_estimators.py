@@ -16,9 +16,11 @@ from advisor import Cluster, Config, FailureModel, evaluate
 from advisor.errors import AdvisorError, InputError
 from advisor.reliability.results.sampled import Estimate
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.estimators import Ratio, rate, share, waiting_time
-from advisor.reliability.sampler.plan import Block, Plan, cut_into_blocks, plan_for
-from sampled_runs import MANY_RACKS, QUIET, TRIO, YEAR, card, sample
+from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.intervals.rates import Ratio, rate, share, waiting_time
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan_reader import plan_for
+from sampled_runs import MANY_RACKS, QUIET, TRIO, card, sample
 
 
 def test_what_is_never_seen_is_bounded() -> None:
@@ -70,7 +72,7 @@ def test_many_blocks_have_the_interval_of_their_scatter() -> None:
 
 def test_a_wait_is_the_inverse_of_a_rate() -> None:
     """Mean years to loss and its interval are the reciprocals of the rate's."""
-    found = waiting_time([0, 1, 2], [YEAR, YEAR, 2 * YEAR], 4)
+    found = waiting_time(Ratio([0, 1, 2], [1.0, 1.0, 2.0], 1.0), 4)
     turned = rate(Ratio([0, 1, 2], [1.0, 1.0, 2.0], 1.0), 4)
     assert found.value == pytest.approx(4.0 / 3.0)
     assert (found.low, found.high) == pytest.approx((1 / turned.high, 1 / turned.low))
@@ -119,7 +121,7 @@ def test_the_kernel_compiles_where_nothing_can_be_written() -> None:
         "import tempfile\n"
         "def refuse(*args, **options): raise OSError('read-only file system')\n"
         "tempfile.TemporaryFile = refuse\n"
-        "from advisor.reliability.sampler.kernel import run\n"
+        "from advisor.reliability.sampler.compiled.kernel import run\n"
         "print(run.stats.cache_path)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -11,8 +11,9 @@ from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.results.agreement import deviations, table
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.memory_layout import ENTRIES, UNWRITABLE
-from advisor.reliability.sampler.plan import Block, plan_for
+from advisor.reliability.sampler.compiled.memory_layout import ENTRIES, UNWRITABLE
+from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan_reader import plan_for
 from configuration_grid import grid
 from sampled_runs import FAR, QUIET, card, off_by, sample
 

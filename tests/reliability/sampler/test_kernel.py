@@ -13,10 +13,12 @@ from advisor.errors import InputError
 from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
+from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.compiled.partition_kernel import _note_copies
+from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.estimators import merge
-from advisor.reliability.sampler.partition_kernel import _note_copies
-from advisor.reliability.sampler.plan import Block, cut_into_blocks, plan_for
-from advisor.reliability.sampler.transition_tables import tables
+from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, MANY_RACKS, QUIET, TRIO, YEAR, card, off_by, sample
 
 

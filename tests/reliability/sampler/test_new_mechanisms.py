@@ -11,8 +11,9 @@ from advisor import Cluster, Config, FailureModel, Workload, evaluate
 from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
-from advisor.reliability.sampler.plan import Block, plan_for
-from advisor.reliability.sampler.transition_tables import tables
+from advisor.reliability.sampler.compiled.transition_tables import tables
+from advisor.reliability.sampler.plan import Block
+from advisor.reliability.sampler.plan_reader import plan_for
 from sampled_runs import FAR, MANY_RACKS, QUIET, TRIO, YEAR, card, off_by, sample
 
 CRASH = {"per_year": 6.0, "minutes": 600.0}

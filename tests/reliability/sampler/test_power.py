@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from advisor import Cluster, Config, Workload, evaluate
 from advisor.reliability.results.sampled import Estimate
-from advisor.reliability.sampler.partition_kernel import strike_page_cache
+from advisor.reliability.sampler.compiled.partition_kernel import strike_page_cache
 from sampled_runs import FAR, QUIET, TRIO, YEAR, card, off_by, sample
 
 PAIR = Cluster.uniform(brokers=2, racks=2)

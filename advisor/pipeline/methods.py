@@ -1,0 +1,120 @@
+"""How to sample a plan: years as they come, or so that losses are less rare than they are.
+
+Where times between failures are exponential and nothing else links one outage to the next, cycles
+with likelier failures are best; elsewhere years are lived, and paths that get worse split.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.errors import InputError, shown
+from advisor.formatting import significant
+from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
+from advisor.reliability.sampler.block_cutting import seconds_per_block
+from advisor.reliability.sampler.cycles.pilot import find_bias
+from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.splitting.pilot import find_retrials
+
+METHODS = (CRUDE, IMPORTANCE, SPLITTING)
+
+# From so many expected losses on, years as they come say enough: their interval is 40 % wide.
+_ENOUGH_LOSSES = 100.0
+# A run that is shorter than the pilot is not worth one.
+_SHORT_S = 1.0
+
+
+def check_method(method: object) -> None:
+    """Refuse what is no method.
+
+    Raises
+    ------
+    InputError
+        With the ones that there are.
+    """
+    if method is not None and method not in METHODS:
+        names = ", ".join(map(repr, METHODS))
+        raise InputError(f"method={shown(method)}: there are {names}, and None to choose for you")
+
+
+def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[Plan, str]:
+    """Prepare a plan for a method, or choose one.
+
+    Parameters
+    ----------
+    plan : Plan
+    method : {"crude", "importance", "splitting"}, optional
+    years : int
+        To be sampled.
+    seed : int
+        Of the pilot's random numbers.
+
+    Returns
+    -------
+    plan : Plan
+        With a bias for "importance", retrials for "splitting".
+    why : str
+        Why this method, if it was chosen here; without a full stop.
+
+    Raises
+    ------
+    InputError
+        If the method cannot sample this plan.
+    """
+    cannot = _why_no_cycles(plan)
+    never = _why_no_splitting(plan)
+    if method == IMPORTANCE and cannot:
+        raise InputError(f"method='{IMPORTANCE}' cannot sample this: {cannot}")
+    if method == SPLITTING and never:
+        raise InputError(f"method='{SPLITTING}' cannot sample this: {never}")
+    if method == CRUDE:
+        return plan, ""
+    if method is None and cannot and never:
+        return plan, f"{never}, so years are sampled as they come"
+    if method is None and seconds_per_block(plan, years) < _SHORT_S:
+        return plan, ""
+    splits = method == SPLITTING or bool(method is None and cannot)
+    prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
+    expected = per_year * years
+    if method is None and not 0.0 < expected < _ENOUGH_LOSSES:
+        losses = f"about {significant(expected)} losses" if expected else "no losses that are rare"
+        return plan, f"{losses} are expected in {years:,} years as they come"
+    why = f"only about {significant(expected)} losses are expected in {years:,} years"
+    if splits:
+        why = f"{why}, and {cannot}"
+    return prepared, why if method is None else ""
+
+
+def _with_bias(plan: Plan, seed: int) -> tuple[Plan, float]:
+    """Prepare a plan for cycles; return the losses that the pilot expects in a year, too."""
+    found = find_bias(plan, seed)
+    return replace(plan, bias=found.bias), found.losses_per_year
+
+
+def _with_retrials(plan: Plan, seed: int) -> tuple[Plan, float]:
+    """Prepare a plan for paths that split; return the losses expected in a year, too."""
+    found = find_retrials(plan, seed)
+    return replace(plan, splitting=found.splitting), found.losses_per_year
+
+
+def _why_no_splitting(plan: Plan) -> str:
+    """Why paths cannot split; "" if they can."""
+    if plan.strikes_per_year <= 0.0:
+        return "nothing fails"
+    # What a calendar does next is no failure that a retrial could have sooner.
+    return "" if plan.rolling is None else "brokers restart by a calendar"
+
+
+def _why_no_cycles(plan: Plan) -> str:
+    """Why cycles do not begin alike; "" if they do."""
+    if plan.strikes_per_year <= 0.0:
+        return "nothing fails"
+    if plan.rolling is not None:
+        return "brokers restart by a calendar"
+    if plan.lifetimes:
+        return "times between failures are not exponential"
+    if plan.crews:
+        return "repairs wait for a crew"
+    if plan.traffic:
+        return "traffic changes by the hour"
+    return ""

@@ -1,0 +1,262 @@
+"""Parcels: blocks of many plans, cut into pieces of about a second's work.
+
+A fleet has cells that cost a thousand times as much as others. Its blocks are packed into parcels
+by expected cost, so that tasks take about equally long: a dear cell is spread over many parcels,
+and many cheap ones share one. Cells of one set of rules stand together, since each process fills
+the transition table of a set of rules once.
+
+What comes back from a parcel is one record for each run of blocks, packed, since a fleet has
+millions of rows.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+
+from advisor.errors import InputError
+from advisor.reliability.sampler.block import Row, mark
+from advisor.reliability.sampler.block_cutting import seconds_per_block
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.splitting.block import run_block
+
+SECONDS_PER_PARCEL = 1.0
+"""A parcel is full when its blocks take about so long; its last block may take it beyond."""
+
+Runner = Callable[[Plan, Block], Row]
+
+_KINDS = get_type_hints(Row)
+_WHOLE = tuple(name for name, kind in _KINDS.items() if kind is int)
+_REAL = tuple(name for name, kind in _KINDS.items() if kind is float)
+_LISTS = tuple(name for name, kind in _KINDS.items() if kind == tuple[float, ...])
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan and all of its blocks.
+
+    Attributes
+    ----------
+    run : str
+        Identifies plan and seed in rows, records and checkpoints.
+    plan : Plan
+    blocks : tuple of Block
+    """
+
+    run: str
+    plan: Plan
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, blocks: Sequence[Block]) -> Job:
+        """Return the job of a plan's blocks."""
+        return cls(mark(plan, blocks[0].seed), plan, tuple(blocks))
+
+    @property
+    def seconds_per_block(self) -> float:
+        """Expected run time of one of its blocks on one core; they are equally long."""
+        return seconds_per_block(self.plan, self.blocks[0].years)
+
+
+class Span(NamedTuple):
+    """Blocks that follow each other.
+
+    Attributes
+    ----------
+    run : str
+    blocks : tuple of Block
+    """
+
+    run: str
+    blocks: tuple[Block, ...]
+
+
+class Parcel(NamedTuple):
+    """Spans that one task runs.
+
+    Attributes
+    ----------
+    seconds : float
+        Expected run time on one core.
+    spans : tuple of Span
+    """
+
+    seconds: float
+    spans: tuple[Span, ...]
+
+
+class Record(NamedTuple):
+    """The rows of a span.
+
+    Attributes
+    ----------
+    run : str
+    first, blocks : int
+        Number of the first block, and how many there are.
+    rows : bytes
+        As `packed` makes them.
+    """
+
+    run: str
+    first: int
+    blocks: int
+    rows: bytes
+
+
+def cut_into_parcels(
+    jobs: Iterable[Job], done: Mapping[str, set[int]], seconds: float = SECONDS_PER_PARCEL
+) -> list[Parcel]:
+    """Pack the blocks that are not done into parcels.
+
+    Parameters
+    ----------
+    jobs : iterable of Job
+    done : mapping of str to set of int
+        By run, the numbers of the blocks that are done.
+    seconds : float
+        Expected run time at which a parcel is full.
+
+    Returns
+    -------
+    list of Parcel
+        Those that take longer than two full ones first, the dearest at the front; the others in
+        the order of their rules.
+    """
+    parcels: list[Parcel] = []
+    # Plans of the same rules share a transition table, which each process fills once.
+    in_order = sorted(jobs, key=lambda job: (job.plan.replicas, repr(job.plan.setup), job.run))
+    for _, group in groupby(in_order, key=lambda job: (job.plan.replicas, repr(job.plan.setup))):
+        spans: list[Span] = []
+        cost = 0.0
+        for job in group:
+            each, missing = job.seconds_per_block, done.get(job.run, set())
+            part: list[Block] = []
+            for block in job.blocks:
+                if block.index in missing:
+                    _add(spans, job, part)
+                    continue
+                part.append(block)
+                cost += each
+                if cost >= seconds:
+                    _add(spans, job, part)
+                    parcels.append(Parcel(cost, tuple(spans)))
+                    spans, cost = [], 0.0
+            _add(spans, job, part)
+        if spans:
+            parcels.append(Parcel(cost, tuple(spans)))
+    return sorted(parcels, key=lambda parcel: -max(parcel.seconds, 2.0 * seconds))
+
+
+def _add(spans: list[Span], job: Job, part: list[Block]) -> None:
+    """Close a span of blocks, if there are any."""
+    if part:
+        spans.append(Span(job.run, tuple(part)))
+        part.clear()
+
+
+def run_parcel(
+    parcel: Parcel, plans: Mapping[str, bytes], runner: Runner = run_block
+) -> list[Record]:
+    """Sample the blocks of a parcel.
+
+    Parameters
+    ----------
+    parcel : Parcel
+    plans : mapping of str to bytes
+        By run, as `packed_plan` makes them.
+    runner : callable
+        Runs one block.
+    """
+    found = []
+    for run, blocks in parcel.spans:
+        plan = _unpacked_plan(plans[run])
+        rows = [runner(plan, block) for block in blocks]
+        found.append(Record(run, blocks[0].index, len(blocks), packed(rows)))
+    return found
+
+
+def packed_plan(plan: Plan) -> bytes:
+    """Pack a plan for its way to the workers."""
+    return zlib.compress(pickle.dumps(plan), 1)
+
+
+@lru_cache(maxsize=4)
+def _unpacked_plan(content: bytes) -> Plan:
+    plan: Plan = pickle.loads(zlib.decompress(content))
+    return plan
+
+
+def packed(rows: Sequence[Row]) -> bytes:
+    """Pack rows of one run: whole numbers, then the others, every bit of them, compressed."""
+    lengths = [len(getattr(rows[0], name)) for name in _LISTS]
+    whole = [[getattr(row, name) for name in _WHOLE] for row in rows]
+    real = [
+        [
+            *(getattr(row, name) for name in _REAL),
+            *(number for name in _LISTS for number in getattr(row, name)),
+        ]
+        for row in rows
+    ]
+    head = np.array([len(rows), *lengths], dtype="<i8")
+    content = (head, np.array(whole, dtype="<i8"), np.array(real, dtype="<f8"))
+    return zlib.compress(b"".join(part.tobytes() for part in content), 6)
+
+
+def unpacked(record: Record) -> list[Row]:
+    """Return the rows of a record.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    whole, real, lengths = _arrays(record)
+    rows = []
+    for numbers, others in zip(whole.tolist(), real.tolist(), strict=True):
+        fields: dict[str, Any] = dict(zip(_WHOLE, numbers, strict=True))
+        fields |= dict(zip(_REAL, others[: len(_REAL)], strict=True))
+        start = len(_REAL)
+        for name, length in zip(_LISTS, lengths, strict=True):
+            fields[name] = tuple(others[start : start + length])
+            start += length
+        rows.append(Row(plan=record.run, **fields))
+    return rows
+
+
+def blocks_and_years(record: Record) -> list[tuple[int, int]]:
+    """Return number and years of the blocks of a record, quicker than `unpacked`.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    whole = _arrays(record)[0]
+    columns = [_WHOLE.index("block"), _WHOLE.index("years")]
+    return [(block, years) for block, years in whole[:, columns].tolist()]
+
+
+def _arrays(record: Record) -> tuple[Any, Any, list[int]]:
+    damaged = InputError("a record of finished blocks is damaged")
+    try:
+        content = zlib.decompress(record.rows)
+    except zlib.error:
+        raise damaged from None
+    head = 8 * (1 + len(_LISTS))
+    if len(content) < head:
+        raise damaged
+    count, *lengths = np.frombuffer(content[:head], dtype="<i8").tolist()
+    width = len(_REAL) + sum(lengths)
+    middle = head + 8 * count * len(_WHOLE)
+    if count != record.blocks or len(content) != middle + 8 * count * width:
+        raise damaged
+    whole = np.frombuffer(content[head:middle], dtype="<i8").reshape(count, len(_WHOLE))
+    real = np.frombuffer(content[middle:], dtype="<f8").reshape(count, width)
+    return whole, real, lengths

@@ -1,0 +1,158 @@
+"""The chart of rolling restarts: refused writes by how many brokers at once, waiting or not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from advisor.formatting import significant
+from advisor.present.figures import style
+from advisor.present.figures.chart import shown_figure
+from advisor.reliability.patching_choices import Patching, PatchingChoice
+from advisor.reliability.results.units import Estimate
+
+_MARKERS = {True: "o", False: "D"}
+_COLOURS = {True: style.AVAILABILITY, False: "#c44e00"}
+_WORDS = {True: "waits for the ISR", False: "does not wait"}
+_TIMES = (
+    *((10.0**power / 60.0, f"{10.0**power:g} s") for power in range(-5, 2)),
+    *((float(minutes), f"{minutes:,} min") for minutes in (1, 10, 100, 1_000, 10_000)),
+)
+_SHIFT = 0.16
+
+
+def plot_patching(result: Patching, ax: Axes | None = None) -> Axes:
+    """Draw for how long a partition refuses writes in a rolling restart, by how it is done.
+
+    Parameters
+    ----------
+    result : Patching
+        What `advisor.patching` returned.
+    ax : matplotlib.axes.Axes, optional
+        Default: those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    MissingExtraError
+        On import, if matplotlib (extra "report") is not installed.
+
+    See Also
+    --------
+    plot_sweep : A measure of a year over one number that varies.
+
+    Examples
+    --------
+    >>> import advisor
+    >>> from matplotlib.figure import Figure
+    >>> found = advisor.patching(
+    ...     advisor.Cluster.uniform(3), advisor.Config(), "three_az_cloud", restarts=64
+    ... )
+    >>> ax = advisor.present.plot_patching(found, Figure().subplots())
+    >>> ax.get_title(loc="left")
+    'A partition refuses writes in each rolling restart for'
+    """
+    groups = _groups(result.choices)
+    with style.look():
+        if ax is None:
+            figure = shown_figure(7.2, 1.5 + 0.46 * len(groups))
+            figure.describe(*_in_words(result))
+            ax = figure.subplots()
+            figure.subplots_adjust(left=0.25, right=0.97, top=1 - 0.34 / figure.get_figheight())
+            figure.subplots_adjust(bottom=0.82 / figure.get_figheight())
+        _draw(ax, groups)
+    return ax
+
+
+def _groups(choices: Sequence[PatchingChoice]) -> dict[str, list[PatchingChoice]]:
+    """Choices that differ only in whether they wait, by what they have in common, in words."""
+    several = {name: len({getattr(c, name) for c in choices}) > 1 for name in ("order", "hour")}
+    groups: dict[str, list[PatchingChoice]] = {}
+    for choice in choices:
+        words = f"{choice.at_once} at once"
+        words += {"rack": ", rack by rack", "id": ", by id"}[choice.order] * several["order"]
+        words += f", from {significant(choice.hour)}:00" * several["hour"]
+        groups.setdefault(words, []).append(choice)
+    return groups
+
+
+def _draw(ax: Axes, groups: dict[str, list[PatchingChoice]]) -> None:
+    ends: list[float] = []
+    for place, group in enumerate(groups.values()):
+        for choice in group:
+            found, waits = choice.refused_minutes, choice.wait_for_isr
+            ends += [end for end in (found.low, found.high) if end > 0.0]
+            height = place + (-_SHIFT if waits else _SHIFT) * (len(group) > 1)
+            _point(ax, found, height, waits)
+    ax.set_xscale("log")
+    least, most = min(ends, default=0.1), max(ends, default=10.0)
+    ax.set_xlim(least / 3.0, most * 6.0)
+    ticks = [(at, words) for at, words in _TIMES if least / 3.0 <= at <= most * 6.0]
+    ax.xaxis.set_major_locator(FixedLocator([at for at, _ in ticks]))
+    ax.xaxis.set_major_formatter(FixedFormatter([words for _, words in ticks]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_locator(FixedLocator(list(range(len(groups)))))
+    ax.yaxis.set_major_formatter(FixedFormatter(list(groups)))
+    ax.set_ylim(len(groups) - 0.5, -0.5)
+    ax.set_title("A partition refuses writes in each rolling restart for", loc="left", pad=6)
+    ax.grid(axis="x", color=style.FAINT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(axis="y", length=0)
+    if ax.get_legend_handles_labels()[0]:
+        inches = ax.get_window_extent().height / ax.figure.dpi
+        below = (0.0, -0.42 / inches)
+        ax.legend(loc="upper left", bbox_to_anchor=below, ncols=2, frameon=False, fontsize=8)
+
+
+def _point(ax: Axes, found: Estimate, height: float, waits: bool) -> None:
+    colour, marker = _COLOURS[waits], _MARKERS[waits]
+    drawn = {line.get_label() for line in ax.lines}
+    label = _WORDS[waits] if _WORDS[waits] not in drawn else "_"
+    if found.high == 0.0:
+        ax.text(0.01, height, "none", transform=ax.get_yaxis_transform(), color=colour)
+        return
+    if found.seen:
+        ax.plot([found.low, found.high], [height, height], color=colour, linewidth=1.4)
+    ax.plot(
+        found.value,
+        height,
+        marker=marker if found.seen else "<",
+        color=colour,
+        markersize=6,
+        linestyle="none",
+        label=label,
+    )
+    words = _short(found.value) if found.seen else f"under {_short(found.high)}"
+    ax.annotate(
+        words,
+        (found.high if found.seen else found.value, height),
+        xytext=(7, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+        color=style.INK,
+    )
+
+
+def _short(minutes: float) -> str:
+    return f"{significant(minutes)} min" if minutes >= 1.0 else f"{significant(60 * minutes)} s"
+
+
+def _in_words(result: Patching) -> list[str]:
+    said = ["A partition refuses writes in each rolling restart for:"]
+    for words, group in _groups(result.choices).items():
+        each = []
+        for choice in group:
+            found = choice.refused_minutes
+            value = _short(found.value) if found.seen else f"under {_short(found.high)}"
+            ends = f" (95 %: {_short(found.low)} to {_short(found.high)})" if found.seen else ""
+            each.append(f"{value}{ends} if it {_WORDS[choice.wait_for_isr]}")
+        said.append(re.sub(r"\s+", " ", f"{words}: {', '.join(each)}."))
+    return said

@@ -1,0 +1,81 @@
+"""Years cut into blocks of about a second's work, and how long a block takes."""
+
+from __future__ import annotations
+
+import math
+
+from advisor.errors import InputError, shown
+from advisor.reliability.sampler.plan import Block, Plan
+
+# Measured on one core of a small machine, and only ever used to cut the work into blocks.
+_SECONDS_PER_EVENT = 70e-9
+_SECONDS_PER_EVENT_AND_SET = 15e-9
+_EVENTS_PER_CYCLE = 8.0
+# Measured with every mechanism, from 6 to 10,000 brokers; the cut of blocks cannot follow, since
+# it decides which random numbers are drawn.
+_EXPECTED_PER_EVENT = 100e-9
+_EXPECTED_PER_EVENT_AND_SET = 55e-9
+_SECONDS_TO_BEGIN = 2e-3
+_SECONDS_TO_BEGIN_A_SLOT = 3e-6
+SECONDS_PER_BLOCK = 1.0
+FEWEST_BLOCKS = 32
+
+
+def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
+    """Cut years into blocks of about a second's work.
+
+    Raises
+    ------
+    InputError
+        If the years are not a whole number from 1, or the seed not one from 0 below 2**64.
+    """
+    whole = isinstance(years, int | float) and not isinstance(years, bool)
+    if not whole or not math.isfinite(years) or years < 1 or years != int(years):
+        raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
+    count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
+    least, more = divmod(int(years), count)
+    return tuple(Block(seed, index, least + (index < more)) for index in range(count))
+
+
+def years_per_block(plan: Plan) -> int:
+    """Years whose work takes one core about ``SECONDS_PER_BLOCK``; one significant digit.
+
+    Returns
+    -------
+    int
+        From 1.
+    """
+    years = SECONDS_PER_BLOCK / _seconds_per_year(plan)
+    digits = 10 ** max(0, math.floor(math.log10(max(years, 1.0))))
+    return int(max(1, math.floor(years / digits) * digits))
+
+
+def _seconds_per_year(plan: Plan) -> float:
+    seconds_per_event = _SECONDS_PER_EVENT + _sets_per_event(plan) * _SECONDS_PER_EVENT_AND_SET
+    return _events_per_year(plan) * seconds_per_event
+
+
+def _sets_per_event(plan: Plan) -> float:
+    return plan.replicas * len(plan.sets) / len(plan.racks)
+
+
+def _events_per_year(plan: Plan) -> float:
+    if plan.bias is not None:
+        # A cycle is as much work however many years pass between two.
+        return _EVENTS_PER_CYCLE * plan.strikes_per_year * plan.bias.overlaps
+    # Each failure is repaired; a year without events is a step, too.
+    events = max(2.0 * plan.strikes_per_year, 1.0)
+    return events if plan.splitting is None else events * plan.splitting.work
+
+
+def seconds_per_block(plan: Plan, years: int) -> float:
+    """Seconds that a block of these years takes one core, about.
+
+    Its memory is laid out first, which is most of a short block.
+    """
+    slots = plan.replicas * len(plan.sets)
+    seconds_per_event = _EXPECTED_PER_EVENT + _sets_per_event(plan) * _EXPECTED_PER_EVENT_AND_SET
+    per_year = _events_per_year(plan) * seconds_per_event
+    return years * per_year + _SECONDS_TO_BEGIN + slots * _SECONDS_TO_BEGIN_A_SLOT

@@ -1,0 +1,100 @@
+"""What each mechanism contributed to each measure, by what settings decide and what they do not.
+
+Shares are additive: over mechanisms and parts they sum up to the measure's value. They have no
+intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
+from advisor.reliability.failures.mechanisms import CONFIGURATION
+from advisor.reliability.results.units import Breakdown, Share
+from advisor.reliability.sampler.block import DUE, YEARS, Row
+from advisor.reliability.sampler.compiled.memory_layout import (
+    ENTRIES,
+    FIRST_LOSSES,
+    LOSS_EVENTS,
+    RECORDS_LOST,
+    REFUSED,
+    STALLED,
+    UNREADABLE,
+    UNWRITABLE,
+)
+from advisor.reliability.sampler.plan import Plan
+
+_PARTS = ("settings", "beyond")
+
+
+def breakdown(rows: Sequence[Row], plan: Plan, model: FailureModel) -> Breakdown:
+    """Split what all blocks counted by measure, part and mechanism.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        One for each block.
+    plan : Plan
+    model : FailureModel
+        The card of the plan: it says how destroyed replicas came to be destroyed.
+    """
+    totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(2, ENTRIES, -1)
+    names = (*plan.table.names, CONFIGURATION)
+    destroyed = transition_rates.shares_of_destruction(model)
+    shares = []
+    for measure, (entries, scale) in _scales(rows, plan, totals).items():
+        for part, counted in zip(_PARTS, totals, strict=True):
+            *found, no_disk = counted[entries].sum(axis=0).tolist()
+            values = dict(zip(names, found, strict=True))
+            for mechanism, portion in destroyed.items():
+                values[mechanism] += portion * no_disk
+            shares += [Share(measure, part, n, v * scale) for n, v in values.items() if v > 0.0]
+    span_years = math.fsum(row.hours for row in rows) / HOURS_PER_YEAR
+    return Breakdown(tuple(shares), _replica_sets(plan), span_years)
+
+
+def _scales(
+    rows: Sequence[Row], plan: Plan, totals: NDArray[np.float64]
+) -> dict[str, tuple[list[int], float]]:
+    """Rows of the totals that make up a measure, and what to multiply them by."""
+    hours = math.fsum(row.hours for row in rows)
+    per_year = HOURS_PER_YEAR / hours
+    of_time = 1.0 / (hours * sum(plan.partitions))
+    first = float(totals[:, FIRST_LOSSES].sum())
+    lost = _yearly_losses(rows)
+    unacknowledged = plan.setup.acks == 0
+    found = {
+        "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
+        "loss_events_per_year": ([LOSS_EVENTS], per_year),
+        "acked_records_lost_per_year": ([RECORDS_LOST], 0.0 if unacknowledged else per_year),
+        "write_unavailability": ([UNWRITABLE], of_time),
+        "read_unavailability": ([UNREADABLE], of_time),
+        "write_stalled": ([STALLED], of_time if any(plan.stall_hours) else 0.0),
+        "records_refused_per_year": ([REFUSED], per_year),
+        "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),
+    }
+    return {measure: entry for measure, entry in found.items() if entry[1] > 0.0}
+
+
+def _yearly_losses(rows: Sequence[Row]) -> float:
+    """Part of the years that lose something."""
+    if len(rows[0].cycles) > YEARS:
+        return math.fsum(row.cycles[DUE] for row in rows) / sum(row.years for row in rows)
+    return sum(row.lost_years for row in rows) / sum(row.years for row in rows)
+
+
+def _replica_sets(plan: Plan) -> tuple[tuple[int, int, int], ...]:
+    """Classes of replica sets: racks that one spans, how many there are, and their partitions."""
+    sets: Counter[int] = Counter()
+    partitions: Counter[int] = Counter()
+    for replicas, count in zip(plan.sets, plan.partitions, strict=True):
+        racks = len({plan.racks[broker] for broker in replicas})
+        sets[racks] += 1
+        partitions[racks] += count
+    return tuple((racks, sets[racks], partitions[racks]) for racks in sorted(sets))

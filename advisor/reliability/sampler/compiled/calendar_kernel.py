@@ -1,0 +1,129 @@
+"""Rolling restarts by a calendar, and traffic by the hour of the day, compiled.
+
+The calendar strikes at fixed times of the simulated clock, from outside the events of
+:mod:`~advisor.reliability.sampler.compiled.fault_kernel`, which go on until the calendar is due.
+Without a calendar it is never due, and no random number is drawn here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from advisor.reliability.failures.mechanisms import WELL
+from advisor.reliability.sampler.compiled.fault_kernel import set_condition
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING
+
+# Of `control.rolling`: no rolling restart; one that acts when it is due; one that waits until every
+# broker is up and every replica in sync.
+IDLE, GOING, WAITING = 0, 1, 2
+_WELL = WELL
+
+
+@called
+def take_turn(rng: Generator, sim: KernelState, well: bool) -> None:
+    """The calendar is due: begin a rolling restart, or go on with the one that is under way."""
+    control = sim.control[0]
+    control.cause, control.event = control.roll_cause, control.roll_event
+    control.afterwards = NOTHING
+    control.failover_hours = control.broker_failover_hours
+    if control.rolling == IDLE:
+        control.rolling, control.roll_place = GOING, 0
+    if control.roll_place >= control.brokers:
+        _end(sim)
+    elif control.roll_waits == 1 and not well:
+        control.rolling, control.roll_due = WAITING, np.inf
+    else:
+        _stop_next(rng, sim)
+
+
+@called
+def _stop_next(rng: Generator, sim: KernelState) -> None:
+    """Stop the next brokers; one that is out already is passed over."""
+    control = sim.control[0]
+    place = control.roll_place
+    batch = sim.brokers[place].batch
+    while place < control.brokers and sim.brokers[place].batch == batch:
+        b = sim.brokers[place].rolling
+        place += 1
+        if sim.brokers[b].own != _WELL:
+            continue
+        if control.roll_unclean > 0.0 and rng.random() < control.roll_unclean:
+            control.afterwards = control.roll_unclean_event
+            set_condition(rng, sim, b, control.roll_unclean_condition, False)
+            _mark_afterwards(sim, b)
+        else:
+            set_condition(rng, sim, b, control.roll_condition, True)
+    control.roll_place = place
+    if control.roll_waits == 1:
+        control.rolling, control.roll_due = WAITING, np.inf
+    else:
+        control.rolling = GOING
+        control.roll_due = control.now + control.roll_up_hours + control.roll_pause_hours
+
+
+@called
+def _mark_afterwards(sim: KernelState, b: int) -> None:
+    """Mark a broker's slot in every set on it as struck by the second event of this instant."""
+    control = sim.control[0]
+    for i in range(sim.brokers[b].start, sim.brokers[b].end):
+        one = sim.sets[sim.served[i].set]
+        if one.mask == 0 and one.mask_after == 0:
+            sim.touched[control.touched] = sim.served[i].set
+            control.touched += 1
+        one.mask_after |= sim.served[i].bit
+
+
+@called
+def go_on(sim: KernelState) -> None:
+    """All that a rolling restart waited for is well: the next brokers follow after the pause."""
+    control = sim.control[0]
+    if control.roll_place >= control.brokers:
+        _end(sim)
+    else:
+        control.rolling, control.roll_due = GOING, control.now + control.roll_pause_hours
+
+
+@called
+def _end(sim: KernelState) -> None:
+    """The rolling restart is over; dates that passed meanwhile are left out."""
+    control = sim.control[0]
+    control.rolling = IDLE
+    while control.roll_date <= control.now:
+        control.roll_date += control.roll_period_hours
+    control.roll_due = control.roll_date
+
+
+@inlined
+def mean_hours(sim: KernelState, since: float, until: float) -> float:
+    """Hours of mean traffic in which as many records are written as between two times."""
+    if sim.control[0].hourly == 0:
+        return until - since
+    return _mean_hours_until(sim, until) - _mean_hours_until(sim, since)
+
+
+@called
+def _mean_hours_until(sim: KernelState, time: float) -> float:
+    at = time + sim.control[0].day_start
+    days = math.floor(at / 24.0)
+    hour = min(int(at - 24.0 * days), 23)
+    rest = at - 24.0 * days - hour
+    return float(24.0 * days + sim.traffic[hour] + rest * _step(sim, hour))
+
+
+@inlined
+def traffic_at(sim: KernelState, time: float) -> float:
+    """Traffic of the hour, in units of the mean."""
+    if sim.control[0].hourly == 0:
+        return 1.0
+    at = (time + sim.control[0].day_start) % 24.0
+    return float(_step(sim, min(int(at), 23)))
+
+
+@inlined
+def _step(sim: KernelState, hour: int) -> float:
+    return float(sim.traffic[hour + 1] - sim.traffic[hour])

@@ -1,0 +1,356 @@
+"""Failures and repairs of brokers, compiled.
+
+Failures of the whole cluster come as one Poisson process, thinned: those that strike no broker
+change nothing (uniformisation), so that the process is exactly that of
+:mod:`advisor.reliability.failures.fault_processes`. Each broker has a clock for its repair, and so
+have brokers that return together. A replaced broker makes one copy for all partitions that it
+shares with the same brokers. What each mechanism does stands in the arrays of `KernelState`, filled
+from the table of mechanisms; this code knows none by name.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from advisor.reliability.failures.mechanisms import WELL, Scope
+from advisor.reliability.sampler.compiled.copy_kernel import (
+    copies_per_hour,
+    copy_or_decide,
+    decisions_per_hour,
+)
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import BIASED, SCOPES, UNBIASED, KernelState
+from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
+from advisor.reliability.sampler.compiled.renewal_kernel import (
+    NO_CLOCK,
+    NO_COURSE,
+    begin_special,
+    draw,
+    hold,
+    next_for_crew,
+    pick_renewed,
+    release,
+    renew,
+    start_renewals,
+    target_of_due,
+)
+from advisor.reliability.sampler.compiled.transition_tables import Table
+
+_WELL = WELL
+_RACK, _CLUSTER = SCOPES.index(Scope.RACK), SCOPES.index(Scope.CLUSTER)
+
+
+@inlined
+def next_event(rng: Generator, table: Table, sim: KernelState, until: float) -> bool:
+    """Take the next event, change the brokers, and mark the sets that it strikes."""
+    control = sim.control[0]
+    if control.deferred != 0:
+        take_deferred(sim)
+        return True
+    if control.next_strike < 0.0:
+        control.next_strike = control.now + wait(rng, control.strikes)
+        start_renewals(rng, sim)
+    when, clock = control.next_strike, -1
+    for i in range(control.running):
+        if sim.clocks[sim.running[i]].due < when:
+            clock = sim.running[i]
+            when = sim.clocks[clock].due
+    renewed = control.next_renewal < when
+    if renewed:
+        when = control.next_renewal
+    memoryless = False
+    if control.copying > 0 or control.undecided > 0:
+        # Memoryless: a new draw after every event leaves the distribution unchanged.
+        done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
+        if done < when:
+            when, memoryless = done, True
+    if when >= until:
+        control.now = until
+        return False
+    control.now = when
+    control.afterwards = NOTHING
+    control.failover_hours = control.broker_failover_hours
+    if memoryless:
+        copy_or_decide(rng, table, sim)
+    elif clock >= 0 and not renewed:
+        repair(rng, sim, clock)
+        follow_quorum(sim)
+    else:
+        _fail(rng, sim, renewed)
+        follow_quorum(sim)
+    return True
+
+
+@inlined
+def _fail(rng: Generator, sim: KernelState, renewed: bool) -> None:
+    """Take the event of the clock that is due, or else of the Poisson process."""
+    control = sim.control[0]
+    if renewed:
+        number = pick_renewed(rng, sim)
+        target = target_of_due(sim)
+    else:
+        control.next_strike = control.now + wait(rng, control.strikes)
+        number, target = _pick(rng, sim)
+    if number != NO_COURSE:
+        strike(rng, sim, number, target)
+    if renewed and number != NO_COURSE:
+        renew(rng, sim)
+
+
+@inlined
+def wait(rng: Generator, per_hour: float) -> float:
+    """Draw the hours until the next event of a Poisson process."""
+    return rng.standard_exponential() / per_hour if per_hour > 0.0 else np.inf
+
+
+@inlined
+def _pick(rng: Generator, sim: KernelState) -> tuple[int, int]:
+    """Choose the course and the target of an event of the Poisson process, or NO_COURSE."""
+    control = sim.control[0]
+    if control.drawn != 0:
+        # It was drawn with the time of the event; courses count from 1.
+        number, control.drawn = control.drawn - 1, 0
+        return number, any_target(rng, sim, number)
+    x = rng.random() * control.strikes
+    number = 0
+    while number < len(sim.strikes) - 1 and x >= sim.strikes[number].per_hour:
+        x -= sim.strikes[number].per_hour
+        number += 1
+    struck = sim.strikes[number]
+    if struck.per_hour <= 0.0:
+        return NO_COURSE, 0
+    return number, min(int(x / struck.per_hour * struck.targets), struck.targets - 1)
+
+
+@inlined
+def any_target(rng: Generator, sim: KernelState, number: int) -> int:
+    """Draw the target of a course, each with equal probability."""
+    targets = sim.strikes[number].targets
+    return int(min(int(rng.random() * targets), targets - 1))
+
+
+@inlined
+def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
+    """Let a course of a mechanism strike one of its targets."""
+    control, struck = sim.control[0], sim.strikes[number]
+    control.cause = struck.cause
+    control.event = struck.event
+    control.afterwards = struck.turned_event
+    control.failover_hours = struck.failover_hours
+    control.struck_beyond = struck.beyond
+    if struck.of_quorum:
+        quorum = len(sim.brokers) - 1
+        if sim.brokers[quorum].own == _WELL:
+            set_condition(rng, sim, quorum, struck.condition, False)
+    elif struck.scope == _CLUSTER:
+        for b in range(control.brokers):
+            _strike_one_of_several(rng, sim, number, b)
+    elif struck.scope == _RACK:
+        _strike_racks(rng, sim, number, target)
+    elif _severity(sim, target) <= struck.reach and not _excluded(sim, struck.excluded):
+        set_condition(rng, sim, target, struck.condition, True)
+        if struck.overlaps > 0.0:
+            _strike_second(rng, sim, number, target)
+
+
+@inlined
+def _happens(rng: Generator, sim: KernelState, natural: float, likely: float) -> bool:
+    """Draw a chance; where cycles are weighed, note its odds without bias and with it."""
+    control, x = sim.control[0], rng.random()
+    if control.weighing == UNBIASED:
+        return bool(x < natural)
+    happens = x < (likely if control.weighing == BIASED else natural)
+    control.ratio *= natural / likely if happens else (1.0 - natural) / (1.0 - likely)
+    return bool(happens)
+
+
+@inlined
+def _severity(sim: KernelState, b: int) -> int:
+    """How far a broker is out of service, on the scale of `Strikes`."""
+    return int(sim.outages[sim.brokers[b].own].severity)
+
+
+@inlined
+def _excluded(sim: KernelState, conditions: int) -> bool:
+    """Whether a broker is in one of some conditions, given as bits."""
+    if conditions != 0:
+        for condition in range(len(sim.outages)):
+            if conditions >> condition & 1 and sim.outages[condition].brokers > 0:
+                return True
+    return False
+
+
+@called
+def _strike_second(rng: Generator, sim: KernelState, number: int, first: int) -> None:
+    """Strike another broker as well, by chance: a restart that does not wait for the last one."""
+    struck, others = sim.strikes[number], sim.control[0].brokers - 1
+    if others == 0 or not _happens(rng, sim, struck.overlaps, struck.likely_overlaps):
+        return
+    b = min(int(rng.random() * others), others - 1)
+    b += b >= first
+    if _severity(sim, b) <= struck.reach:
+        set_condition(rng, sim, b, struck.condition, True)
+
+
+@called
+def _strike_racks(rng: Generator, sim: KernelState, number: int, first: int) -> None:
+    """Strike a rack, and each other rack by chance."""
+    spreads, likely = sim.strikes[number].spreads, sim.strikes[number].likely_spreads
+    for rack in range(len(sim.racks)):
+        if rack == first or (spreads > 0.0 and _happens(rng, sim, spreads, likely)):
+            for i in range(sim.racks[rack].start, sim.racks[rack].end):
+                _strike_one_of_several(rng, sim, number, sim.members[i])
+
+
+@called
+def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int) -> None:
+    """Strike a broker, perhaps by chance; or strike it and perhaps turn its outage into another."""
+    struck = sim.strikes[number]
+    hit = _severity(sim, b) <= struck.reach
+    if b >= sim.control[0].brokers:
+        # It stands for the voters of its rack, which count as out until the rack is back.
+        if hit and sim.outages[struck.condition].of_rack:
+            set_condition(rng, sim, b, struck.condition, False)
+    elif struck.turned == _WELL:
+        if hit and (not struck.chance or _happens(rng, sim, struck.share, struck.likely_share)):
+            set_condition(rng, sim, b, struck.condition, True)
+    elif _severity(sim, b) <= struck.turned_reach:
+        if hit:
+            _mark(sim, b, False)
+        if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.likely_share):
+            _mark(sim, b, True)
+            set_condition(rng, sim, b, struck.turned, False)
+        elif hit:
+            set_condition(rng, sim, b, struck.condition, False)
+
+
+@called
+def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark: bool) -> None:
+    """Set a broker's condition and start the clock of its repair."""
+    control = sim.control[0]
+    if control.special:
+        hold(sim)
+    _leave(rng, sim, b)
+    sim.brokers[b].own = condition
+    sim.outages[condition].brokers += 1
+    control.unwell += 1
+    clock = _clock(sim, b, condition)
+    sim.clocks[clock].held += 1
+    # A broker that joins an outage of its rack or cluster shares the running clock.
+    if sim.clocks[clock].place < 0:
+        sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
+        sim.clocks[clock].place = control.running
+        sim.running[control.running] = clock
+        control.running += 1
+    if control.special:
+        begin_special(sim, b, condition, clock)
+    if mark:
+        _mark(sim, b, False)
+
+
+@inlined
+def _clock(sim: KernelState, b: int, condition: int) -> int:
+    """The clock that ends a broker's outage."""
+    first = sim.outages[condition].first_clock
+    if first < 0:
+        return b
+    return int(first + sim.outages[condition].stride * sim.brokers[b].rack)
+
+
+@inlined
+def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
+    mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
+    if shape == 1.0:
+        return float(mean * rng.standard_exponential())
+    if shape == 0.0:
+        return float(draw(rng, sim, sim.outages[condition].law))
+    return float(mean / shape * rng.standard_gamma(shape))
+
+
+@inlined
+def _leave(rng: Generator, sim: KernelState, b: int) -> None:
+    """End a broker's outage."""
+    own = sim.brokers[b].own
+    if own == _WELL:
+        return
+    sim.brokers[b].own = _WELL
+    sim.outages[own].brokers -= 1
+    sim.control[0].unwell -= 1
+    clock = _clock(sim, b, own)
+    sim.clocks[clock].held -= 1
+    if sim.clocks[clock].held == 0:
+        _stop_clock(sim, clock)
+    if sim.control[0].special:
+        _end_special(rng, sim, b, own, clock)
+
+
+@called
+def _end_special(rng: Generator, sim: KernelState, b: int, own: int, clock: int) -> None:
+    """Free the crew of an outage that ends, and let the clock that caused it run."""
+    if sim.outages[own].of_crew:
+        following = next_for_crew(sim, clock)
+        if following >= 0:
+            hours = _duration(rng, sim, sim.brokers[following].own)
+            sim.clocks[following].due = sim.control[0].now + hours
+    if sim.brokers[b].struck_by != NO_CLOCK:
+        release(rng, sim, b)
+
+
+@called
+def _stop_clock(sim: KernelState, clock: int) -> None:
+    control = sim.control[0]
+    control.running -= 1
+    last = sim.running[control.running]
+    sim.running[sim.clocks[clock].place] = last
+    sim.clocks[last].place = sim.clocks[clock].place
+    sim.clocks[clock].place = -1
+
+
+@inlined
+def repair(rng: Generator, sim: KernelState, clock: int) -> None:
+    """End the outage of the brokers that wait for a clock."""
+    control = sim.control[0]
+    if clock < len(sim.brokers):
+        outage = sim.outages[sim.brokers[clock].own]
+        # A new, empty disk belongs to what destroyed the old one.
+        replaced = sim.brokers[clock].own == control.replaced
+        control.cause = control.no_disk if replaced else outage.cause
+        control.event = outage.end
+        _mark(sim, clock, False)
+        if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.likely_dies):
+            control.event = sim.outages[outage.after].begin
+            # What struck it is the cause until it is well.
+            control.renewing = sim.brokers[clock].struck_by
+            set_condition(rng, sim, clock, outage.after, False)
+            control.renewing = NO_CLOCK
+        else:
+            _leave(rng, sim, clock)
+        return
+    condition, rack = sim.clocks[clock].condition, sim.clocks[clock].rack
+    control.cause = sim.outages[condition].cause
+    control.event = sim.outages[condition].end
+    first, end = 0, len(sim.members)
+    if rack >= 0:
+        first, end = sim.racks[rack].start, sim.racks[rack].end
+    for i in range(first, end):
+        b = sim.members[i]
+        if sim.brokers[b].own == condition:
+            _mark(sim, b, False)
+            _leave(rng, sim, b)
+
+
+@inlined
+def _mark(sim: KernelState, b: int, afterwards: bool) -> None:
+    """Mark a broker's slot as struck in every set on it."""
+    control = sim.control[0]
+    for i in range(sim.brokers[b].start, sim.brokers[b].end):
+        s, bit = sim.served[i].set, sim.served[i].bit
+        one = sim.sets[s]
+        if one.mask == 0 and one.mask_after == 0:
+            sim.touched[control.touched] = s
+            control.touched += 1
+        if afterwards:
+            one.mask_after |= bit
+        else:
+            one.mask |= bit

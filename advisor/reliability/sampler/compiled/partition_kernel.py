@@ -1,0 +1,391 @@
+"""Partition transitions and accounting, compiled: what an event does to the sets that it strikes.
+
+Next states are looked up in the tables of
+:mod:`~advisor.reliability.sampler.compiled.transition_tables`. All partitions on one replica set
+share one state; records and losses are counted for each of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numpy.random import Generator
+
+from advisor.reliability.failures.mechanisms import WELL
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.partition.effects import Effect
+from advisor.reliability.partition.log_levels import GAP_LOST
+from advisor.reliability.sampler.compiled.calendar_kernel import mean_hours, traffic_at
+from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.memory_layout import (
+    BINS_PER_DECADE,
+    LOSS_EVENTS,
+    NO_CAUSE,
+    NO_DISK,
+    OUTAGE_BINS,
+    OUTAGES_COUNTED,
+    RECORDS_LOST,
+    REFUSED,
+    SHORTEST_OUTAGE_S,
+    STALLED,
+    TOTALS_COUNTED,
+    UNREADABLE,
+    UNWRITABLE,
+    KernelState,
+)
+from advisor.reliability.sampler.compiled.quorum_kernel import rack_outage
+from advisor.reliability.sampler.compiled.transition_tables import UNKNOWN, Table
+
+_WELL = WELL
+_LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
+    red.LAG,
+    red.LIMP,
+    red.STOP,
+    red.POWER,
+    red.EARLY_POWER,
+)
+_PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), GAP_LOST
+_SHORTEST_HOURS = SHORTEST_OUTAGE_S / 3600.0
+# Of so many expected records there is one, to all digits.
+_CERTAIN = 40.0
+
+
+@inlined
+def all_known(table: Table, sim: KernelState) -> bool:
+    """Whether the table holds every transition needed; else note the missing entry."""
+    control = sim.control[0]
+    for i in range(control.touched):
+        one = sim.sets[sim.touched[i]]
+        state = one.state
+        if one.mask != 0:
+            event = _event(table, sim, sim.touched[i])
+            row = table.entry[state, event, one.mask]
+            if row == UNKNOWN:
+                control.miss_state, control.miss_event, control.miss_mask = state, event, one.mask
+                return False
+            state = table.steps[row].target
+        if one.mask_after != 0:
+            row = table.entry[state, control.afterwards, one.mask_after]
+            if row == UNKNOWN:
+                control.miss_state = state
+                control.miss_event, control.miss_mask = control.afterwards, one.mask_after
+                return False
+    return True
+
+
+@inlined
+def _event(table: Table, sim: KernelState, s: int) -> int:
+    """The event as a set sees it; power may fail within the flush window after the last write."""
+    control, one = sim.control[0], sim.sets[s]
+    early = control.event == _POWER and control.now < one.flushed
+    return _EARLY_POWER if early and not table.states[one.state].writable else control.event
+
+
+@inlined
+def _hangs(event: int) -> bool:
+    """A follower is up and does not fetch, or not from its leader."""
+    return event in (_LAG, _LIMP)
+
+
+@inlined
+def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
+    """Apply the event to one set, and the event that follows at once if there is one."""
+    control, one = sim.control[0], sim.sets[s]
+    mask, mask_after = one.mask, one.mask_after
+    one.mask = 0
+    one.mask_after = 0
+    event = _event(table, sim, s)
+    row = table.entry[one.state, event, mask]
+    if mask_after == 0 and table.steps[row].quiet:
+        if not table.states[one.state].writable:
+            account(table, sim, s)
+            attribute_outage(table, sim, s)
+        return
+    account(table, sim, s)
+    before, losses, lost, failed, moved = one.state, 0, 0.0, 0, 0
+    for turn in range(2):
+        struck = mask_after if turn else mask
+        if struck == 0:
+            continue
+        row = table.entry[one.state, control.afterwards if turn else event, struck]
+        step = table.steps[row]
+        losses |= step.losses
+        failed |= step.failed
+        moved |= step.moved
+        gone = _shift_gaps(table, sim, s, row)
+        lost += gone
+        one.state = step.target
+        # The newest records, which were not on disk, are in the gaps that are lost.
+        if step.unflushed or (step.losses & _PAGE_CACHE != 0 and gone == 0.0):
+            lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
+    old, new = table.states[before], table.states[one.state]
+    control.broken += old.whole - new.whole
+    control.undecided += new.undecided - old.undecided
+    if old.copying != new.copying:
+        _note_copies(sim, s, old.copying, new.copying)
+    if losses != 0:
+        _count_loss(rng, sim, s, losses, lost)
+    if (failed or moved) and old.readable and new.readable:
+        hours = control.failover_hours if failed else control.handover_hours
+        _count_leader_change(sim, s, hours, old.writable and new.writable)
+    elif old.writable and new.in_sync < old.in_sync and (new.writable or _hangs(event)):
+        # The wait for a dead follower is part of the outage; that for one that hangs precedes it.
+        _count_stall(sim, s)
+    if not new.writable:
+        _stand_still(sim, s, old.writable, losses)
+        attribute_outage(table, sim, s)
+    else:
+        one.waited = 0
+        if not old.writable:
+            _note_outage(sim, s, control.now - one.down)
+
+
+@called
+def _note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Update how many sets each copy fills; one that fills none is over."""
+    control = sim.control[0]
+    for slot in range(sim.copy_of.shape[1]):
+        was, runs = before >> slot & 1, after >> slot & 1
+        if was != runs:
+            copy = sim.copies[sim.copy_of[s, slot]]
+            copy.running += runs - was
+            if copy.running == runs:
+                control.copying += runs - was
+
+
+@inlined
+def _stand_still(sim: KernelState, s: int, was_writable: bool, losses: int) -> None:
+    """Note when writes stopped, and when everything written is on disk."""
+    control, one = sim.control[0], sim.sets[s]
+    if was_writable:
+        one.down = control.now
+        # Nothing was acknowledged while the leader waited for a follower that hangs.
+        waited = control.hung_stall_hours if _hangs(control.event) else 0.0
+        one.flushed = control.now + max(control.flush_hours - waited, 0.0)
+    if losses & ~_TAIL != 0:
+        # The newest records are lost, and all that was not on disk is among them.
+        one.flushed = control.now
+
+
+@called
+def account(table: Table, sim: KernelState, s: int) -> None:
+    """Add the time since a set was last accounted for to the totals."""
+    control, one = sim.control[0], sim.sets[s]
+    state, passed = table.states[one.state], control.now - one.since
+    if state.writable:
+        records = mean_hours(sim, one.since, control.now) * control.records_per_hour
+        if state.growing:
+            sim.gaps[s, 0] += records
+        else:
+            one.base = min(control.retained, one.base + records)
+    else:
+        control.counted |= TOTALS_COUNTED
+        given_up = max(one.down + control.budget_hours, one.since)
+        beyond = mean_hours(sim, given_up, control.now) if control.now > given_up else 0.0
+        for cause in range(sim.totals.shape[1]):
+            share = sim.attribution[s, cause] * one.weight
+            if share > 0.0:
+                sim.totals[UNWRITABLE, cause] += share * passed
+                sim.totals[REFUSED, cause] += share * beyond * control.records_per_hour
+                if not state.readable:
+                    sim.totals[UNREADABLE, cause] += share * passed
+        if one.waited:
+            since = _given_up_before(sim, one.since - one.down)
+            more = _given_up_before(sim, control.now - one.down) - since
+            more *= traffic_at(sim, one.down)
+            sim.totals[REFUSED, one.waited - 1] += one.weight * more * control.records_per_hour
+    one.since = control.now
+
+
+@called
+def _given_up_before(sim: KernelState, outage_hours: float) -> float:
+    """Hours of the wait for a hung follower that are given up, given the outage that follows."""
+    control = sim.control[0]
+    if outage_hours > control.budget_hours:
+        return float(control.hung_stall_hours)
+    return _given_up_hung(sim, max(control.delivery_hours - outage_hours, 0.0))
+
+
+@inlined
+def _given_up_hung(sim: KernelState, hours: float) -> float:
+    """Mean hours of the wait for a hung follower beyond a producer's timeouts."""
+    control = sim.control[0]
+    patience, lag = min(control.waiting_budget_hours, hours), control.lag_hours
+    if patience <= lag:
+        return float(control.hung_stall_hours - patience)
+    # The wait is uniform between 1 and 1.5 lag times.
+    left = max(1.5 * lag - patience, 0.0)
+    return float(left * left / lag) if left > 0.0 else 0.0
+
+
+@inlined
+def _bits(mask: int) -> int:
+    count = 0
+    while mask != 0:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@inlined
+def _shift_gaps(table: Table, sim: KernelState, s: int, row: int) -> float:
+    """Move the gaps to their new numbers; return the records that were lost with them."""
+    control, one = sim.control[0], sim.sets[s]
+    lost = 0.0
+    gaps = table.states[one.state].gaps
+    if gaps > 0:
+        width = len(sim.moved)
+        for gap in range(width):
+            sim.moved[gap] = 0.0
+        for gap in range(gaps):
+            onto = table.gap_map[row, gap]
+            if onto >= 0:
+                sim.moved[onto] += sim.gaps[s, gap]
+            elif onto == _GAP_LOST:
+                lost += sim.gaps[s, gap]
+            else:
+                one.base = min(control.retained, one.base + sim.gaps[s, gap])
+        for gap in range(width):
+            sim.gaps[s, gap] = sim.moved[gap]
+    if table.steps[row].total:
+        lost += one.base
+        one.base = 0.0
+    return lost
+
+
+@called
+def strike_page_cache(table: Table, sim: KernelState, s: int, early: bool, spared: bool) -> float:
+    """Remove the records that were not on disk from the logs of brokers that lost power.
+
+    Where others are ``spared`` and have them, they become gap 0; else their number is returned,
+    for they are lost. They are the newest: in the first gaps, and below all gaps what is missing.
+    """
+    control, one = sim.control[0], sim.sets[s]
+    hours = one.flushed - control.now if early else control.flush_hours
+    wanted = min(hours * control.records_per_hour, control.retained)
+    left = wanted
+    for gap in range(table.states[one.state].gaps):
+        part = min(left, sim.gaps[s, gap])
+        sim.gaps[s, gap] -= part
+        left -= part
+    part = min(left, one.base)
+    one.base -= part
+    taken = float(wanted - (left - part))
+    if spared:
+        sim.gaps[s, 0] = taken
+        return 0.0
+    return taken
+
+
+@called
+def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: float) -> None:
+    """Count the loss events of a set's partitions, and the records lost.
+
+    A loss counts only if a record is lost. Records arrive as a Poisson process, and ``lost`` is
+    their mean number given the path. What is counted is the mean number of partitions that lose
+    any, and whether any of them does is drawn, for the first loss.
+    """
+    control, weight = sim.control[0], sim.sets[s].weight
+    if losses & ~_TAIL == 0:
+        # Leadership moves away and back. Each change drops the records that only the old leader
+        # had acknowledged, if there are any.
+        records, events = 2.0 * control.tail, 0.0
+        for _ in range(2 * int(weight)):
+            events += 1.0 if rng.random() < control.tail_chance else 0.0
+        control.new_losses += int(events)
+    else:
+        records = min(lost, control.retained)
+        events = -weight * math.expm1(-records)
+        if weight * records > _CERTAIN or rng.random() < -math.expm1(-weight * records):
+            control.new_losses += 1
+    control.counted |= TOTALS_COUNTED
+    sim.totals[LOSS_EVENTS, control.cause] += events
+    sim.totals[RECORDS_LOST, control.cause] += weight * records
+
+
+@called
+def _count_leader_change(sim: KernelState, s: int, hours: float, writable: bool) -> None:
+    """Count the time until a new leader serves, which is shorter than any repair."""
+    control, weight = sim.control[0], sim.sets[s].weight
+    control.counted |= TOTALS_COUNTED
+    sim.totals[UNREADABLE, control.cause] += weight * hours
+    if writable:
+        beyond = max(hours - control.budget_hours, 0.0) * traffic_at(sim, control.now)
+        sim.totals[UNWRITABLE, control.cause] += weight * hours
+        sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
+        _note_outage(sim, s, hours)
+
+
+@called
+def _note_outage(sim: KernelState, s: int, hours: float) -> None:
+    """Count an outage of writes by its length; the time until a new leader serves is a mean."""
+    place = 0
+    if hours > _SHORTEST_HOURS:
+        place = min(int(math.log10(hours / _SHORTEST_HOURS) * BINS_PER_DECADE), OUTAGE_BINS - 1)
+    sim.control[0].counted |= OUTAGES_COUNTED
+    sim.outages_by_length[place] += sim.sets[s].weight
+
+
+@called
+def _count_stall(sim: KernelState, s: int) -> None:
+    """Count the wait for a follower to leave the ISR; one that shuts down leaves at once.
+
+    If an outage follows, more of what was written meanwhile is given up; see `account`.
+    """
+    control, weight = sim.control[0], sim.sets[s].weight
+    if control.event == _STOP:
+        return
+    hours = control.dead_stall_hours
+    beyond = max(hours - control.waiting_budget_hours, 0.0)
+    if _hangs(control.event):
+        sim.sets[s].waited = control.cause + 1
+        hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
+    beyond *= traffic_at(sim, control.now)
+    control.counted |= TOTALS_COUNTED
+    sim.totals[STALLED, control.cause] += weight * hours
+    sim.totals[REFUSED, control.cause] += weight * beyond * control.records_per_hour
+
+
+@called
+def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
+    """Attribute a set's outage in equal shares to the outages and copies behind it."""
+    control = sim.control[0]
+    copies, total = _bits(table.states[sim.sets[s].state].absent), 0
+    for cause in range(sim.totals.shape[1]):
+        sim.attribution[s, cause] = 0.0
+    for slot in range(sim.slots.shape[1]):
+        own = sim.brokers[sim.slots[s, slot]].own
+        if own == control.replaced:
+            copies += 1
+        elif own != _WELL:
+            sim.attribution[s, sim.outages[own].cause] += 1.0
+            total += 1
+    own = sim.brokers[len(sim.brokers) - 1].own
+    if own != _WELL:
+        sim.attribution[s, sim.outages[own].cause] += 1.0
+        total += 1
+    if control.voters > 0:
+        total += _attribute_to_voters(sim, s)
+    total += copies
+    sim.attribution[s, NO_DISK] = copies
+    if total == 0:
+        sim.attribution[s, NO_CAUSE] = 1.0
+        return
+    for cause in range(sim.totals.shape[1]):
+        sim.attribution[s, cause] /= total
+
+
+@called
+def _attribute_to_voters(sim: KernelState, s: int) -> int:
+    """Count the racks of voters that are out, but for those that a replica is out with."""
+    found = 0
+    for rack in range(len(sim.racks)):
+        own = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
+        for slot in range(sim.slots.shape[1]):
+            replica = sim.brokers[sim.slots[s, slot]]
+            if replica.rack == rack and sim.outages[replica.own].of_rack:
+                own = _WELL
+        if own != _WELL:
+            sim.attribution[s, sim.outages[own].cause] += 1.0
+            found += 1
+    return found

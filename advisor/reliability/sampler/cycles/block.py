@@ -1,0 +1,84 @@
+"""One block of cycles: plain data in, sufficient statistics out, as for a block of years."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.sampler import block as years
+from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
+from advisor.reliability.sampler.cycles.memory import Cycles, new_cycles
+from advisor.reliability.sampler.initial_state import new_state
+from advisor.reliability.sampler.plan import Bias, Block, Plan
+
+_FEWEST_OF_A_COURSE = 2
+
+
+def run_block(plan: Plan, block: Block) -> Row:
+    """Sample a block of years, or of cycles if the plan has a bias.
+
+    Returns
+    -------
+    Row
+        The same for the same plan and block, wherever it is computed.
+    """
+    if plan.bias is None:
+        return years.run_block(plan, block)
+    return run_cycles(plan, plan.bias, block)
+
+
+def run_cycles(plan: Plan, bias: Bias, block: Block) -> Row:
+    """Sample as many cycles as have overlapping outages in the block's years."""
+    cycles = block.years * plan.strikes_per_year * bias.overlaps
+    done, control = sample(plan, bias, cycles, block)
+    cycle = done.cycle[0]
+    waited = float(cycle["done"]) / control["strikes"]
+    return Row(
+        block=block.index,
+        years=block.years,
+        plan=mark(plan, block.seed),
+        lost_years=int(cycle["lost_cycles"]),
+        hours=float(waited + cycle["hours"]),
+        at_risk_hours=float(waited + cycle["at_risk"]),
+        first_losses=int(cycle["lost_cycles"]),
+        loss_moments=int(control["loss_moments"]),
+        events=int(control["events"]),
+        causes=tuple(done.totals.ravel().tolist()),
+        outages=tuple(done.outages_by_length.tolist()),
+        cycles=tuple(
+            float(cycle[name]) for name in ("done", "due", "weights", "squares", "largest")
+        ),
+    )
+
+
+def sample(plan: Plan, bias: Bias, cycles: float, block: Block) -> tuple[Cycles, Any]:
+    """Run about so many cycles, with the random numbers of a block.
+
+    Returns
+    -------
+    Cycles
+        What was counted.
+    control : record of CONTROL
+    """
+    # Imported here: numba takes a second to import.
+    from advisor.reliability.sampler.cycles.kernel import run
+
+    sim = new_state(plan)
+    done = new_cycles(sim, bias, _begun_by(bias, cycles))
+    rng = generator(block)
+    run_with_tables(plan, sim, lambda table: run(rng, table, sim, done))
+    return done, sim.control[0]
+
+
+def _begun_by(bias: Bias, cycles: float) -> NDArray[np.int64]:
+    """Return how many cycles each course begins; a few at least, where it happens at all."""
+    return np.array(
+        [
+            max(math.floor(share * cycles), _FEWEST_OF_A_COURSE) if share > 0.0 else 0
+            for share in bias.beginning
+        ],
+        dtype=np.int64,
+    )

@@ -1,0 +1,301 @@
+"""The kernel's memory at the start of a block: a healthy cluster, and what can happen to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
+from advisor.reliability.failures.mechanisms import WELL, BrokerEvent, Scope
+from advisor.reliability.failures.times.time_distribution import TimeDistribution
+from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.sampler.compiled.memory_layout import (
+    BROKER,
+    CLOCK,
+    CONTROL,
+    COPY,
+    ENTRIES,
+    EXTRA_COLUMNS,
+    LAW,
+    NO_CAUSE,
+    NO_DISK,
+    OUTAGE,
+    OUTAGE_BINS,
+    RACK,
+    RENEWAL,
+    SCOPES,
+    SERVED,
+    SET,
+    STRIKE,
+    KernelState,
+)
+from advisor.reliability.sampler.plan import Occurrence, Plan, RollingRestarts
+from advisor.reliability.statespace.successors import PARTITION_EVENT
+
+# Of what stands in no rack.
+_NO_RACK = -1
+
+
+def new_state(plan: Plan) -> KernelState:
+    """Every broker and replica healthy, every log as long as its retention, all totals 0."""
+    return KernelState._make(array.copy() for array in _first_state(plan))
+
+
+@lru_cache(maxsize=2)
+def _first_state(plan: Plan) -> KernelState:
+    """The same, of which blocks take copies.
+
+    Blocks of one plan follow each other; of 100,000 replica sets this takes seconds.
+    """
+    sets, housed = len(plan.sets), _housed(plan)
+    columns = len(plan.table.names) + EXTRA_COLUMNS
+    laws = _Laws()
+    outages, clocks = _outages(plan, laws)
+    renewals = _renewals(plan, laws)
+    gaps = max(plan.replicas - 1, 1)
+    members = [[b for b, rack in enumerate(housed) if rack == r] for r in range(plan.rack_count)]
+    copies, copy_of = _copies(plan)
+    served: list[list[tuple[int, int, int]]] = [[] for _ in housed]
+    for s, replicas in enumerate(plan.sets):
+        for slot, b in enumerate(replicas):
+            served[b].append((s, 1 << slot, copy_of[s][slot]))
+    sim = KernelState(
+        control=np.zeros(1, dtype=CONTROL),
+        strikes=_strikes(plan),
+        outages=outages,
+        racks=_ranges(members, RACK),
+        members=np.array([b for group in members for b in group], dtype=np.int64),
+        brokers=_ranges(served, BROKER),
+        served=np.array([place for group in served for place in group], dtype=SERVED),
+        copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
+        copy_of=np.array(copy_of, dtype=np.int64),
+        clocks=clocks,
+        running=np.zeros(len(clocks), dtype=np.int64),
+        laws=np.array(laws.rows, dtype=LAW),
+        values=np.array(laws.values),
+        renewals=renewals,
+        earliest=np.zeros(len(renewals), dtype=np.int64),
+        sets=np.zeros(sets, dtype=SET),
+        slots=np.array(plan.sets, dtype=np.int64),
+        gaps=np.zeros((sets, gaps)),
+        moved=np.zeros(gaps),
+        attribution=np.zeros((sets, columns)),
+        touched=np.zeros(sets, dtype=np.int64),
+        totals=np.zeros((ENTRIES, columns)),
+        outages_by_length=np.zeros(OUTAGE_BINS),
+        aside=np.zeros((ENTRIES, columns)),
+        traffic=np.concatenate(([0.0], np.cumsum(plan.traffic or np.ones(24)))),
+    )
+    sim.brokers["rack"] = housed
+    sim.racks["voters"][: len(plan.voters)] = plan.voters
+    sim.sets["weight"] = plan.partitions
+    sim.sets["base"] = plan.retained_records
+    # A partition that cannot be written even when healthy: the configuration is the cause.
+    sim.attribution[:, NO_CAUSE] = 1.0
+    _set_control(plan, sim)
+    if plan.rolling is not None:
+        _set_rolling(plan, plan.rolling, sim)
+    return sim
+
+
+def _housed(plan: Plan) -> list[int]:
+    """The rack of each broker, of one for each rack with voters alone, and of the quorum: none."""
+    alone = [r for r, voters in enumerate(plan.voters) if voters and r not in plan.racks]
+    return [*plan.racks, *alone, _NO_RACK]
+
+
+def _copies(plan: Plan) -> tuple[list[int], list[list[int]]]:
+    """The broker that each copy fills, and the copy that fills each slot of each set.
+
+    A replaced broker copies all partitions that it shares with the same brokers at once, whichever
+    of them leads, as in the CTMC.
+    """
+    numbers: dict[tuple[frozenset[int], int], int] = {}
+    copy_of = [
+        [numbers.setdefault((frozenset(replicas), broker), len(numbers)) for broker in replicas]
+        for replicas in plan.sets
+    ]
+    return [broker for _, broker in numbers], copy_of
+
+
+def _set_control(plan: Plan, sim: KernelState) -> None:
+    """Store the plan's constants."""
+    control = sim.control[0]
+    tail = min(plan.tail_hours * plan.records_per_hour, plan.retained_records)
+    constants = {
+        "replaced": plan.table.replacement.condition,
+        "no_disk": sim.totals.shape[1] + NO_DISK,
+        "brokers": len(plan.racks),
+        "voters": sum(plan.voters),
+        "quorum": red.QUORUM_BACK,
+        "next_strike": -1.0,
+        "next_renewal": math.inf,
+        "special": bool(plan.lifetimes) or plan.crews > 0,
+        "free_crews": plan.crews,
+        "strikes": sim.strikes["per_hour"].sum(),
+        "copies_per_hour": plan.copies_per_hour,
+        "decisions_per_hour": plan.decisions_per_hour,
+        "records_per_hour": plan.records_per_hour,
+        "retained": plan.retained_records,
+        "flush_hours": plan.unflushed_hours,
+        "tail": tail,
+        "tail_chance": -math.expm1(-tail),
+        "broker_failover_hours": plan.failovers.broker,
+        "handover_hours": plan.failovers.move,
+        "budget_hours": plan.budget_hours,
+        "waiting_budget_hours": plan.waiting_budget_hours,
+        "delivery_hours": plan.delivery_hours,
+        "dead_stall_hours": plan.stall_hours[0],
+        "hung_stall_hours": plan.stall_hours[1],
+        "lag_hours": plan.lag_hours,
+        "hourly": bool(plan.traffic),
+        "span_hours": HOURS_PER_YEAR,
+        "roll_due": np.inf,
+    }
+    for name, value in constants.items():
+        control[name] = value
+
+
+def _set_rolling(plan: Plan, rolling: RollingRestarts, sim: KernelState) -> None:
+    """Store what rolling restarts do, and in which order."""
+    known, control = plan.table, sim.control[0]
+    (entry,) = known.with_effect(BrokerEvent.STOP)
+    clean, hard = entry.courses
+    constants = {
+        "roll_waits": rolling.waits,
+        "roll_cause": known.names.index(entry.name),
+        "roll_event": PARTITION_EVENT[clean.effect],
+        "roll_condition": clean.condition,
+        "roll_unclean_event": PARTITION_EVENT[hard.effect],
+        "roll_unclean_condition": hard.condition,
+        "roll_unclean": rolling.unclean,
+        "roll_period_hours": rolling.period_hours,
+        "roll_up_hours": rolling.up_hours,
+        "roll_pause_hours": rolling.pause_hours,
+        "roll_hour": rolling.hour_of_week % 24.0,
+        "roll_date": np.inf,
+        "alone": rolling.alone,
+        "hurry": rolling.hurry,
+        "hurry_hours": rolling.hurry_hours,
+    }
+    if rolling.alone:
+        constants["span_hours"] = rolling.run_up_hours
+    for name, value in constants.items():
+        control[name] = value
+    order = [(b, n) for n, batch in enumerate(rolling.batches) for b in batch]
+    for row, (broker, batch) in zip(sim.brokers, order, strict=False):
+        row["rolling"], row["batch"] = broker, batch
+
+
+def _strikes(plan: Plan) -> NDArray[Any]:
+    """What each course of a mechanism does, from the table of mechanisms."""
+    known = plan.table
+    strikes = np.zeros(len(known.courses), dtype=STRIKE)
+    for row, entry in zip(strikes, known.courses, strict=True):
+        found = plan.mechanisms.get(entry.course, Occurrence())
+        row["cause"] = known.names.index(entry.name)
+        targets = plan.targets(entry.scope)
+        row["targets"] = targets
+        if entry.name in plan.lifetimes:
+            whole = (plan.mechanisms[each.course].per_hour for each in known[entry.name].courses)
+            row["takes"] = found.per_hour / math.fsum(whole)
+        else:
+            row["per_hour"] = found.per_hour * targets
+        of_rack = entry.scope is Scope.RACK
+        row["failover_hours"] = plan.failovers.rack if of_rack else plan.failovers.broker
+        row["scope"] = SCOPES.index(entry.scope)
+        row["event"], row["reach"] = PARTITION_EVENT[entry.effect], entry.strikes
+        row["beyond"] = entry.beyond_settings
+        row["condition"], row["of_quorum"] = known.condition_of(entry), entry.effect.of_quorum
+        if entry.exclusive:
+            row["excluded"] = sum(1 << each.condition for each in known[entry.name].courses)
+        row["chance"], row["share"] = entry.share is not None, found.share
+        row["spreads"], row["overlaps"] = found.spreads, found.overlaps
+        row["turned"] = WELL
+        if entry.turns_into:
+            other = known[entry.turns_into]
+            row["turned"], row["turned_reach"] = known.condition_of(other), other.strikes
+            row["turned_event"] = PARTITION_EVENT[other.effect]
+    return strikes
+
+
+class _Laws:
+    """The distributions of times other than exponential and gamma, and what was observed.
+
+    Attributes
+    ----------
+    rows : list of tuple
+        Of `KernelState.laws`.
+    values : list of float
+        Of `KernelState.values`.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, int, float, float]] = []
+        self.values: list[float] = []
+
+    def add(self, distribution: TimeDistribution, mean_hours: float) -> int:
+        """Note a distribution with its mean; return its number."""
+        start, observed = len(self.values), distribution.values
+        mean = math.fsum(observed) / max(len(observed), 1)
+        self.values += [value / mean for value in observed]
+        scale = distribution.scale(mean_hours)
+        place = start, len(self.values)
+        self.rows.append((distribution.kind, *place, scale, distribution.parameter))
+        return len(self.rows) - 1
+
+
+def _renewals(plan: Plan, laws: _Laws) -> NDArray[Any]:
+    """The clocks of the mechanisms whose events are no Poisson process."""
+    courses, rows = plan.table.courses, []
+    for entry in plan.table.entries:
+        if entry.name in plan.lifetimes:
+            lifetime = plan.lifetimes[entry.name]
+            law = laws.add(lifetime.distribution, lifetime.hours)
+            first, targets = courses.index(entry), range(plan.targets(entry.scope))
+            rows += [(law, first, len(entry.courses), target, 0, 0.0, 0.0) for target in targets]
+    return np.array(rows, dtype=RENEWAL)
+
+
+def _outages(plan: Plan, laws: _Laws) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The outages of brokers by condition, and the clocks that end them."""
+    known, brokers = plan.table, len(_housed(plan))
+    outages = np.zeros(len(known.begun) + 1, dtype=OUTAGE)
+    outages["first_clock"] = -1
+    joint: list[tuple[int, int]] = []
+    for condition, entry in known.begun.items():
+        found, row = plan.mechanisms.get(entry.course, Occurrence()), outages[condition]
+        row["cause"], row["severity"] = known.names.index(entry.name), entry.severity
+        row["begin"] = PARTITION_EVENT[entry.effect]
+        row["end"] = PARTITION_EVENT[entry.effect.end]
+        row["of_rack"] = condition in known.of_racks
+        row["hours"], row["shape"] = found.hours, found.shape
+        if found.duration is not None:
+            row["shape"], row["law"] = 0.0, laws.add(found.duration, found.hours)
+        row["of_crew"] = plan.crews > 0 and entry.name in plan.needed_for
+        if entry.ends_in:
+            row["dies"], row["after"] = found.dies, known[entry.ends_in].condition
+        if entry.together:
+            row["first_clock"] = brokers + len(joint)
+            row["stride"] = entry.scope is Scope.RACK
+            racks = range(plan.rack_count) if entry.scope is Scope.RACK else (-1,)
+            joint += [(condition, rack) for rack in racks]
+    clocks = np.zeros(brokers + len(joint), dtype=CLOCK)
+    clocks["place"] = -1
+    for row, (condition, rack) in zip(clocks[brokers:], joint, strict=True):
+        row["condition"], row["rack"] = condition, rack
+    return outages, clocks
+
+
+def _ranges(groups: Sequence[Sequence[object]], dtype: np.dtype[np.void]) -> NDArray[Any]:
+    """Records that say where each group begins and ends in the row of all."""
+    ends = np.cumsum([len(group) for group in groups])
+    rows = np.zeros(len(groups), dtype=dtype)
+    rows["end"] = ends
+    rows["start"][1:] = ends[:-1]
+    return rows

@@ -1,0 +1,175 @@
+"""Intervals from the years of blocks: shares of years, rates, waiting times.
+
+Three kinds, all 95 %:
+
+* a share of independent years: Clopper and Pearson's exact one;
+* a rate of which few blocks saw anything: Fay and Feuer's for weighted counts (Stat. Med. 16,
+  1997), which is the exact Poisson interval where all weights are equal;
+* a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
+  logarithmic scale, with Student's t.
+
+Years that depend on each other, because times between failures are not exponential, are no
+independent draws. Blocks are: a share of such years is a rate over the blocks.
+
+Where nothing was seen, at most about 3 in n independent years (one-sided) is all that is known.
+What such a year could hold at most then bounds the other measures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from scipy import stats
+
+from advisor.errors import InputError
+from advisor.reliability.results.sampled import Estimate
+
+NONE_SEEN = -math.log(0.05)
+"""Poisson: no event is seen with 5 % probability if this many were to be expected."""
+_FEW = 30
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A rate: amounts per exposure, block by block.
+
+    Attributes
+    ----------
+    amounts, exposures : sequences of float, one for each block
+    most : float
+        The largest amount that an event can make, in units of exposure: what is known if none
+        was seen.
+    """
+
+    amounts: Sequence[float]
+    exposures: Sequence[float]
+    most: float
+
+
+def loss_chance(
+    history: Sequence[tuple[float, float]],
+    years: int,
+    clumping: float | None,
+    largest_weight: float | None = None,
+) -> Estimate:
+    """Probability of a loss within a year that begins healthy.
+
+    Parameters
+    ----------
+    history : sequence of (float, float)
+        Of each block: its years, and those with a loss; of cycles, the years at risk, and the
+        weight of the first losses that fall within a year. These are a rate: ``1 - exp(-rate)``.
+        Of paths that split, as of years, with weighted losses.
+    years : int
+        Of all blocks.
+    clumping : float, optional
+        None if the years or cycles are independent; else as `Plan.clumping`.
+    largest_weight : float, optional
+        The most that a cycle or path can weigh; None for years as they come.
+    """
+    if largest_weight is None:
+        return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
+    at_risk, due = zip(*history, strict=True)
+    if clumping is not None:
+        most = years_as_one(len(history), years, clumping)
+        found = rate(Ratio(due, at_risk, most), years)
+        return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
+    # Fewer cycles are drawn than begin in these years.
+    found = rate(Ratio(due, at_risk, largest_weight * years / math.fsum(at_risk)), years)
+    value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
+    return Estimate(value, low, high, years, found.method)
+
+
+def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
+    """Yearly probability of a loss, of years as they come; see `loss_chance`."""
+    years, lost = (sum(column) for column in zip(*history, strict=True))
+    if clumping is None:
+        return share(lost, years)
+    if lost == 0:
+        bound = share(0, years).high
+        high = -math.expm1(math.log1p(-bound) * years_as_one(len(history), years, clumping))
+        return Estimate(
+            high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound"
+        )
+    blocks = [float(block) for block, _ in history]
+    found = rate(Ratio([float(each) for _, each in history], blocks, 1.0), years)
+    return replace(found, high=min(found.high, 1.0))
+
+
+def years_as_one(blocks: int, years: int, clumping: float | None) -> float:
+    """How many years of these blocks count as one independent year, at most.
+
+    Losses of years that depend on each other come in clumps. So a run without any says less. Blocks
+    are independent: the years of one count as one year at the least.
+    """
+    return 1.0 if clumping is None else min(clumping, years / blocks)
+
+
+def share(successes: int, n: int) -> Estimate:
+    """Yearly probability of something that happened in some of n independent years."""
+    if n < 1 or not 0 <= successes <= n:
+        raise InputError(f"{successes} of {n} years cannot be")
+    if successes == 0:
+        high = -math.expm1(math.log(0.05) / n)
+        return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
+    low = float(stats.beta.ppf(0.025, successes, n - successes + 1))
+    high = float(stats.beta.ppf(0.975, successes + 1, n - successes)) if successes < n else 1.0
+    method = f"{successes:,} of {n:,} years, Clopper-Pearson"
+    return Estimate(successes / n, low, high, n, method)
+
+
+def rate(found: Ratio, n: int) -> Estimate:
+    """A long-run rate and its interval.
+
+    Parameters
+    ----------
+    n : int
+        Years, for the record.
+    """
+    amount, exposure = math.fsum(found.amounts), math.fsum(found.exposures)
+    seen = sum(1 for block in found.amounts if block > 0)
+    if seen == 0:
+        high = NONE_SEEN / n * found.most
+        return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
+    value = amount / exposure
+    if seen < _FEW:
+        low, high = _few(found.amounts)
+        method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
+        return Estimate(value, low / exposure, high / exposure, n, method)
+    factor = math.exp(_relative_error(found, value) / value)
+    method = f"ratio over {len(found.amounts)} blocks, Student's t of its logarithm"
+    return Estimate(value, value / factor, value * factor, n, method)
+
+
+def waiting_time(found: Ratio, n: int) -> Estimate:
+    """Mean years until the first loss: time at risk over losses, both of each block."""
+    often = rate(found, n)
+    if not often.seen:
+        low = 1.0 / often.high
+        return Estimate(low, low, math.inf, n, f"no loss in {n:,} years: one-sided lower bound")
+    return Estimate(1.0 / often.value, 1.0 / often.high, 1.0 / often.low, n, often.method)
+
+
+def _few(amounts: Sequence[float]) -> tuple[float, float]:
+    """Gamma interval (Fay and Feuer) of an expected sum of few amounts."""
+    total = math.fsum(amounts)
+    square = math.fsum(amount * amount for amount in amounts)
+    largest = max(amounts)
+    low = square / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / square)
+    # The upper end allows for one more event, as large as the largest.
+    more, square = total + largest, square + largest * largest
+    high = square / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / square)
+    return float(low), float(high)
+
+
+def _relative_error(found: Ratio, value: float) -> float:
+    """Half the width of a ratio's 95 % interval, from the variance between blocks."""
+    blocks = len(found.amounts)
+    scatter = math.fsum(
+        (amount - value * exposure) ** 2
+        for amount, exposure in zip(found.amounts, found.exposures, strict=True)
+    )
+    error = math.sqrt(blocks / (blocks - 1) * scatter) / math.fsum(found.exposures)
+    return float(stats.t.ppf(0.975, blocks - 1)) * error

@@ -1,0 +1,159 @@
+"""From cluster, configuration, card and workload to a plan: every input read once, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advisor.protocol.rules.config import Config
+from advisor.reliability.calendar import Calendar
+from advisor.reliability.common_cause.placement import Brokers, place
+from advisor.reliability.failures import transition_rates
+from advisor.reliability.failures.failure_model import FailureModel
+from advisor.reliability.failures.mechanisms import BrokerEvent, Mechanism, table
+from advisor.reliability.failures.setting import Replicas
+from advisor.reliability.failures.times.card_times import CREWS_PATH, DURATION, LIFETIME
+from advisor.reliability.failures.transition_rates import DECISION_HOURS, racks_at_once
+from advisor.reliability.sampler.plan import Lifetime, Occurrence, Plan, RollingRestarts
+from advisor.reliability.workload import Workload
+
+
+def plan_for(
+    cluster: Brokers,
+    config: Config,
+    model: FailureModel,
+    load: Workload,
+    placement: tuple[Replicas, ...] | None = None,
+) -> Plan:
+    """Make a plan of the arguments of `evaluate`.
+
+    Raises
+    ------
+    InputError
+        If Kafka could not place the topic.
+    """
+    # Workers read plans and make none; they need not import scipy.
+    from advisor.reliability.case import IsrStalls, ProducerTimeouts, chain_constants
+
+    where = place(cluster, config, load.partitions, placement, racks_at_once(model))
+    if placement is not None:
+        load = replace(load, partitions=where.partitions)
+    brokers = list(where.rack_of)
+    racks = list(dict.fromkeys((*where.rack_of.values(), *where.voters)))
+    copy_hours = transition_rates.copy_hours(config, model, load, where.brokers)
+    patience, waits = ProducerTimeouts.of(config), IsrStalls.of(config, model)
+    return Plan(
+        setup=chain_constants(config, model, load, where.brokers),
+        racks=tuple(racks.index(where.rack_of[broker]) for broker in brokers),
+        sets=tuple(tuple(map(brokers.index, replicas)) for replicas, _ in where.sets),
+        partitions=tuple(count for _, count in where.sets),
+        mechanisms=_mechanisms(model, where.brokers),
+        rolling=None if model.calendar is None else _rolling(model.calendar, model, cluster),
+        traffic=load.hourly_traffic,
+        copies_per_hour=1.0 / copy_hours if copy_hours else 0.0,
+        records_per_hour=load.records_per_hour_per_partition,
+        retained_records=load.retained_records_per_partition,
+        unflushed_hours=model.get("flush.seconds", 0.0) / 3600.0,
+        tail_hours=load.replication_delay_ms / 3_600_000.0,
+        failovers=transition_rates.failovers(
+            config, model, load, where.brokers, where.brokers_per_rack
+        ),
+        budget_hours=patience.outage_hours,
+        waiting_budget_hours=patience.waiting_hours,
+        delivery_hours=patience.delivery_hours,
+        stall_hours=(waits.dead_hours, waits.hung_hours),
+        lag_hours=waits.lag_hours,
+        voters=tuple(where.voters.get(rack, 0) for rack in racks) if where.voters else (),
+        decisions_per_hour=1.0 / hours if (hours := model.get(DECISION_HOURS, 0.0)) else 0.0,
+        lifetimes=_lifetimes(model, where.brokers),
+        crews=int(model.get(CREWS_PATH, 0.0)),
+        needed_for=model.needed_for,
+    )
+
+
+def _lifetimes(model: FailureModel, brokers: int) -> dict[str, Lifetime]:
+    found = {}
+    for name in model.mechanisms:
+        distribution, entry = model.times.get(f"{name}.{LIFETIME}"), table()[name]
+        if distribution is not None and model.rate_per_hour(name) > 0.0:
+            hours = 1.0 / model.rate_per_hour(name)
+            if entry.exclusive:
+                hours = transition_rates.hours_between_turns(entry, model, brokers)
+            found[name] = Lifetime(hours, distribution)
+    return found
+
+
+def _mechanisms(model: FailureModel, brokers: int) -> dict[str, Occurrence]:
+    found = {}
+    for course in table().courses:
+        rate, happens = 0.0, course.name in model.mechanisms
+        by_calendar = model.calendar is not None and course.name == _planned().name
+        if happens:
+            rate = (
+                0.0
+                if by_calendar
+                else transition_rates.strikes_per_hour(course, model, brokers, brokers)
+            )
+        elif not _lasts(course, model):
+            continue
+        chances = (course.share, course.spreads, course.overlaps, course.dies)
+        share, spreads, overlaps, dies = (model.get(course.path(each), 0.0) for each in chances)
+        # Where another mechanism's duration counts, it has none of its own.
+        hours = model.outage_hours(course) if course.condition else 0.0
+        shape = model.shape(course.name)
+        duration = model.times.get(f"{course.name}.{DURATION}")
+        found[course.course] = Occurrence(
+            rate, hours, shape, share, spreads, overlaps, dies, duration
+        )
+    return found
+
+
+def _planned() -> Mechanism:
+    """The mechanism of planned restarts."""
+    (found,) = table().with_effect(BrokerEvent.STOP)
+    return found
+
+
+def _rolling(calendar: Calendar, model: FailureModel, cluster: Brokers) -> RollingRestarts:
+    entry = _planned()
+    (hard,) = entry.variants
+    hours = model.repair_hours(entry.name)
+    return RollingRestarts(
+        batches=_batches(calendar, cluster),
+        waits=calendar.wait_for_isr,
+        period_hours=calendar.period_hours,
+        hour_of_week=calendar.hour_of_week,
+        mean_hours=hours,
+        up_hours=hours * (1.0 - calendar.catch_up_share(60.0 * hours)),
+        pause_hours=calendar.pause_minutes / 60.0,
+        unclean=model.get(entry.path(hard.chance), 0.0),
+    )
+
+
+def _batches(calendar: Calendar, cluster: Brokers) -> tuple[tuple[int, ...], ...]:
+    """Brokers by their place in the cluster: rack by rack, as `rolling-restart.sh` goes, or by id.
+
+    Brokers whose rack is not known form one group, and come first.
+    """
+    place = {broker: number for number, broker in enumerate(cluster.brokers)}
+    by_rack = calendar.order == "rack"
+    rack_of = {broker: (rack or "") if by_rack else "" for broker, rack in cluster.brokers.items()}
+    groups: dict[str, list[int]] = {}
+    for broker in sorted(place, key=lambda each: (rack_of[each], each)):
+        groups.setdefault(rack_of[broker], []).append(place[broker])
+    size = calendar.at_once
+    return tuple(
+        tuple(group[start : start + size])
+        for group in groups.values()
+        for start in range(0, len(group), size)
+    )
+
+
+def _lasts(course: Mechanism, model: FailureModel) -> bool:
+    """Whether other mechanisms may leave brokers in its condition.
+
+    The brokers of a destroyed rack take the hours of one that is destroyed alone, even if none
+    ever is.
+    """
+    ending = (e for e in table().entries if course.name == e.ends_in and not course.variant)
+    dying = any(model.get(e.path(e.dies), 0.0) > 0.0 for e in ending)
+    return dying or course.duration[0] in model.quantities

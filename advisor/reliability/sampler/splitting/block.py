@@ -1,0 +1,62 @@
+"""One block of years whose paths split: plain data in, sufficient statistics out."""
+
+from __future__ import annotations
+
+from advisor.reliability.sampler.block import Row, generator, mark, run_with_tables
+from advisor.reliability.sampler.cycles import block as cycles
+from advisor.reliability.sampler.initial_state import new_state
+from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.splitting.memory import Paths, new_paths
+
+
+def run_block(plan: Plan, block: Block) -> Row:
+    """Sample a block by the method of its plan.
+
+    Returns
+    -------
+    Row
+        The same for the same plan and block, wherever it is computed.
+    """
+    if plan.splitting is None:
+        return cycles.run_block(plan, block)
+    paths, hours = sample(plan, plan.splitting.retrials, block)
+    path = paths.path[0]
+    return Row(
+        block=block.index,
+        years=block.years,
+        plan=mark(plan, block.seed),
+        lost_years=int(path["lost"]),
+        hours=hours,
+        at_risk_hours=float(path["at_risk"]),
+        first_losses=int(path["lost"]),
+        loss_moments=int(path["moments"]),
+        events=int(path["main_events"] + path["retrial_events"]),
+        causes=tuple(paths.totals.ravel().tolist()),
+        outages=tuple(paths.outages_by_length.tolist()),
+        cycles=(
+            float(paths.levels["begun"].sum()),
+            *(float(path[name]) for name in ("due", "weights", "squares", "largest")),
+            float(block.years),
+        ),
+    )
+
+
+def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths, float]:
+    """Live the years of a block, with its random numbers.
+
+    Returns
+    -------
+    Paths
+        What was counted.
+    hours : float
+        Of the main path.
+    """
+    # Imported here: numba takes a second to import.
+    from advisor.reliability.sampler.splitting.kernel import run
+
+    sim = new_state(plan)
+    sim.control[0]["years_left"] = block.years
+    paths = new_paths(sim, retrials)
+    rng = generator(block)
+    run_with_tables(plan, sim, lambda table: run(rng, table, sim, paths))
+    return paths, float(sim.control[0]["now"])

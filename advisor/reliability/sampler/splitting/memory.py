@@ -1,0 +1,125 @@
+"""The memory of paths that split, beside that of the cluster."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.reliability.sampler.compiled.memory_layout import OUTAGE_BINS, KernelState
+
+
+def _fields(whole: str, real: str) -> np.dtype[np.void]:
+    kinds: list[tuple[str, type]] = [(name, np.int64) for name in whole.split()]
+    return np.dtype([*kinds, *((name, np.float64) for name in real.split())])
+
+
+PATH = _fields(
+    "depth level renewed courses main_events retrial_events lost moments",
+    "weight counted due at_risk weights squares largest",
+)
+"""One record: the current path, and the totals of all."""
+FRAME = _fields("floor level retrial left", "factor kept hours within")
+LEVEL = _fields("sets risen begun", "retrials")
+
+
+class Paths(NamedTuple):
+    """The paths of one block.
+
+    Attributes
+    ----------
+    path : array of PATH, shape (1,)
+        The current path: how many splits it is in (``depth``), the level of its worst set, its
+        weight, and until when its time is ``counted``. Constants: mechanisms with clocks
+        (``renewed``), and courses without.
+        Totals: events of the main path and of retrials; paths that ``lost``, and ``moments`` of
+        losses; by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses
+        the sum of the ``weights``, of their ``squares``, and the ``largest``.
+    frames : array of FRAME, shape (levels,)
+        The splits that the path is in: the level below which it ends, and that after the split;
+        whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
+        the weight, and that ``kept`` for the path that went on; ``hours`` after which the outages
+        should have ended, and the sum of the probabilities of failures ``within`` them.
+    levels : array of LEVEL, shape (levels + 1,)
+        By level, the number of replicas of a set that are out or not in sync: how many sets have
+        it, how often a path rose to it and how many retrials began there; and how many
+        ``retrials`` a path splits into there, on average.
+    level_of : array of int, shape (sets,)
+    chances : array of float, shape (levels, clocks of mechanisms that are not exponential)
+        By split, the probability that each is due within its hours.
+    totals : array of float, shape (2, ENTRIES, columns)
+        What settings decide and what they do not, by weight; see `KernelState.totals`.
+    outages_by_length : array of float, shape (OUTAGE_BINS,)
+        By weight; see `KernelState.outages_by_length`.
+    control, outages, brokers, copies, clocks, running, renewals, earliest, sets, gaps, \
+attribution, kept_levels, kept_level_of : arrays, shape (levels, ...)
+        The cluster at each split.
+    """
+
+    path: NDArray[Any]
+    frames: NDArray[Any]
+    levels: NDArray[Any]
+    level_of: NDArray[np.int64]
+    chances: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    outages_by_length: NDArray[np.float64]
+    control: NDArray[Any]
+    outages: NDArray[Any]
+    brokers: NDArray[Any]
+    copies: NDArray[Any]
+    clocks: NDArray[Any]
+    running: NDArray[np.int64]
+    renewals: NDArray[Any]
+    earliest: NDArray[np.int64]
+    sets: NDArray[Any]
+    gaps: NDArray[np.float64]
+    attribution: NDArray[np.float64]
+    kept_levels: NDArray[np.int64]
+    kept_level_of: NDArray[np.int64]
+
+
+def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
+    """No path has begun.
+
+    Parameters
+    ----------
+    sim : KernelState
+        Of the cluster.
+    retrials : tuple of float
+        By level, from 1.
+    """
+    depth, sets = len(retrials), len(sim.sets)
+    path = np.zeros(1, dtype=PATH)
+    path["weight"] = 1.0
+    path["renewed"] = len(set(sim.renewals["course"].tolist()))
+    path["courses"] = np.count_nonzero(sim.strikes["per_hour"])
+    levels = np.zeros(depth + 1, dtype=LEVEL)
+    levels["sets"][0] = sets
+    levels["retrials"][1:] = retrials
+
+    def kept(array: NDArray[Any]) -> NDArray[Any]:
+        return np.zeros((depth, *array.shape), dtype=array.dtype)
+
+    return Paths(
+        path=path,
+        frames=np.zeros(depth, dtype=FRAME),
+        levels=levels,
+        level_of=np.zeros(sets, dtype=np.int64),
+        chances=np.zeros((depth, len(sim.renewals))),
+        totals=np.zeros((2, *sim.totals.shape)),
+        outages_by_length=np.zeros(OUTAGE_BINS),
+        control=kept(sim.control),
+        outages=kept(sim.outages),
+        brokers=kept(sim.brokers),
+        copies=kept(sim.copies),
+        clocks=kept(sim.clocks),
+        running=kept(sim.running),
+        renewals=kept(sim.renewals),
+        earliest=kept(sim.earliest),
+        sets=kept(sim.sets),
+        gaps=kept(sim.gaps),
+        attribution=kept(sim.attribution),
+        kept_levels=np.zeros((depth, depth + 1), dtype=np.int64),
+        kept_level_of=np.zeros((depth, sets), dtype=np.int64),
+    )

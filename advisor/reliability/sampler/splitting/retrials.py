@@ -1,0 +1,294 @@
+"""Where a path gets worse it splits into retrials that fail again soon, compiled.
+
+A split (Villen-Altamirano's RESTART, with its retrials drawn as Lewis and Boehm force failures):
+the level of a path is the largest number of replicas of one set that are out or not in sync. Where
+it rises, retrials begin from this state and end when it falls below the new level. Each draws its
+clocks anew, given their ages, so that one of them is due before the outages that run now should
+end. It is chosen with probability q, where p is the probability that it is due by then anyway: so
+a retrial is drawn R = sum of q / p over all that are due by then times as often as it comes by
+itself. With m retrials on average beside the path that goes on, each of them, and this path too,
+counts with 1 / (1 + m R) (the balance heuristic of Veach and Guibas, SIGGRAPH 1995). When the path
+that goes on is back below the level, it counts in full again.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from advisor.reliability.sampler.compiled.fault_kernel import wait
+from advisor.reliability.sampler.compiled.jit import called
+from advisor.reliability.sampler.compiled.memory_layout import KernelState
+from advisor.reliability.sampler.splitting.memory import Paths
+from advisor.reliability.sampler.splitting.residual_times import (
+    chance_within,
+    draw_due,
+    draw_due_within,
+)
+
+# Mean times of a copy after which a copy should have ended.
+_COPIES_LAST = 2.0
+_NONE = -1
+# Of the retrials: so many by their natural probability, the others equally by mechanism.
+_NATURAL = 0.5
+
+
+@called
+def split(rng: Generator, sim: KernelState, paths: Paths, before: int, level: int) -> None:
+    """Split the path, whose level has risen."""
+    path = paths.path[0]
+    paths.levels[level].risen += 1
+    mean = paths.levels[level].retrials
+    hours = _outage_hours(sim)
+    if mean <= 0.0 or hours <= 0.0:
+        return
+    now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
+    frame.hours = hours
+    left = int(mean)
+    left += rng.random() < mean - left
+    due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
+    if due or left > 0:
+        if _weigh_clocks(sim, paths, path.depth) <= 0.0:
+            return
+        _draw_course(rng, sim, hours)
+        kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, path.depth))
+    if left == 0 and kept == 1.0:
+        return
+    frame.floor, frame.level, frame.left = before + 1, level, left
+    frame.retrial, frame.factor, frame.kept = 0, kept, kept
+    path.depth += 1
+    if left > 0:
+        frame.retrial = 1
+        _keep(sim, paths, path.depth - 1)
+        _begin_retrial(rng, sim, paths)
+    weigh(paths)
+
+
+@called
+def leave(rng: Generator, sim: KernelState, paths: Paths, level: int) -> int:
+    """End the splits above a level; return the level of the path that is followed now."""
+    path = paths.path[0]
+    while path.depth > 0 and level < paths.frames[path.depth - 1].floor:
+        frame = paths.frames[path.depth - 1]
+        if frame.retrial == 1:
+            _take_back(sim, paths, path.depth - 1)
+            if frame.left > 0:
+                _begin_retrial(rng, sim, paths)
+            else:
+                frame.retrial, frame.factor = 0, frame.kept
+            weigh(paths)
+            return int(frame.level)
+        path.depth -= 1
+    weigh(paths)
+    return level
+
+
+@called
+def weigh(paths: Paths) -> None:
+    """Set the weight of the path."""
+    path = paths.path[0]
+    weight = 1.0
+    for place in range(path.depth):
+        weight *= paths.frames[place].factor
+    path.weight = weight
+
+
+@called
+def _begin_retrial(rng: Generator, sim: KernelState, paths: Paths) -> None:
+    """Draw all clocks of failures anew, so that one of them is due during the outages."""
+    control, path = sim.control[0], paths.path[0]
+    place = path.depth - 1
+    frame = paths.frames[place]
+    frame.left -= 1
+    paths.levels[frame.level].begun += 1
+    now, hours = control.now, frame.hours
+    chosen, course = _choose(rng, sim, paths, place)
+    control.next_strike, control.drawn = now + wait(rng, control.strikes), 0
+    if course != _NONE:
+        soon = -math.expm1(-control.strikes * hours)
+        left = -math.log1p(-soon * rng.random()) / control.strikes
+        control.next_strike, control.drawn = now + min(left, hours), course + 1
+    for number in range(len(sim.renewals)):
+        clock = sim.renewals[number]
+        if number == chosen:
+            chance = paths.chances[place, number]
+            clock.due = min(draw_due_within(rng, sim, number, hours, chance), now + hours)
+        elif clock.due != np.inf and clock.since != np.inf:
+            clock.due = draw_due(rng, sim, number)
+    _play(sim)
+    _draw_course(rng, sim, hours)
+    mean = paths.levels[frame.level].retrials
+    frame.factor = 1.0 / (1.0 + mean * _times_as_often(sim, paths, place))
+
+
+@called
+def _outage_hours(sim: KernelState) -> float:
+    """Hours after which the outages and copies that run now should have ended."""
+    control, hours, waiting = sim.control[0], 0.0, 0.0
+    copies = control.copying > 0
+    for i in range(control.running):
+        clock = sim.clocks[sim.running[i]]
+        condition = clock.condition
+        if sim.running[i] < len(sim.brokers):
+            condition = sim.brokers[sim.running[i]].own
+        copies |= condition == control.replaced
+        if clock.due == np.inf:
+            waiting += sim.outages[condition].hours
+        else:
+            hours = max(hours, clock.due - control.now)
+    if copies and control.copies_per_hour > 0.0:
+        hours += _COPIES_LAST / control.copies_per_hour
+    return float(hours + waiting)
+
+
+@called
+def _weigh_clocks(sim: KernelState, paths: Paths, place: int) -> float:
+    """Find how probable it is that each clock is due within a split's hours; return the sum."""
+    hours = paths.frames[place].hours
+    total = -math.expm1(-sim.control[0].strikes * hours)
+    for number in range(len(sim.renewals)):
+        chance = chance_within(sim, number, hours)
+        paths.chances[place, number] = chance
+        total += chance
+    paths.frames[place].within = total
+    return float(total)
+
+
+@called
+def _even(paths: Paths, place: int) -> tuple[float, float]:
+    """Share of the retrials that each course without clock gets, and each clock that can be due."""
+    path, clocks = paths.path[0], 0
+    for number in range(paths.chances.shape[1]):
+        clocks += paths.chances[place, number] > 0.0
+    if clocks == 0:
+        return 1.0 / max(path.courses, 1), 0.0
+    return 1.0 / (path.courses + path.renewed), path.renewed / (
+        path.courses + path.renewed
+    ) / clocks
+
+
+@called
+def _choose(rng: Generator, sim: KernelState, paths: Paths, place: int) -> tuple[int, int]:
+    """Choose what fails during the outages: a clock, or a course without clock."""
+    strikes, hours = sim.control[0].strikes, paths.frames[place].hours
+    of_course, of_clock = _even(paths, place)
+    soon = -math.expm1(-strikes * hours) / max(strikes, 1e-300)
+    within, natural = paths.frames[place].within, rng.random() < _NATURAL
+    x, chosen, course = rng.random(), _NONE, _NONE
+    for number in range(len(sim.strikes)):
+        rate = sim.strikes[number].per_hour
+        if rate > 0.0 and x >= 0.0:
+            x -= rate * soon / within if natural else of_course
+            chosen, course = _NONE, number
+    for number in range(paths.chances.shape[1]):
+        chance = paths.chances[place, number]
+        if chance > 0.0 and x >= 0.0:
+            x -= chance / within if natural else of_clock
+            chosen, course = number, _NONE
+    return chosen, course
+
+
+@called
+def _times_as_often(sim: KernelState, paths: Paths, place: int) -> float:
+    """How many times as often retrials have these clocks as they come by themselves."""
+    control = sim.control[0]
+    hours, within, found = paths.frames[place].hours, paths.frames[place].within, 0.0
+    end = control.now + hours
+    of_course, of_clock = _even(paths, place)
+    if control.next_strike <= end and control.drawn != 0:
+        rate = sim.strikes[control.drawn - 1].per_hour / control.strikes
+        soon = -math.expm1(-control.strikes * hours)
+        found += _NATURAL / within + (1.0 - _NATURAL) * of_course / (rate * soon)
+    for number in range(paths.chances.shape[1]):
+        chance = paths.chances[place, number]
+        if chance > 0.0 and sim.renewals[number].due <= end:
+            found += _NATURAL / within + (1.0 - _NATURAL) * of_clock / chance
+    return found
+
+
+@called
+def _draw_course(rng: Generator, sim: KernelState, hours: float) -> None:
+    """Draw what the next event without clock is, if it comes within some hours."""
+    control = sim.control[0]
+    if control.drawn != 0 or control.next_strike > control.now + hours:
+        return
+    x, last = rng.random() * control.strikes, _NONE
+    for number in range(len(sim.strikes)):
+        rate = sim.strikes[number].per_hour
+        if rate > 0.0 and x >= 0.0:
+            x -= rate
+            last = number
+    control.drawn = last + 1
+
+
+@called
+def _play(sim: KernelState) -> None:
+    """Play the whole tournament for the clock that is due first."""
+    clocks = len(sim.renewals)
+    if clocks == 0:
+        return
+    for place in range(clocks - 1, 0, -1):
+        one, other = 2 * place, 2 * place + 1
+        one = one - clocks if one >= clocks else sim.earliest[one]
+        other = other - clocks if other >= clocks else sim.earliest[other]
+        later = sim.renewals[other].due < sim.renewals[one].due
+        sim.earliest[place] = other if later else one
+    first = sim.earliest[1] if clocks > 1 else 0
+    sim.control[0].next_renewal = sim.renewals[first].due
+
+
+@called
+def _keep(sim: KernelState, paths: Paths, place: int) -> None:
+    """Keep the cluster as it is at a split."""
+    paths.control[place, 0] = sim.control[0]
+    for i in range(len(sim.outages)):
+        paths.outages[place, i] = sim.outages[i]
+    for i in range(len(sim.brokers)):
+        paths.brokers[place, i] = sim.brokers[i]
+    for i in range(len(sim.copies)):
+        paths.copies[place, i] = sim.copies[i]
+    for i in range(len(sim.clocks)):
+        paths.clocks[place, i] = sim.clocks[i]
+        paths.running[place, i] = sim.running[i]
+    for i in range(len(sim.renewals)):
+        paths.renewals[place, i] = sim.renewals[i]
+        paths.earliest[place, i] = sim.earliest[i]
+    for s in range(len(sim.sets)):
+        paths.sets[place, s] = sim.sets[s]
+        paths.kept_level_of[place, s] = paths.level_of[s]
+        for gap in range(sim.gaps.shape[1]):
+            paths.gaps[place, s, gap] = sim.gaps[s, gap]
+        for cause in range(sim.attribution.shape[1]):
+            paths.attribution[place, s, cause] = sim.attribution[s, cause]
+    for level in range(len(paths.levels)):
+        paths.kept_levels[place, level] = paths.levels[level].sets
+
+
+@called
+def _take_back(sim: KernelState, paths: Paths, place: int) -> None:
+    """Make the cluster what it was at a split."""
+    sim.control[0] = paths.control[place, 0]
+    paths.path[0].counted = sim.control[0].now
+    for i in range(len(sim.outages)):
+        sim.outages[i] = paths.outages[place, i]
+    for i in range(len(sim.brokers)):
+        sim.brokers[i] = paths.brokers[place, i]
+    for i in range(len(sim.copies)):
+        sim.copies[i] = paths.copies[place, i]
+    for i in range(len(sim.clocks)):
+        sim.clocks[i] = paths.clocks[place, i]
+        sim.running[i] = paths.running[place, i]
+    for i in range(len(sim.renewals)):
+        sim.renewals[i] = paths.renewals[place, i]
+        sim.earliest[i] = paths.earliest[place, i]
+    for s in range(len(sim.sets)):
+        sim.sets[s] = paths.sets[place, s]
+        paths.level_of[s] = paths.kept_level_of[place, s]
+        for gap in range(sim.gaps.shape[1]):
+            sim.gaps[s, gap] = paths.gaps[place, s, gap]
+        for cause in range(sim.attribution.shape[1]):
+            sim.attribution[s, cause] = paths.attribution[place, s, cause]
+    for level in range(len(paths.levels)):
+        paths.levels[level].sets = paths.kept_levels[place, level]

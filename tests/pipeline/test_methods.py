@@ -1,0 +1,84 @@
+"""Which method samples a plan: the one that was asked for, or the one that its losses need."""
+
+import pytest
+
+from advisor import Cluster, Config, FailureModel, Workload, simulate
+from advisor.errors import InputError
+from advisor.pipeline.methods import with_method
+from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan_reader import plan_for
+
+TRIO = Config(replication_factor=3, min_insync_replicas=2)
+THREE = Cluster.uniform(3)
+
+
+def destroyed(per_year: float, **more: object) -> FailureModel:
+    """A card with one mechanism."""
+    return FailureModel.from_dict(
+        {"broker": {"destroyed": {"per_year": per_year, "hours": 24.0}, **more}}
+    )
+
+
+def plan(model: FailureModel) -> Plan:
+    """Three replicas of one partition."""
+    return plan_for(THREE, TRIO, model, Workload(partitions=1))
+
+
+def test_rare_losses_are_sampled_by_importance() -> None:
+    """Where hardly a loss is expected, cycles are chosen, and the sentence says so."""
+    found, why = with_method(plan(destroyed(0.1)), None, 10**9, 7)
+    assert found.bias is not None
+    assert why.startswith("only about ")
+    assert why.endswith(" losses are expected in 1,000,000,000 years")
+
+
+def test_frequent_losses_are_sampled_as_they_come() -> None:
+    """Where years show enough losses, nothing is made likelier."""
+    found, why = with_method(plan(destroyed(20.0)), None, 10**7, 7)
+    assert found.bias is None
+    assert "losses are expected in 10,000,000 years as they come" in why
+
+
+def test_a_short_run_has_no_pilot() -> None:
+    """A run of less than a second is done before a pilot would be."""
+    assert with_method(plan(destroyed(0.1)), None, 100, 7) == (plan(destroyed(0.1)), "")
+
+
+WORN = {"per_year": 1, "minutes": 5, "lifetime": {"distribution": "weibull", "shape": 2}}
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"crash": WORN}, "times between failures are not exponential"),
+        ({}, "repairs wait for a crew"),
+    ],
+)
+def test_what_cycles_cannot_sample_is_refused(more: dict[str, object], why: str) -> None:
+    """Importance needs cycles that begin alike; without it years are sampled as they come."""
+    tables = destroyed(0.1, **more).to_dict()
+    if not more:
+        tables["repair"] = {"crews": 1}
+    model = FailureModel.from_dict(tables)
+    with pytest.raises(InputError, match=why):
+        with_method(plan(model), "importance", 1000, 7)
+    assert with_method(plan(model), None, 10**9, 7)[1].startswith(why)
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
+    """The message names what there is."""
+    with pytest.raises(InputError, match="'crude', 'importance'"):
+        simulate(THREE, TRIO, "three_az_cloud", years=10, engine="local", method="magic")
+
+
+def test_a_sample_by_importance_says_so() -> None:
+    """The result has its method, its weights, and a sentence about both."""
+    model = destroyed(0.1)
+    found = simulate(
+        THREE, TRIO, model, Workload(partitions=1), 10**8, 7, "local", method="importance"
+    )
+    assert found.method == "importance"
+    assert found.weights is not None
+    assert "of equal weight" in repr(found)
+    assert found.to_dict()["weights"]["losses"] == found.weights.losses
+    assert found.loss_probability_per_year.seen

@@ -1,0 +1,112 @@
+"""Importance sampling: cycles with likelier failures have the means of the cluster as it is."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
+from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.settings_split import without_beyond
+from advisor.reliability.sampler.block_cutting import cut_into_blocks
+from advisor.reliability.sampler.cycles.block import run_block
+from advisor.reliability.sampler.cycles.pilot import find_bias
+from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.plan import Plan
+from advisor.reliability.sampler.plan_reader import plan_for
+from sampled_runs import FAR, QUIET, TRIO, card, off_by
+
+RARE = ("loss_events_per_year", "acked_records_lost_per_year")
+OFTEN = ("write_unavailability", "read_unavailability", "records_refused_per_year")
+ZONES = Cluster.uniform(brokers=6, racks=3)
+DESTROYED = card(broker_destroyed={"per_year": 0.2, "hours": 12.0})
+
+
+def biased(cluster: Cluster, config: Config, model: FailureModel, load: Workload) -> Plan:
+    """A plan with the bias that its pilot finds."""
+    plan = plan_for(cluster, config, model, load)
+    return replace(plan, bias=find_bias(plan, 3).bias)
+
+
+def sampled(
+    cluster: Cluster, config: Config, model: FailureModel, load: Workload, years: int
+) -> Sampled:
+    """Sample cycles here."""
+    plan = biased(cluster, config, model, load)
+    blocks = cut_into_blocks(plan, years, seed=3)
+    rows = [run_block(plan, block) for block in blocks]
+    return merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "min_isr", "acks", "name"),
+    [
+        (2, 1, "all", "single_rack"),
+        (3, 2, "all", "three_az_cloud"),
+        (3, 1, 1, "bare_metal_racks"),
+        (4, 2, "all", "two_az"),
+    ],
+)
+def test_all_measures_agree_with_the_exact_answer(
+    replicas: int, min_isr: int, acks: str | int, name: str
+) -> None:
+    """With every mechanism of a card, rare and frequent measures lie within four errors."""
+    config = Config(replication_factor=replicas, min_insync_replicas=min_isr, acks=acks)
+    model = without_beyond(load_model(name))
+    exact = evaluate(ZONES, config, model, QUIET)
+    found = sampled(ZONES, config, model, QUIET, 3000)
+    for measure in (*RARE, *OFTEN):
+        truth, estimate = getattr(exact, measure), found.estimate(measure)
+        if truth > 0.0:
+            assert estimate.seen, measure
+            assert abs(off_by(estimate, truth)) < FAR, measure
+
+
+def test_a_loss_of_eleven_nines_gets_a_number() -> None:
+    """What a million years as they come would not see is known to a few percent from few cycles."""
+    rare = card(broker_destroyed={"per_year": 2e-3, "hours": 4.0})
+    load = replace(QUIET, partitions=1)
+    three = Cluster.uniform(3)
+    exact = evaluate(three, TRIO, rare, load).loss_probability_per_year
+    found = sampled(three, TRIO, rare, load, 10**9)
+    estimate = found.loss_probability_per_year
+    assert exact < 1e-11
+    assert (estimate.high - estimate.low) / estimate.value < 0.1
+    assert abs(off_by(estimate, exact)) < FAR
+    assert found.weights is not None
+    assert found.weights.effective > 1000
+    assert found.weights.largest_share < 0.01
+
+
+def test_years_in_which_nothing_overlaps_are_skipped() -> None:
+    """A year costs as many cycles as it has overlapping outages, whatever fails alone."""
+    plan = biased(Cluster.uniform(3), TRIO, DESTROYED, replace(QUIET, partitions=1))
+    assert plan.bias is not None
+    # Two more brokers may fail within the twelve hours of the first one.
+    assert plan.bias.overlaps == pytest.approx(2 * 0.2 * 12.0 / 8760.0, rel=0.2)
+    row = run_block(plan, cut_into_blocks(plan, 32 * 10**6, seed=3)[0])
+    assert row.years == 10**6
+    assert row.cycles[0] < 1e-2 * plan.strikes_per_year * row.years
+
+
+def test_a_block_depends_on_plan_seed_and_number_alone() -> None:
+    """Blocks run again, in another order, give the same numbers; another seed gives others."""
+    plan = biased(ZONES, TRIO, load_model("three_az_cloud"), QUIET)
+    blocks = cut_into_blocks(plan, 320, seed=5)[:3]
+    first = [run_block(plan, block) for block in blocks]
+    again = [run_block(plan, block) for block in reversed(blocks)]
+    assert first == again[::-1]
+    other = run_block(plan, replace(blocks[0], seed=6))
+    assert other.causes != first[0].causes
+
+
+def test_weights_average_to_one() -> None:
+    """Hours between failures, and outages of one broker, are as often as the card says."""
+    crash = card(broker_crash={"per_year": 12.0, "minutes": 30.0})
+    config = Config(replication_factor=1, min_insync_replicas=1)
+    load = replace(QUIET, partitions=1)
+    found = sampled(Cluster.uniform(1), config, crash, load, 100_000)
+    away = 12.0 * 0.5 / 8760.0
+    truth = away / (1.0 + away)
+    assert math.isclose(found.write_unavailability.value, truth, rel_tol=0.05)
+    assert found.write_unavailability.low < truth < found.write_unavailability.high
