@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from advisor import Cluster, Config, FailureModel, Workload
-from advisor.pipeline.methods import with_method
 from advisor.reliability.results.units import SPLITTING
+from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.sampler.splitting.block import run_block

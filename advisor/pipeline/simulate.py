@@ -12,7 +12,6 @@ from advisor.arguments import cluster_of, model_of, names_checked
 from advisor.cluster.model import Cluster
 from advisor.errors import InputError, expect, shown
 from advisor.pipeline import sampling
-from advisor.pipeline.methods import check_method, with_method
 from advisor.pipeline.rounds import Stop, sample_in_rounds
 from advisor.pipeline.sampling import Advance, Enough
 from advisor.pipeline.watch import duration, watched
@@ -29,6 +28,7 @@ from advisor.reliability.sampler.block_cutting import (
     years_per_block,
 )
 from advisor.reliability.sampler.estimators import merge
+from advisor.reliability.sampler.methods import check_method, with_method
 from advisor.reliability.sampler.plan import Block, Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.workload import Workload

@@ -135,6 +135,7 @@ FRONT_DOORS = {
     "sampler.block",
     "sampler.block_cutting",
     "sampler.cycles",
+    "sampler.methods",
     "sampler.estimators",
     "sampler.intervals",
     "sampler.splitting",

@@ -20,7 +20,7 @@ STILL = ("retries", "delivery_timeout_ms")
 """Controls that change failed sends and the producer's file, but no curve and no verdict."""
 _MOST_TOPICS = 50
 SWITCHED_VERSIONS = ("4.4", "3.9", "3.6")
-"""Kafka versions of pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
+"""Versions in pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
 _VERSIONS = ("4.4", "4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
 _LABELS = {
     "topic": "topic",

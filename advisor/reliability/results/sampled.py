@@ -58,11 +58,10 @@ class Sampled(MeasureTable):
     years, seed, blocks : int
         What was simulated.
     history : tuple of (float, float)
-        Of each block in their order: its years, and those with a loss, by weight with "splitting";
-        with "importance" years at risk, and the weight of the losses.
+        Of each block in their order: its years (with "importance" those at risk), and the years
+        with a loss (the weight of the losses, but for "crude").
     clumping : float, optional
-        If times between failures are not exponential, and years so depend on each other: up to how
-        many losses come together.
+        Where years depend on each other: up to how many losses come together.
     outages : tuple of (float, float, float)
         Write outages of partitions by length: from how many seconds, below how many, their number.
     why : str

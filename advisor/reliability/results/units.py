@@ -248,11 +248,11 @@ def method_lines(method: str, why: str, weights: Weights | None) -> list[str]:
         return lines
     seen = "no loss was drawn"
     if weights.losses:
-        worth = formatting.significant(weights.effective)
+        effective = formatting.significant(weights.effective)
         heaviest = formatting.significant(100 * weights.largest_share)
         seen = (
-            f"{weights.losses:,} losses drawn, worth {worth} of equal weight; the heaviest has "
-            f"{heaviest} % of the weight"
+            f"{weights.losses:,} losses drawn, which say as much as {effective} of equal weight; "
+            f"the heaviest has {heaviest} % of the weight"
         )
     how = "Importance sampling (failures likelier than they are)"
     if method == SPLITTING:

@@ -18,7 +18,7 @@ from advisor.reliability.common_cause.set_losses import SetLosses, YearlyLosses
 from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR
 from advisor.reliability.failures.setting import Exchangeable
-from advisor.reliability.measures import records_lost
+from advisor.reliability.measures import records_lost, struck_alone
 from advisor.reliability.measures.loss_events import LossChances, RecordsAtRisk
 from advisor.reliability.partition.log_levels import GAP_LOST
 from advisor.reliability.schemes.quorum_rules import Quorums
@@ -180,7 +180,11 @@ class SchemeSolution:
             dict(self.parameters.rates_per_hour),
             self.destruction,
             YearlyLosses(
-                per_year, per_year * found.at_once, uncertain * found.window, float(self.pi[0])
+                per_year,
+                per_year * found.at_once,
+                uncertain * found.window,
+                struck_alone.shares(chain, per_year),
+                float(self.pi[0]),
             ),
         )
 

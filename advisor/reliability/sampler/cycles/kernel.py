@@ -116,12 +116,12 @@ def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     control.weighing = PLAIN if rng.random() < cycle.mixed else BIASED
     control.ratio, cycle.base = 1.0, all_cycles.base[cycle.course]
     cycle.strikes, cycle.lost, cycle.beyond = 0, 0, 0
-    _strike_somebody(rng, sim, cycle.course)
+    _strike_target(rng, sim, cycle.course)
     return True
 
 
 @called
-def _strike_somebody(rng: Generator, sim: KernelState, course: int) -> None:
+def _strike_target(rng: Generator, sim: KernelState, course: int) -> None:
     """Let a course strike a broker, rack or cluster, each with equal probability."""
     control, struck = sim.control[0], sim.strikes[course]
     control.afterwards = NOTHING
@@ -157,7 +157,7 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
     control.afterwards = NOTHING
     control.failover_hours = control.broker_failover_hours
     if failing >= 0.0:
-        _strike_somebody(rng, sim, _next_course(rng, sim, all_cycles))
+        _strike_target(rng, sim, _next_course(rng, sim, all_cycles))
         cycle.strikes += 1
         if cycle.strikes == len(all_cycles.path):
             _weigh(sim, all_cycles)

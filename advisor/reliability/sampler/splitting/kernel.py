@@ -1,7 +1,7 @@
 """Years whose paths split, compiled: the years of the compiled kernel, with retrials beside them.
 
 The main path is never cut: it lives all years. What happens on any path counts with the weight that
-the path has then. A retrial ends before all is well, so that the main path alone begins years.
+the path has then. A retrial ends before all is healthy, so that the main path alone begins years.
 """
 
 from __future__ import annotations

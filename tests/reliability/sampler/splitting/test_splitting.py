@@ -10,9 +10,9 @@ from scipy import stats
 
 from advisor import Cluster, Config, Workload, evaluate, simulate
 from advisor.errors import InputError
-from advisor.pipeline.methods import with_method
 from advisor.reliability.results.sampled import Estimate, Sampled
 from advisor.reliability.results.units import CRUDE, MEASURES, SPLITTING
+from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Block, Splitting
 from advisor.reliability.sampler.plan_reader import plan_for
 from advisor.reliability.sampler.splitting.block import run_block

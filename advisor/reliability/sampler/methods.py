@@ -20,7 +20,7 @@ METHODS = (CRUDE, IMPORTANCE, SPLITTING)
 
 # From so many expected losses on, years as they come say enough: their interval is 40 % wide.
 _ENOUGH_LOSSES = 100.0
-# A run that is shorter than the pilot is not worth one.
+# A run that is shorter than the pilot needs none.
 _SHORT_S = 1.0
 
 
@@ -106,7 +106,7 @@ def _why_no_splitting(plan: Plan) -> str:
 
 
 def _why_no_cycles(plan: Plan) -> str:
-    """Why cycles do not begin alike; "" if they do."""
+    """Why not all cycles begin in the same state; "" if they do."""
     if plan.strikes_per_year <= 0.0:
         return "nothing fails"
     if plan.rolling is not None:

@@ -4,7 +4,7 @@ import pytest
 
 from advisor import Cluster, Config, FailureModel, Workload, simulate
 from advisor.errors import InputError
-from advisor.pipeline.methods import with_method
+from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
 
