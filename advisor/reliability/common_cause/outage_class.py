@@ -60,7 +60,7 @@ class RackOutage(NamedTuple):
         return not self.rack_out and self.size > self.brokers_out
 
 
-# Smaller shares of a loss are not told apart by how many brokers were struck alone.
+# Smaller shares of a loss are not split by how many brokers were struck alone.
 _RARE = 1e-3
 
 OutageClass = tuple[RackOutage, ...]

@@ -12,7 +12,7 @@ from advisor.reliability.chain.ctmc import Structure
 from advisor.reliability.failures.mechanisms import Scope, transition
 from advisor.reliability.solver.generator import Vector
 
-# So many brokers are told apart; more count as any number.
+# So many brokers are counted; more count as any number.
 _MOST = 2
 # A step that changes nothing by more than this is the last.
 _PRECISION, _MOST_STEPS = 1e-6, 200
