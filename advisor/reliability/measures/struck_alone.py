@@ -56,6 +56,13 @@ def shares(chain: Structure, flux: Vector) -> Vector:
     return found
 
 
+def not_known(states: int) -> Vector:
+    """The same where it is not counted: every state may have any number, as an array like that."""
+    found = np.zeros((_MOST + 2, states))
+    found[-1] = 1.0
+    return found
+
+
 def _struck_alone(name: str) -> int:
     """How many brokers a transition strikes without the rest of their rack."""
     known, mechanism = transition(name), transition(name).mechanism

@@ -61,7 +61,7 @@ class Sampled(MeasureTable):
         Of each block in their order: its years (with "importance" those at risk), and the years
         with a loss (the weight of the losses, but for "crude").
     clumping : float, optional
-        Where years depend on each other: up to how many losses come together.
+        Where years depend on each other: the most losses that come together.
     outages : tuple of (float, float, float)
         Write outages of partitions by length: from how many seconds, below how many, their number.
     why : str
@@ -69,7 +69,7 @@ class Sampled(MeasureTable):
     breakdown : Breakdown
         By mechanism and part; see `write_samples`.
     method, why_method : str
-        "crude", "importance" or "splitting"; and why, if it was not asked for.
+        "crude", "importance" or "splitting"; and why, if it was chosen.
     weights : Weights, optional
         Of the losses, but for "crude".
     largest_weight : float, optional
@@ -84,9 +84,8 @@ class Sampled(MeasureTable):
     Examples
     --------
     >>> import advisor
-    >>> card = advisor.FailureModel.from_dict(
-    ...     {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
-    ... )
+    >>> crash = {"broker": {"crash": {"per_year": 2.0, "minutes": 10.0}}}
+    >>> card = advisor.FailureModel.from_dict(crash)
     >>> cluster, config = advisor.Cluster.uniform(3), advisor.Config()
     >>> sampled = advisor.simulate(cluster, config, card, years=200, engine="local")
     >>> sampled.years, sampled.loss_events_per_year.seen

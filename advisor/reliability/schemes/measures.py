@@ -183,7 +183,7 @@ class SchemeSolution:
                 per_year,
                 per_year * found.at_once,
                 uncertain * found.window,
-                struck_alone.shares(chain, per_year),
+                struck_alone.not_known(chain.states),
                 float(self.pi[0]),
             ),
         )
