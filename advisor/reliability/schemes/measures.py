@@ -183,7 +183,7 @@ class SchemeSolution:
                 per_year,
                 per_year * found.at_once,
                 uncertain * found.window,
-                struck_alone.not_known(chain.states),
+                struck_alone.not_known(len(self.pi)),
                 float(self.pi[0]),
             ),
         )

@@ -137,7 +137,7 @@ def _set_level(table: Table, sim: KernelState, paths: Paths, s: int) -> None:
 
 @called
 def _be_well(table: Table, sim: KernelState, paths: Paths) -> None:
-    """All is well: years are at risk again, and what settings decide is counted again."""
+    """All is healthy: years are at risk again, and what settings decide is counted again."""
     control = sim.control[0]
     control.waiting = 0
     if control.beyond == 1:
