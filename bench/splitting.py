@@ -55,7 +55,8 @@ PLANS = {
 def cost(plan: Plan, years: int) -> tuple[np.ndarray, float]:
     """Sample blocks of so many years; return the losses of each, and the time of one."""
     run_block(plan, Block(1, 0, 1))
-    begun, found = time.process_time(), []
+    found: list[float] = []
+    begun = time.process_time()
     while time.process_time() - begun < SECONDS or len(found) < FEWEST_BLOCKS:
         row = run_block(plan, Block(1, len(found) + 1, years))
         found.append(row.cycles[1] if row.cycles else float(row.lost_years))

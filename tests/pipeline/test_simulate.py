@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,9 @@ from advisor.pipeline import checkpoints, sampling
 from advisor.pipeline import simulate as simulate_module
 from advisor.progress import progress_bar
 from advisor.reliability.results.units import MEASURES
-from advisor.reliability.sampler.block import Row, run_block
+from advisor.reliability.sampler.block import CYCLES, Row, run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks, years_per_block
-from advisor.reliability.sampler.plan import Block, Plan
+from advisor.reliability.sampler.plan import Block, Plan, Splitting
 from advisor.reliability.sampler.plan_reader import plan_for
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ def test_partitioning_changes_nothing(
     """Spark gives the same rows bit for bit, for any number of partitions."""
     found = sampling.sample_in_session(spark, PLAN, BLOCKS, None, nothing, partitions=partitions)
     assert found == rows
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_partitioning_changes_no_retrials(spark: "SparkSession", partitions: int) -> None:
+    """Paths that split are the same on Spark and here, for any number of partitions."""
+    plan = replace(PLAN, splitting=Splitting((1.5,) * PLAN.replicas, 1.0))
+    here = sampling.sample_locally(plan, BLOCKS, None, nothing)
+    found = sampling.sample_in_session(spark, plan, BLOCKS, None, nothing, partitions=partitions)
+    assert found == here
+    assert sum(row.cycles[CYCLES] for row in here) > 0.0
 
 
 @pytest.mark.usefixtures("spark")

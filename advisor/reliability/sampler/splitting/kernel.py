@@ -27,7 +27,7 @@ from advisor.reliability.sampler.compiled.partition_kernel import account, all_k
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.splitting import memory, residual_times, retrials
 from advisor.reliability.sampler.splitting.memory import Paths
-from advisor.reliability.sampler.splitting.retrials import leave, split
+from advisor.reliability.sampler.splitting.retrials import leave, split, split_again
 
 _LONGEST_WAIT = 10.0 * HOURS_PER_YEAR
 _WELL = WELL
@@ -78,8 +78,12 @@ def _take_next(rng: Generator, table: Table, sim: KernelState, paths: Paths) -> 
         until = control.year_end
         if control.phase == 2:
             until += _LONGEST_WAIT
-        if next_event(rng, table, sim, until):
+        again = paths.path[0].again
+        if next_event(rng, table, sim, min(until, again)):
             break
+        if again < until:
+            split_again(rng, sim, paths)
+            continue
         if control.phase == 2:
             return NEVER_RECOVERED
         control.phase = 2
@@ -116,7 +120,8 @@ def _follow_level(rng: Generator, sim: KernelState, paths: Paths) -> None:
     if path.depth > 0 and level < paths.frames[path.depth - 1].floor:
         path.level = leave(rng, sim, paths, level)
     elif level > before:
-        split(rng, sim, paths, before, level)
+        paths.levels[level].risen += 1
+        split(rng, sim, paths, before, level, sim.control[0].flush_hours)
 
 
 @inlined

@@ -17,10 +17,10 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 PATH = _fields(
     "depth level renewed courses main_events retrial_events lost moments",
-    "weight counted due at_risk weights squares largest",
+    "weight again counted due at_risk weights squares largest",
 )
 """One record: the current path, and the totals of all."""
-FRAME = _fields("floor level retrial left", "factor kept hours within")
+FRAME = _fields("floor level retrial left", "factor kept hours end within")
 LEVEL = _fields("sets risen begun", "retrials")
 
 
@@ -31,8 +31,8 @@ class Paths(NamedTuple):
     ----------
     path : array of PATH, shape (1,)
         The current path: how many splits it is in (``depth``), the level of its worst set, its
-        weight, and until when its time is ``counted``. Constants: mechanisms with clocks
-        (``renewed``), and courses without.
+        weight, when it splits ``again`` if nothing failed, and until when its time is ``counted``.
+        Constants: mechanisms with clocks (``renewed``), and courses without.
         Totals: events of the main path and of retrials; paths that ``lost``, and ``moments`` of
         losses; by weight, years with a loss (``due``), hours ``at_risk``, and of all first losses
         the sum of the ``weights``, of their ``squares``, and the ``largest``.
@@ -40,7 +40,8 @@ class Paths(NamedTuple):
         The splits that the path is in: the level below which it ends, and that after the split;
         whether the path is a ``retrial``, and how many of them are ``left``; the path's factor of
         the weight, and that ``kept`` for the path that went on; ``hours`` after which the outages
-        should have ended, and the sum of the probabilities of failures ``within`` them.
+        should have ended, when that is, and the sum of the probabilities of failures ``within``
+        them.
     levels : array of LEVEL, shape (levels + 1,)
         By level, the number of replicas of a set that are out or not in sync: how many sets have
         it, how often a path rose to it and how many retrials began there; and how many
@@ -91,7 +92,7 @@ def new_paths(sim: KernelState, retrials: tuple[float, ...]) -> Paths:
     """
     depth, sets = len(retrials), len(sim.sets)
     path = np.zeros(1, dtype=PATH)
-    path["weight"] = 1.0
+    path["weight"], path["again"] = 1.0, np.inf
     path["renewed"] = len(set(sim.renewals["course"].tolist()))
     path["courses"] = np.count_nonzero(sim.strikes["per_hour"])
     levels = np.zeros(depth + 1, dtype=LEVEL)

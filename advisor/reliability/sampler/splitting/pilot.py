@@ -21,8 +21,9 @@ _RUNS = 2
 _FIRST_GUESS = 2.0
 _FEWEST, _MOST = 1.0, 20.0
 _LEAST_ON_FIRST, _MOST_ON_FIRST = 0.001, 100.0
-# Work of the retrials in units of that of the years.
-_WORK = 4.0
+# Events of retrials in units of those of the years, and the time that one takes.
+_EVENTS_BESIDE = 4.0
+_TIMES_AS_LONG = 7.0
 
 
 class Found(NamedTuple):
@@ -67,7 +68,7 @@ def _better(
         found.append(min(max(1.0 / max(rises, 1e-9), _FEWEST), _MOST))
     # A year is a step, too.
     main = float(path["main_events"]) + years
-    beside = float(path["retrial_events"]) / max(levels["begun"][1], 1) * levels["risen"][1]
+    beside = float(path["retrial_events"]) / retrials[0]
     if beside > 0.0:
-        found[0] = min(max(_WORK * main / beside, _LEAST_ON_FIRST), _MOST_ON_FIRST)
-    return tuple(map(float, found)), float(1.0 + found[0] * beside / main)
+        found[0] = min(max(_EVENTS_BESIDE * main / beside, _LEAST_ON_FIRST), _MOST_ON_FIRST)
+    return tuple(map(float, found)), float(1.0 + _TIMES_AS_LONG * found[0] * beside / main)

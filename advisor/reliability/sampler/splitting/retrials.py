@@ -36,16 +36,22 @@ _NATURAL = 0.5
 
 
 @called
-def split(rng: Generator, sim: KernelState, paths: Paths, before: int, level: int) -> None:
-    """Split the path, whose level has risen."""
+def split(
+    rng: Generator, sim: KernelState, paths: Paths, before: int, level: int, soon: float
+) -> None:
+    """Split the path, whose level has risen from what it was before.
+
+    Something fails ``soon``, within so many hours, or with 0 while the outages last.
+    """
     path = paths.path[0]
-    paths.levels[level].risen += 1
     mean = paths.levels[level].retrials
     hours = _outage_hours(sim)
+    if soon > 0.0:
+        hours = min(hours, soon)
     if mean <= 0.0 or hours <= 0.0:
         return
     now, kept, frame = sim.control[0].now, 1.0, paths.frames[path.depth]
-    frame.hours = hours
+    frame.hours, frame.end = hours, now + hours
     left = int(mean)
     left += rng.random() < mean - left
     due = sim.control[0].next_strike <= now + hours or sim.control[0].next_renewal <= now + hours
@@ -54,8 +60,6 @@ def split(rng: Generator, sim: KernelState, paths: Paths, before: int, level: in
             return
         _draw_course(rng, sim, hours)
         kept = 1.0 / (1.0 + mean * _times_as_often(sim, paths, path.depth))
-    if left == 0 and kept == 1.0:
-        return
     frame.floor, frame.level, frame.left = before + 1, level, left
     frame.retrial, frame.factor, frame.kept = 0, kept, kept
     path.depth += 1
@@ -63,6 +67,18 @@ def split(rng: Generator, sim: KernelState, paths: Paths, before: int, level: in
         frame.retrial = 1
         _keep(sim, paths, path.depth - 1)
         _begin_retrial(rng, sim, paths)
+    weigh(paths)
+
+
+@called
+def split_again(rng: Generator, sim: KernelState, paths: Paths) -> None:
+    """Split a path that is still above its level when its outages should have ended.
+
+    Nothing failed meanwhile, so that its weight is what it was.
+    """
+    path = paths.path[0]
+    path.depth -= 1
+    split(rng, sim, paths, paths.frames[path.depth].floor - 1, path.level, 0.0)
     weigh(paths)
 
 
@@ -87,12 +103,16 @@ def leave(rng: Generator, sim: KernelState, paths: Paths, level: int) -> int:
 
 @called
 def weigh(paths: Paths) -> None:
-    """Set the weight of the path."""
+    """Set the weight of the path, and when it splits again."""
     path = paths.path[0]
-    weight = 1.0
+    weight, path.again = 1.0, np.inf
     for place in range(path.depth):
         weight *= paths.frames[place].factor
     path.weight = weight
+    if path.depth > 0:
+        frame = paths.frames[path.depth - 1]
+        if frame.retrial == 0 and frame.factor == 1.0:
+            path.again = frame.end
 
 
 @called

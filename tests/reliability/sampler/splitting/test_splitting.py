@@ -143,7 +143,13 @@ HOT: Mapping[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    "left_out", [("cluster_controller",), ("broker_gray", "rack_power"), ("cluster_power",)]
+    "left_out",
+    [
+        ("cluster_controller",),
+        ("broker_gray", "rack_power"),
+        ("cluster_power",),
+        ("broker_destroyed", "cluster_power"),
+    ],
 )
 def test_exponential_times_give_the_exact_measures(left_out: tuple[str, ...]) -> None:
     """With mechanisms of every scope all measures are those of the exact chain."""
