@@ -56,6 +56,7 @@ check: style types
 
 # The examples in docstrings come first, so that the last line sums up the tests.
 test: style types
+	$(PY) tests/support/compile_kernels.py
 	$(PY) -m pytest --doctest-modules --doctest-ignore-import-errors advisor
 	$(PY) -m pytest $(PROCESSES) --nbval-lax tests notebooks
 

@@ -21,9 +21,11 @@ from advisor.reliability.evaluate import check_inputs
 from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.setting import Replicas
 from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.units import IMPORTANCE
 from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.block_cutting import (
     SECONDS_PER_BLOCK,
+    check_run,
     cut_into_blocks,
     years_per_block,
 )
@@ -178,7 +180,9 @@ def simulate(
     if assignment:
         load = replace(load, partitions=len(assignment))
     plan = plan_for(cluster, config, model, load, assignment)
-    cut_into_blocks(plan, years, seed)
+    check_run(years, seed)
+    if method != IMPORTANCE:
+        core_seconds(plan, years)
     plan, why_method = with_method(plan, method, int(years), seed)
     stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
     expected = core_seconds(plan, years)

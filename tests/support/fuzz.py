@@ -6,6 +6,7 @@ user asks to take long, such as a sample of many years, is left out.
 """
 
 import argparse
+import contextlib
 import random
 import resource
 import signal
@@ -119,7 +120,9 @@ def main() -> int:
     _limit_memory()
     with tempfile.TemporaryDirectory() as folder:
         failed = try_inputs(options.seed, options.inputs, Path(folder))
-    failed += try_calls(options.seed, options.calls)
+        # Some drawn arguments name folders, which are made where the process is.
+        with contextlib.chdir(folder):
+            failed += try_calls(options.seed, options.calls)
     tried = f"{options.inputs:,} inputs and {options.calls:,} calls of seed {options.seed}"
     print(f"{tried}: {failed} ended in a mistake")
     return 1 if failed else 0

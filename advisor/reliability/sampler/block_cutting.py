@@ -21,19 +21,33 @@ SECONDS_PER_BLOCK = 1.0
 FEWEST_BLOCKS = 32
 
 
-def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
-    """Cut years into blocks of about a second's work.
+def check_run(years: object, seed: object) -> None:
+    """Check how much is to be sampled, and with which random numbers.
 
     Raises
     ------
     InputError
         If the years are not a whole number from 1, or the seed not one from 0 below 2**64.
     """
-    whole = isinstance(years, int | float) and not isinstance(years, bool)
-    if not whole or not math.isfinite(years) or years < 1 or years != int(years):
+    if not isinstance(years, int | float) or isinstance(years, bool) or not _is_whole(years):
         raise InputError(f"years={shown(years)} must be a whole number of simulated years from 1")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise InputError(f"seed={shown(seed)} must be a whole number from 0 below 2**64")
+
+
+def _is_whole(years: float) -> bool:
+    return math.isfinite(years) and years >= 1 and years == int(years)
+
+
+def cut_into_blocks(plan: Plan, years: float, seed: int) -> tuple[Block, ...]:
+    """Cut years into blocks of about a second's work.
+
+    Raises
+    ------
+    InputError
+        As of `check_run`.
+    """
+    check_run(years, seed)
     count = max(math.ceil(int(years) / years_per_block(plan)), min(FEWEST_BLOCKS, int(years)))
     least, more = divmod(int(years), count)
     return tuple(Block(seed, index, least + (index < more)) for index in range(count))

@@ -17,7 +17,7 @@ from advisor.reliability.failures import transition_rates
 from advisor.reliability.failures.failure_model import HOURS_PER_YEAR, FailureModel
 from advisor.reliability.failures.mechanisms import CONFIGURATION
 from advisor.reliability.results.units import Breakdown, Share
-from advisor.reliability.sampler.block import DUE, YEARS, Row
+from advisor.reliability.sampler.block import Row
 from advisor.reliability.sampler.compiled.memory_layout import (
     ENTRIES,
     FIRST_LOSSES,
@@ -33,7 +33,9 @@ from advisor.reliability.sampler.plan import Plan
 _PARTS = ("settings", "beyond")
 
 
-def breakdown(rows: Sequence[Row], plan: Plan, model: FailureModel) -> Breakdown:
+def breakdown(
+    rows: Sequence[Row], plan: Plan, model: FailureModel, loss_probability: float
+) -> Breakdown:
     """Split what all blocks counted by measure, part and mechanism.
 
     Parameters
@@ -43,12 +45,14 @@ def breakdown(rows: Sequence[Row], plan: Plan, model: FailureModel) -> Breakdown
     plan : Plan
     model : FailureModel
         The card of the plan: it says how destroyed replicas came to be destroyed.
+    loss_probability : float
+        In a year; it is split as the first losses are.
     """
     totals = np.array([row.causes for row in rows]).sum(axis=0).reshape(2, ENTRIES, -1)
     names = (*plan.table.names, CONFIGURATION)
     destroyed = transition_rates.shares_of_destruction(model)
     shares = []
-    for measure, (entries, scale) in _scales(rows, plan, totals).items():
+    for measure, (entries, scale) in _scales(rows, plan, totals, loss_probability).items():
         for part, counted in zip(_PARTS, totals, strict=True):
             *found, no_disk = counted[entries].sum(axis=0).tolist()
             values = dict(zip(names, found, strict=True))
@@ -60,14 +64,13 @@ def breakdown(rows: Sequence[Row], plan: Plan, model: FailureModel) -> Breakdown
 
 
 def _scales(
-    rows: Sequence[Row], plan: Plan, totals: NDArray[np.float64]
+    rows: Sequence[Row], plan: Plan, totals: NDArray[np.float64], lost: float
 ) -> dict[str, tuple[list[int], float]]:
     """Rows of the totals that make up a measure, and what to multiply them by."""
     hours = math.fsum(row.hours for row in rows)
     per_year = HOURS_PER_YEAR / hours
     of_time = 1.0 / (hours * sum(plan.partitions))
     first = float(totals[:, FIRST_LOSSES].sum())
-    lost = _yearly_losses(rows)
     unacknowledged = plan.setup.acks == 0
     found = {
         "loss_probability_per_year": ([FIRST_LOSSES], lost / first if first else 0.0),
@@ -80,13 +83,6 @@ def _scales(
         "records_dropped_per_year": ([RECORDS_LOST, REFUSED], per_year if unacknowledged else 0.0),
     }
     return {measure: entry for measure, entry in found.items() if entry[1] > 0.0}
-
-
-def _yearly_losses(rows: Sequence[Row]) -> float:
-    """Part of the years that lose something."""
-    if len(rows[0].cycles) > YEARS:
-        return math.fsum(row.cycles[DUE] for row in rows) / sum(row.years for row in rows)
-    return sum(row.lost_years for row in rows) / sum(row.years for row in rows)
 
 
 def _replica_sets(plan: Plan) -> tuple[tuple[int, int, int], ...]:

@@ -175,10 +175,9 @@ def merge(
         name: _never(years) if entry is None else books.estimate(entry)
         for name, entry in rates.items()
     }
+    lost = loss_chance(books.history, years, plan.clumping, plan.largest_weight)
     found = Sampled(
-        loss_probability_per_year=loss_chance(
-            books.history, years, plan.clumping, plan.largest_weight
-        ),
+        loss_probability_per_year=lost,
         mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
         **whole,
         tolerates=tolerance(config),
@@ -195,7 +194,7 @@ def merge(
         history=books.history,
         clumping=plan.clumping,
         outages=_outages(ordered),
-        breakdown=breakdown(ordered, plan, model),
+        breakdown=breakdown(ordered, plan, model, lost.value),
         method=plan.method,
         weights=None if plan.largest_weight is None else _weights(ordered),
         largest_weight=plan.largest_weight,

@@ -55,14 +55,16 @@ WORN = {"per_year": 1, "minutes": 5, "lifetime": {"distribution": "weibull", "sh
     ],
 )
 def test_what_cycles_cannot_sample_is_refused(more: dict[str, object], why: str) -> None:
-    """Importance needs cycles that begin alike; without it years are sampled as they come."""
+    """Importance needs cycles that begin alike; without it the paths of years are split."""
     tables = destroyed(0.1, **more).to_dict()
     if not more:
         tables["repair"] = {"crews": 1}
     model = FailureModel.from_dict(tables)
     with pytest.raises(InputError, match=why):
         with_method(plan(model), "importance", 1000, 7)
-    assert with_method(plan(model), None, 10**9, 7)[1].startswith(why)
+    found, because = with_method(plan(model), None, 10**9, 7)
+    assert found.method == "splitting"
+    assert because.endswith(why)
 
 
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:

@@ -64,11 +64,11 @@ def test_all_measures_agree_with_the_exact_answer(
 
 def test_a_loss_of_eleven_nines_gets_a_number() -> None:
     """What a million years as they come would not see is known to a few percent from few cycles."""
-    rare = card(broker_destroyed={"per_year": 2e-3, "hours": 4.0})
+    rare = card(broker_destroyed={"per_year": 0.01, "hours": 12.0})
     load = replace(QUIET, partitions=1)
     three = Cluster.uniform(3)
     exact = evaluate(three, TRIO, rare, load).loss_probability_per_year
-    found = sampled(three, TRIO, rare, load, 10**9)
+    found = sampled(three, TRIO, rare, load, 10**12)
     estimate = found.loss_probability_per_year
     assert exact < 1e-11
     assert (estimate.high - estimate.low) / estimate.value < 0.1
@@ -82,8 +82,8 @@ def test_years_in_which_nothing_overlaps_are_skipped() -> None:
     """A year costs as many cycles as it has overlapping outages, whatever fails alone."""
     plan = biased(Cluster.uniform(3), TRIO, DESTROYED, replace(QUIET, partitions=1))
     assert plan.bias is not None
-    # Two more brokers may fail within the twelve hours of the first one.
-    assert plan.bias.overlaps == pytest.approx(2 * 0.2 * 12.0 / 8760.0, rel=0.2)
+    # What strikes the broker that is out already is drawn, too.
+    assert plan.bias.overlaps == pytest.approx(3 * 0.2 * 12.0 / 8760.0, rel=0.1)
     row = run_block(plan, cut_into_blocks(plan, 32 * 10**6, seed=3)[0])
     assert row.years == 10**6
     assert row.cycles[0] < 1e-2 * plan.strikes_per_year * row.years
@@ -105,7 +105,7 @@ def test_weights_average_to_one() -> None:
     crash = card(broker_crash={"per_year": 12.0, "minutes": 30.0})
     config = Config(replication_factor=1, min_insync_replicas=1)
     load = replace(QUIET, partitions=1)
-    found = sampled(Cluster.uniform(1), config, crash, load, 100_000)
+    found = sampled(Cluster.uniform(1, racks=None), config, crash, load, 100_000)
     away = 12.0 * 0.5 / 8760.0
     truth = away / (1.0 + away)
     assert math.isclose(found.write_unavailability.value, truth, rel_tol=0.05)
