@@ -105,7 +105,7 @@ def test_weights_average_to_one() -> None:
     crash = card(broker_crash={"per_year": 12.0, "minutes": 30.0})
     config = Config(replication_factor=1, min_insync_replicas=1)
     load = replace(QUIET, partitions=1)
-    found = sampled(Cluster.uniform(1, racks=None), config, crash, load, 100_000)
+    found = sampled(Cluster.uniform(1, racks=None), config, crash, load, 10**7)
     away = 12.0 * 0.5 / 8760.0
     truth = away / (1.0 + away)
     assert math.isclose(found.write_unavailability.value, truth, rel_tol=0.05)
