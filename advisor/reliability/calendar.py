@@ -33,6 +33,9 @@ KEYS = (*_REQUIRED, *_OPTIONAL, *RESTART)
 _MOST_WEEKS, _MOST_BROKERS, _MOST_MINUTES = 520, 10_000, 600_000.0
 _OWN_EVIDENCE = "own: [calendar]"
 _RATE, _OVERLAP, _LIFETIME = "per_year", "overlap", "lifetime"
+_SECTION = ("broker", "restart")
+RATE_PATH = ".".join((*_SECTION, _RATE))
+"""The number of a card that follows from the calendar."""
 
 Failing = Callable[[str, str], Exception]
 """Makes the error for a dotted key of a card, given what is wrong with it."""
@@ -217,10 +220,12 @@ def _merged(
     }
     for key, why in says.items():
         if key in restart:
-            raise failing(f"broker.restart.{key}", f"{why}; leave out one of them.")
+            raise failing(".".join((*_SECTION, key)), f"{why}; leave out one of them.")
     for key in RESTART:
         if key in content and key in restart:
-            raise failing(f"calendar.{key}", "is given in [broker.restart], too; leave out one.")
+            raise failing(
+                f"calendar.{key}", f"is given in [{'.'.join(_SECTION)}], too; leave out one."
+            )
     if "minutes" not in {*content, *restart}:
         raise failing("calendar", "has no minutes; say how long a restart takes on average.")
     own = {key: content[key] for key in RESTART if key in content}

@@ -14,7 +14,7 @@ from typing import Any
 from advisor import catalog
 from advisor.arguments import names_checked, suggests_names
 from advisor.errors import ModelError, expect
-from advisor.reliability.calendar import Calendar, with_calendar
+from advisor.reliability.calendar import RATE_PATH, Calendar, with_calendar
 from advisor.reliability.failures.card import (
     Card,
     Quantity,
@@ -284,7 +284,7 @@ class FailureModel(RepairTimes, QuantityTable):
         changed = dict(self.quantities)
         for path, raw in expect("values", values, Mapping, "numbers by path").items():
             self[path]
-            if self.calendar is not None and path == "broker.restart.per_year":
+            if self.calendar is not None and path == RATE_PATH:
                 raise ModelError(
                     f"{self.name}: {path} follows from calendar.every_weeks; set that."
                 )

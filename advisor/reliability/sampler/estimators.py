@@ -94,6 +94,8 @@ class _Books:
         How many of the years count as one independent year.
     largest_weight : float, optional
         The most that one cycle or path can weigh; None for years as they come.
+    missing : bool
+        The pilot may have missed how most losses happen.
     at_risk, span : lists of float
         Years of each block: until a first loss, and in all.
     """
@@ -105,6 +107,7 @@ class _Books:
         self.years = sum(row.years for row in ordered)
         self.years_as_one = years_as_one(len(ordered), self.years, plan.clumping)
         self.largest_weight = plan.largest_weight
+        self.missing = plan.bias is not None and not plan.bias.finds_losses
         self.at_risk = [row.at_risk_hours / HOURS_PER_YEAR for row in ordered]
         self.span = [row.hours / HOURS_PER_YEAR for row in ordered]
         self._names = (*plan.table.names, CONFIGURATION)
@@ -118,6 +121,8 @@ class _Books:
     def estimate(self, entry: _Entry, halves: tuple[int, ...] = (0, 1)) -> Estimate:
         """Estimate a rate, or the half of it that settings decide (0), or do not (1)."""
         found = rate(self.ratio(entry, halves), self.years)
+        if self.missing:
+            return _with_a_missing_kind(found, self.ratio(entry, halves).most)
         # Cycles and retrials are drawn so that the loss of a whole set is among them.
         unseen = 0.0 if self.largest_weight else entry.unseen * self.years_as_one
         return _with_the_unseen(found, unseen) if unseen else found
@@ -176,6 +181,9 @@ def merge(
         for name, entry in rates.items()
     }
     lost = loss_chance(books.history, years, plan.clumping, plan.largest_weight)
+    if books.missing:
+        lost = _with_a_missing_kind(lost, books.ratio(books.first_losses).most)
+        lost = replace(lost, high=min(lost.high, 1.0))
     found = Sampled(
         loss_probability_per_year=lost,
         mean_years_to_loss=waiting_time(books.ratio(books.first_losses), years),
@@ -269,6 +277,15 @@ def _with_the_unseen(found: Estimate, most: float) -> Estimate:
         return found
     high = found.high + NONE_SEEN / found.n * most
     return replace(found, high=high, method=f"{found.method}; up to one unseen loss of a whole set")
+
+
+def _with_a_missing_kind(found: Estimate, most: float) -> Estimate:
+    """Widen an interval by what the pilot may have missed: 3 of the heaviest cycles, unseen."""
+    if not found.seen:
+        return found
+    high = found.high + NONE_SEEN / found.n * most
+    why = "few losses in the pilot: most of them may be of a kind that was not drawn"
+    return replace(found, high=high, method=f"{found.method}; {why}")
 
 
 def _in_order(rows: Sequence[Row], blocks: Sequence[Block], plan: Plan) -> list[Row]:

@@ -79,6 +79,8 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
     if method is None and not 0.0 < expected < _ENOUGH_LOSSES:
         losses = f"about {significant(expected)} losses" if expected else "no losses that are rare"
         return plan, f"{losses} are expected in {years:,} years as they come"
+    if method is None and prepared.bias is not None and not prepared.bias.finds_losses:
+        return plan, "losses are so rare that cycles find too few of them to be relied on"
     why = f"only about {significant(expected)} losses are expected in {years:,} years"
     if splits:
         why = f"{why}, and {cannot}"

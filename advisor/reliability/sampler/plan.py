@@ -119,6 +119,8 @@ class Bias:
     overlaps : float
         In how many of the cycles of the cluster as it is a failure follows the first. As many are
         drawn: one outage alone is known from few.
+    finds_losses : bool
+        Whether the pilot saw enough losses to know how most of them happen.
     """
 
     beginning: tuple[float, ...]
@@ -126,6 +128,7 @@ class Bias:
     boost: tuple[float, ...]
     plain: float
     overlaps: float
+    finds_losses: bool
 
 
 @dataclass(frozen=True)
