@@ -4,6 +4,6 @@ In: a `Plan`, plain data made from cluster, configuration, card and workload, cu
 years. Out: a row of sufficient statistics per block, merged into a `Sampled`. The same plan and
 seed give the same bytes in every process and order.
 
-Open first: ``plan.py``, then ``block.py``, which runs one block in ``compiled/``. ``cycles/``
-samples rare losses. ``estimators.py`` merges blocks, ``intervals/`` has their intervals.
+Open first: ``plan.py``, then ``block.py``, which runs one block in ``compiled/``. ``cycles/`` and
+``splitting/`` sample rare losses. ``estimators.py`` merges blocks, ``intervals/`` has their intervals.
 """
