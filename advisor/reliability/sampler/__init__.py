@@ -5,5 +5,6 @@ years. Out: a row of sufficient statistics per block, merged into a `Sampled`. T
 seed give the same bytes in every process and order.
 
 Open first: ``plan.py``, then ``block.py``, which runs one block in ``compiled/``. ``cycles/`` and
-``splitting/`` sample rare losses. ``estimators.py`` merges blocks, ``intervals/`` has their intervals.
+``splitting/`` sample rare losses. ``estimators.py`` merges blocks; their intervals are in
+``intervals/``.
 """
