@@ -11,7 +11,8 @@ CARD = FailureModel.from_dict({"broker": {"destroyed": {"per_year": 0.1, "hours"
 
 
 def topic(name: str, replicas: str) -> str:
-    line = f"\tTopic: {name}\tPartition: 0\tLeader: 1\tReplicas: {replicas}\tIsr: {replicas}\n"
+    held = f"Leader: {replicas}\tReplicas: {replicas}\tIsr: {replicas}\n"
+    line = f"\tTopic: {name}\tPartition: 0\t{held}"
     return f"Topic: {name}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n{line}"
 
 
