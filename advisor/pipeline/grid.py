@@ -23,7 +23,7 @@ from advisor.pipeline.simulate import (
     QUICKEST,
     check_options,
     core_seconds,
-    interrupted,
+    interrupts_explained,
 )
 from advisor.pipeline.watch import duration
 from advisor.progress import Say, status_bar, warn
@@ -253,11 +253,9 @@ def _cells(
 
 def _sampled(engine: str, jobs: Sequence[Job], directory: str | None, say: Say) -> list[Record]:
     """Run the jobs on an engine, with a bar that shows how far it is."""
-    with _watched(jobs) as advance:
+    with interrupts_explained(directory), _watched(jobs) as advance:
         try:
             return ENGINES[engine](jobs, directory, advance, say)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(interrupted(directory)) from None
         except OSError as error:
             if directory is None:
                 raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -179,18 +180,19 @@ def simulate(
     assignment = None if placement is None else tuple(tuple(replicas) for replicas in placement)
     if assignment:
         load = replace(load, partitions=len(assignment))
-    plan = plan_for(cluster, config, model, load, assignment)
-    check_run(years, seed)
-    if method != IMPORTANCE:
-        core_seconds(plan, years)
-    plan, why_method = with_method(plan, method, int(years), seed)
+    directory = None if checkpoint is None else str(checkpoint)
+    with interrupts_explained(directory):
+        plan = plan_for(cluster, config, model, load, assignment)
+        check_run(years, seed)
+        if method != IMPORTANCE:
+            core_seconds(plan, years)
+        plan, why_method = with_method(plan, method, int(years), seed)
     stop = replace(stop, clumping=plan.clumping, largest_weight=plan.largest_weight)
     expected = core_seconds(plan, years)
     if engine == QUICKEST:
         engine = "local" if expected < QUICKER_HERE_S else "spark"
     if progress is not None and expected > ANNOUNCE_FROM_S:
         progress(_announcement(years, expected, stop))
-    directory = None if checkpoint is None else str(checkpoint)
     rows, blocks, why = _sample(engine, plan, years, seed, stop, directory, progress or warn)
     found = merge(rows, blocks, plan, config=config, model=model, load=load, cluster=cluster)
     return replace(found, why=why, why_method=why_method)
@@ -226,7 +228,7 @@ def _sample(
     say: Say,
 ) -> tuple[list[Row], tuple[Block, ...], str]:
     """Sample on an engine, with a bar that shows how far it is."""
-    with watched(int(years), stop) as watch:
+    with interrupts_explained(directory), watched(int(years), stop) as watch:
 
         def sample(blocks: Sequence[Block], keep: bool, enough: Enough) -> list[Row]:
             kept_in = directory if keep else None
@@ -234,8 +236,6 @@ def _sample(
 
         try:
             return sample_in_rounds(sample, plan, years, seed, stop)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(interrupted(directory)) from None
         except OSError as error:
             if directory is None:
                 raise
@@ -243,17 +243,21 @@ def _sample(
             raise InputError(f"checkpoint={shown(directory)}: {why}") from error
 
 
-def interrupted(directory: str | None) -> str:
-    """Return what is left of an interrupted run, and how to go on with it."""
-    if directory is None:
-        return (
-            "Interrupted, and nothing is kept; name a folder as checkpoint to go on from there "
-            "another time."
-        )
-    return (
-        f"Interrupted; {directory} keeps the finished blocks: repeat the same call or command to "
-        "go on from there."
-    )
+@contextmanager
+def interrupts_explained(directory: str | None) -> Iterator[None]:
+    """Say what is left of an interrupted run, and how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if directory is None:
+            raise KeyboardInterrupt(
+                "Interrupted, and nothing is kept; name a folder as checkpoint to go on from there "
+                "another time."
+            ) from None
+        raise KeyboardInterrupt(
+            f"Interrupted; {directory} keeps the finished blocks: repeat the same call or command "
+            "to go on from there."
+        ) from None
 
 
 def _announcement(years: float, core_seconds: float, stop: Stop) -> str:

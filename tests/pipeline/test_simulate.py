@@ -149,6 +149,23 @@ def test_an_interrupt_says_what_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
         run(engine="local")
 
 
+@pytest.mark.parametrize("step", ["plan_for", "with_method"])
+def test_an_interrupt_before_the_first_block_says_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, step: str
+) -> None:
+    """A pilot, or the compiler that it waits for, may take longer than a person does."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate_module, step, interrupted)
+    where = tmp_path / "blocks"
+    with pytest.raises(KeyboardInterrupt, match=rf"^Interrupted; {where} keeps the finished blo"):
+        run(engine="local", checkpoint=where)
+    with pytest.raises(KeyboardInterrupt, match=r"^Interrupted, and nothing is kept; name a fold"):
+        run(engine="local")
+
+
 def only(blocks: Sequence[Block]) -> sampling.Runner:
     """Run these blocks, and stop at any other."""
 
