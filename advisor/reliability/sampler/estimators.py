@@ -134,7 +134,7 @@ class _Books:
         if self.largest_weight is not None:
             # Fewer cycles are drawn than begin in these years, and each may weigh more.
             most *= self.largest_weight * self.years / math.fsum(self.span)
-        return Ratio(amounts, entry.exposures, most)
+        return Ratio(amounts, entry.exposures, most, weighted=self.largest_weight is not None)
 
     def by_cause(self, entry: _Entry) -> dict[str, float]:
         """Split a rate by mechanism."""

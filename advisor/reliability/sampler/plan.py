@@ -111,9 +111,9 @@ class Bias:
     beginning : tuple of float
         Share of the cycles that each course of a mechanism begins.
     following : tuple of tuple of float
-        Probability of each course for the second failure of a cycle, the third, and so on.
-    boost : tuple of float
-        Probability that this failure comes before the outages end.
+        Probability of each course for a failure that is brought about, by the rarest one before.
+    boost : float
+        Probability that one is brought about before the outages end.
     plain : float
         Share of the cycles that are drawn without bias.
     overlaps : float
@@ -125,7 +125,7 @@ class Bias:
 
     beginning: tuple[float, ...]
     following: tuple[tuple[float, ...], ...]
-    boost: tuple[float, ...]
+    boost: float
     plain: float
     overlaps: float
     finds_losses: bool

@@ -20,7 +20,7 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     decisions_per_hour,
 )
 from advisor.reliability.sampler.compiled.jit import called, inlined
-from advisor.reliability.sampler.compiled.memory_layout import BIASED, SCOPES, UNBIASED, KernelState
+from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
     NO_CLOCK,
@@ -156,12 +156,12 @@ def strike(rng: Generator, sim: KernelState, number: int, target: int) -> None:
 
 @inlined
 def _happens(rng: Generator, sim: KernelState, natural: float, likely: float) -> bool:
-    """Draw a chance; where cycles are weighed, note its odds without bias and with it."""
+    """Draw a chance; where cycles are weighed, note its odds with bias over those without."""
     control, x = sim.control[0], rng.random()
     if control.weighing == UNBIASED:
         return bool(x < natural)
-    happens = x < (likely if control.weighing == BIASED else natural)
-    control.ratio *= natural / likely if happens else (1.0 - natural) / (1.0 - likely)
+    happens = x < (likely if control.eager else natural)
+    control.odds *= likely / natural if happens else (1.0 - likely) / (1.0 - natural)
     return bool(happens)
 
 

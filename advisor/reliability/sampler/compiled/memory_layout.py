@@ -29,7 +29,8 @@ OUTAGE_BINS = 12 * BINS_PER_DECADE
 # Bits of `control.counted`: something was added to the totals, or to the outages by length.
 TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
 # Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
-# are, while `control.ratio` notes their odds without bias and with it.
+# are, while `control.ratio` notes their odds without bias and with it. With bias, chances of one
+# failure are ``eager`` or as they are; ``odds`` notes how much likelier they are if eager.
 UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
@@ -44,12 +45,12 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "new_losses lost_this_year struck_beyond beyond counted weighing phase years_left "
+    "new_losses lost_this_year struck_beyond beyond counted weighing eager phase years_left "
     "special renewing free_crews queued drawn "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
     "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
     "roll_unclean_condition alone hourly",
-    "now next_strike next_renewal risk_since year_end at_risk ratio strikes copies_per_hour "
+    "now next_strike next_renewal risk_since year_end at_risk ratio odds strikes copies_per_hour "
     "decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "

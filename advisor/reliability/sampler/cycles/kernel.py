@@ -1,18 +1,15 @@
 """Cycles with likelier failures, compiled.
 
-Between two events of a cycle either nothing fails or one more failure comes first. Its natural
-probability is that of a Poisson process; with bias it is chosen, and so is the mechanism that
-strikes (balanced failure biasing, Shahabuddin, Management Science 40(3), 1994). A share of the
-cycles is drawn without bias, and every cycle is weighed by its natural probability over that of the
-mixture (the balance heuristic of Veach and Guibas, SIGGRAPH 1995), so that no weight exceeds that
-of its first failure over the share.
+Between two events of a cycle either nothing fails or one more failure comes first; with bias, one
+is brought about (`next_failure_kernel`), first of all any kind alike (balanced failure biasing,
+Shahabuddin, Management Science 40(3), 1994). A share of the cycles is drawn without bias, and every
+cycle is weighed by its natural probability over that of the mixture (the balance heuristic of Veach
+and Guibas, SIGGRAPH 1995), so that no weight exceeds that of its first failure over the share.
 
 What happens in a cycle counts with the weight that the cycle has then.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.random import Generator
@@ -24,7 +21,7 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     copy_or_decide,
     decisions_per_hour,
 )
-from advisor.reliability.sampler.compiled.fault_kernel import repair, strike, wait
+from advisor.reliability.sampler.compiled.fault_kernel import any_target, repair, strike, wait
 from advisor.reliability.sampler.compiled.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled.kernel import is_well
 from advisor.reliability.sampler.compiled.memory_layout import (
@@ -44,7 +41,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.transition_tables import Table
-from advisor.reliability.sampler.cycles import memory
+from advisor.reliability.sampler.cycles import memory, next_failure_kernel
 from advisor.reliability.sampler.cycles.memory import (
     LOST_BEYOND,
     LOST_BY_SETTINGS,
@@ -52,10 +49,13 @@ from advisor.reliability.sampler.cycles.memory import (
     RECORDS,
     Cycles,
 )
+from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure, note_struck
 
 _YEAR = HOURS_PER_YEAR
 _LONGEST_CYCLE = 10.0 * _YEAR
 _TAKEN = -1
+# Share of the biased failures, and ends of outages, whose chances are likelier.
+_EAGER = 0.5
 
 
 def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) -> int:
@@ -115,18 +115,39 @@ def _begin(rng: Generator, sim: KernelState, all_cycles: Cycles) -> bool:
     cycle.running, cycle.begun = 1, control.now
     control.weighing = PLAIN if rng.random() < cycle.mixed else BIASED
     control.ratio, cycle.base = 1.0, all_cycles.base[cycle.course]
-    cycle.strikes, cycle.lost, cycle.beyond = 0, 0, 0
-    _strike_target(rng, sim, cycle.course)
+    cycle.strikes, cycle.lost, cycle.beyond, cycle.rarest = 0, 0, 0, cycle.course
+    all_cycles.struck[:] = 0
+    _strike_target(rng, sim, all_cycles, cycle.course, any_target(rng, sim, cycle.course))
     return True
 
 
 @called
-def _strike_target(rng: Generator, sim: KernelState, course: int) -> None:
-    """Let a course strike a broker, rack or cluster, each with equal probability."""
-    control, struck = sim.control[0], sim.strikes[course]
-    control.afterwards = NOTHING
-    strike(rng, sim, course, min(int(rng.random() * struck.targets), struck.targets - 1))
+def _strike_target(
+    rng: Generator, sim: KernelState, all_cycles: Cycles, course: int, target: int
+) -> None:
+    """Let a course strike a broker, rack or cluster."""
+    sim.control[0].afterwards = NOTHING
+    note_struck(sim, all_cycles, course, target)
+    _begin_chances(rng, sim)
+    strike(rng, sim, course, target)
+    _end_chances(sim)
     follow_quorum(sim)
+
+
+@inlined
+def _begin_chances(rng: Generator, sim: KernelState) -> None:
+    """Make the chances of what comes now likelier, or leave them: in half of the biased cycles."""
+    control = sim.control[0]
+    control.eager, control.odds = 0, 1.0
+    if control.weighing == BIASED and rng.random() < _EAGER:
+        control.eager = 1
+
+
+@inlined
+def _end_chances(sim: KernelState) -> None:
+    """Note the odds of all chances that were drawn, whichever way they were drawn."""
+    control = sim.control[0]
+    control.ratio /= 1.0 - _EAGER + _EAGER * control.odds
 
 
 @inlined
@@ -147,7 +168,7 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
         done = control.now + wait(rng, copies_per_hour(sim) + decisions_per_hour(sim))
         if done < when:
             when, memoryless = done, True
-    failing = _next_failure(rng, sim, all_cycles, when - control.now)
+    failing = next_failure(rng, table, sim, all_cycles, when - control.now)
     if failing < 0.0:
         control.now = when
     elif failing < np.inf:
@@ -157,7 +178,7 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
     control.afterwards = NOTHING
     control.failover_hours = control.broker_failover_hours
     if failing >= 0.0:
-        _strike_target(rng, sim, _next_course(rng, sim, all_cycles))
+        _strike_target(rng, sim, all_cycles, cycle.next_course, cycle.next_target)
         cycle.strikes += 1
         if cycle.strikes == len(all_cycles.path):
             _weigh(sim, all_cycles)
@@ -165,28 +186,11 @@ def _next_event(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycl
     elif memoryless:
         copy_or_decide(rng, table, sim)
     else:
+        _begin_chances(rng, sim)
         repair(rng, sim, clock)
+        _end_chances(sim)
         follow_quorum(sim)
     return True
-
-
-@inlined
-def _next_failure(rng: Generator, sim: KernelState, all_cycles: Cycles, hours: float) -> float:
-    """Hours until the next failure; -1 if none comes within these hours."""
-    control, cycle = sim.control[0], all_cycles.cycle[0]
-    if control.weighing == UNBIASED or hours == np.inf:
-        found = wait(rng, control.strikes)
-        return float(found) if found < hours else -1.0
-    natural = -math.expm1(-control.strikes * hours)
-    # Over all outages and copies that have yet to end, one more failure has about this probability.
-    ends = max(control.running + control.copying + control.undecided, 1)
-    boost = all_cycles.boost[cycle.strikes]
-    chosen = max(-math.expm1(math.log1p(-boost) / ends), natural)
-    if rng.random() >= (chosen if control.weighing == BIASED else natural):
-        control.ratio *= math.exp(-control.strikes * hours) / (1.0 - chosen)
-        return -1.0
-    control.ratio *= natural / chosen
-    return float(-math.log1p(-rng.random() * natural) / control.strikes)
 
 
 @inlined
@@ -196,26 +200,6 @@ def _weigh(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.weight = 0.0
     if ratio > 0.0:
         cycle.weight = cycle.base / (cycle.mixed + (1.0 - cycle.mixed) / ratio)
-
-
-@called
-def _next_course(rng: Generator, sim: KernelState, all_cycles: Cycles) -> int:
-    """Draw what fails."""
-    control, place = sim.control[0], all_cycles.cycle[0].strikes
-    x, last = rng.random(), 0
-    for course in range(len(all_cycles.natural)):
-        likely = all_cycles.natural[course]
-        if control.weighing == BIASED:
-            likely = all_cycles.biased[place, course]
-        if likely > 0.0:
-            last = course
-            if x < likely:
-                break
-            x -= likely
-    if control.weighing != UNBIASED:
-        all_cycles.path[place] = last
-        control.ratio *= all_cycles.natural[last] / all_cycles.biased[place, last]
-    return last
 
 
 @called
@@ -258,7 +242,8 @@ def _score(all_cycles: Cycles, aim: int, amount: float) -> None:
     """Note that an aim of the bias was reached, and which failures came before."""
     all_cycles.values[aim] += amount
     for place in range(min(all_cycles.cycle[0].strikes, len(all_cycles.path))):
-        all_cycles.scores[aim, place, all_cycles.path[place]] += amount
+        before, course = all_cycles.path_before[place], all_cycles.path[place]
+        all_cycles.scores[aim, before, course] += amount * all_cycles.brought_about[place]
 
 
 @called
@@ -277,6 +262,8 @@ def _note_loss(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.largest = max(cycle.largest, weight)
     aim = LOST_BEYOND if cycle.beyond == 1 else LOST_BY_SETTINGS
     _score(all_cycles, aim, weight)
+    # What the bias was for has happened.
+    control.weighing = UNBIASED
 
 
 @called
@@ -304,5 +291,5 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
     cycle.done += 1
 
 
-run = entry(_cycles, (*kernel.COMPILED, kernel, memory))
+run = entry(_cycles, (*kernel.COMPILED, kernel, memory, next_failure_kernel))
 """Run the cycles that are left. Returns as the ``run`` of the compiled years does."""

@@ -14,8 +14,10 @@ from advisor.reliability.sampler.plan import Bias
 # they do not; records lost and hours without writes, as settings decide.
 LOST_BY_SETTINGS, LOST_BEYOND, RECORDS, NO_WRITES = range(4)
 AIMS = 4
-# A chance that is smaller happens with about this probability.
-_LIKELY = 0.4
+# After so many failures beyond the first, a cycle goes on without bias.
+MOST_FAILURES = 40
+# A smaller chance happens with this probability; to one broker of a rack, if to several.
+_LIKELY = 0.5
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
@@ -24,8 +26,8 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 
 CYCLE = _fields(
-    "running course strikes lost beyond done lost_cycles",
-    "begun base weight mixed due at_risk hours overlaps largest weights squares",
+    "running course strikes rarest next_course next_target lost beyond done lost_cycles",
+    "begun base weight mixed boost due at_risk hours overlaps largest weights squares",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -36,12 +38,13 @@ class Cycles(NamedTuple):
     Attributes
     ----------
     cycle : array of CYCLE, shape (1,)
-        The current cycle: whether it runs, the course that began it, how many failures followed
-        the first, whether it ``lost`` and is ``beyond`` settings, when it began; the weight of
-        its first course (``base``), and its weight now. Constants: the share of plain
-        cycles (``mixed``). Totals: cycles
-        that are ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year,
-        hours ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
+        The current cycle: whether it runs, the course that began it, how many failures followed the
+        first, the ``rarest`` of all, course and target of the next, whether it ``lost`` and is
+        ``beyond`` settings, when it began; the weight of its first course (``base``), and its
+        weight now. Constants: the share of plain cycles (``mixed``), and the probability that a
+        failure is brought about before the outages end (``boost``). Totals: cycles that are
+        ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year, hours
+        ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
         ``largest`` weight of a loss, the sum of the ``weights`` of losses and of their ``squares``.
     left : array of int, shape (courses,)
         Cycles still to be begun by each course.
@@ -49,20 +52,24 @@ class Cycles(NamedTuple):
         Weight of a cycle that this course begins.
     natural : array of float, shape (courses,)
         Probability of each course.
-    biased : array of float, shape (positions, courses)
-        The same, with bias, for the second failure of a cycle, the third, and so on.
-    boost : array of float, shape (positions,)
-        Probability of that failure before the outages end, with bias.
-    path : array of int, shape (positions,)
-        Courses of the failures after the first.
+    biased : array of float, shape (courses, courses)
+        The same of a failure that is brought about, by the rarest course before.
+    struck : array of int, shape (brokers,)
+        Brokers that a failure of this cycle struck.
+    wanted : array of float, shape (brokers,)
+        How much the next failure aims at each.
+    path, path_before : array of int, shape (MOST_FAILURES,)
+        Courses of the failures after the first, and the rarest before each.
+    brought_about : array of float, shape (MOST_FAILURES,)
+        Probability that each was brought about, given what it is.
     values : array of float, shape (AIMS,)
         What this cycle added, by weight.
     seconds : array of float, shape (AIMS, courses)
         Sum of the squares of the values, by the first course, without its weight.
     means : array of float, shape (AIMS,)
         Sum of the values.
-    scores : array of float, shape (AIMS, positions, courses)
-        What each course came before, by weight.
+    scores : array of float, shape (AIMS, courses, courses)
+        What a course came before that was brought about, by weight, by the rarest before that.
     totals : array of float, shape (2, ENTRIES, columns)
         What settings decide and what they do not, by weight; see `KernelState.totals`.
     outages_by_length : array of float, shape (OUTAGE_BINS,)
@@ -74,8 +81,11 @@ class Cycles(NamedTuple):
     base: NDArray[np.float64]
     natural: NDArray[np.float64]
     biased: NDArray[np.float64]
-    boost: NDArray[np.float64]
     path: NDArray[np.int64]
+    path_before: NDArray[np.int64]
+    brought_about: NDArray[np.float64]
+    struck: NDArray[np.int64]
+    wanted: NDArray[np.float64]
     values: NDArray[np.float64]
     seconds: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -96,19 +106,20 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         Cycles to be begun by each course.
     """
     brokers_of_a_rack = max(sim.control[0]["brokers"] / max(len(sim.racks), 1), 1.0)
-    for records, chance, among in (
-        (sim.strikes, "share", brokers_of_a_rack),
-        (sim.strikes, "spreads", float(len(sim.racks) - 1)),
-        (sim.strikes, "overlaps", 1.0),
-        (sim.outages, "dies", 1.0),
+    for records, chance, likely in (
+        (sim.strikes, "share", _LIKELY / brokers_of_a_rack),
+        (sim.strikes, "spreads", _LIKELY),
+        (sim.strikes, "overlaps", _LIKELY),
+        (sim.outages, "dies", _LIKELY),
     ):
-        records[f"likely_{chance}"] = _likelier(records[chance], among)
+        natural = records[chance]
+        records[f"likely_{chance}"] = np.where(natural > 0.0, np.maximum(natural, likely), 0.0)
     rates = sim.strikes["per_hour"]
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
-    cycle["mixed"] = bias.plain
+    cycle["mixed"], cycle["boost"] = bias.plain, bias.boost
     following = np.array(bias.following)
-    positions, courses = following.shape
+    courses = len(following)
     cycles = int(begun_by.sum())
     base = np.zeros(courses)
     some = begun_by > 0
@@ -119,17 +130,15 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
         base=base,
         natural=natural,
         biased=following,
-        boost=np.array(bias.boost),
-        path=np.zeros(positions, dtype=np.int64),
+        path=np.zeros(MOST_FAILURES, dtype=np.int64),
+        path_before=np.zeros(MOST_FAILURES, dtype=np.int64),
+        brought_about=np.zeros(MOST_FAILURES),
+        struck=np.zeros(sim.control[0]["brokers"], dtype=np.int64),
+        wanted=np.zeros(sim.control[0]["brokers"]),
         values=np.zeros(AIMS),
         seconds=np.zeros((AIMS, courses)),
         means=np.zeros(AIMS),
-        scores=np.zeros((AIMS, positions, courses)),
+        scores=np.zeros((AIMS, courses, courses)),
         totals=np.zeros((2, *sim.totals.shape)),
         outages_by_length=np.zeros(OUTAGE_BINS),
     )
-
-
-def _likelier(chance: NDArray[np.float64], among: float) -> NDArray[np.float64]:
-    """Make a chance so likely that it happens about once ``among`` so many, if it ever does."""
-    return np.where(chance > 0.0, np.maximum(chance, _LIKELY / max(among, 1.0)), 0.0)

@@ -1,14 +1,16 @@
 """The pilot: a few short runs that find out which failures lead to losses.
 
-The first one makes all mechanisms equally likely (balanced failure biasing). Each run then makes
+The first one makes all mechanisms equally likely (balanced failure biasing), and likelier again
+once they have struck: a set of four is mostly lost by four failures of a kind. Each run then makes
 those likelier that stood before its losses (the cross-entropy method, Rubinstein and Kroese,
-2004), and begins more cycles with what the means depend on (Neyman's allocation).
+2004), the more the more losses it has seen, and begins more cycles with what the means depend on
+(Neyman's allocation). It goes on until the losses seen say how most of them happen.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,21 +21,25 @@ from advisor.reliability.sampler.cycles.memory import LOST_BEYOND, LOST_BY_SETTI
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
+Vector = NDArray[np.float64]
+
 # Random numbers of the pilot are those of blocks that no run has.
 _FIRST_BLOCK = 2**63
-_RUNS = 4
-_CYCLES = 20_000
-# A cycle is biased until as many failures more have come as there are replicas, and one.
-_MORE_FAILURES = 1
-_BOOST, _LEAST_BOOST = 0.6, 0.05
-_PLAIN = 0.2
-# With fewer effective losses in its last run, the pilot may have missed how most losses happen:
-# measured, intervals of such runs held the exact number in 10 to 60 % of all seeds instead of 95.
-_ENOUGH_EFFECTIVE = 20.0
+# Cycles of each run, if it was not enough before; of sets on one broker that a run can follow.
+_CYCLES = (20_000, 20_000, 40_000, 80_000, 160_000, 160_000, 160_000)
+_FEW_SETS = 10.0
+_ENOUGH_RUNS = 3
+_BOOST, _PLAIN = 0.6, 0.2
+# So many effective losses end the pilot. With fewer than the least in its last run, it may have
+# missed how most losses happen, and intervals may be too narrow.
+_ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
+# What a run has seen replaces so much of what was known: all, and one lucky loss would mislead.
+_LEARNED = 0.5
 # Where these aims are never reached, losses that settings do not decide take their place.
 _RARE = (LOST_BY_SETTINGS, RECORDS)
-# Of each probability: as it is, the same for all, and the rest as the last run has it.
-_NATURAL, _EVEN = 0.25, 0.15
+# Of each probability: as it is, the same for all, and the rest as losses have it.
+_NATURAL, _EVEN = 0.15, 0.15
+_REPEATED = 0.6
 
 
 class Found(NamedTuple):
@@ -50,6 +56,105 @@ class Found(NamedTuple):
     losses_per_year: float
 
 
+@dataclass(frozen=True)
+class _Knowledge:
+    """What leads to losses, as far as it is known.
+
+    Attributes
+    ----------
+    natural : array of float, shape (courses,)
+        Probability of each course.
+    beginning : array of float, shape (courses,)
+        Which course begins cycles that lose.
+    following : array of float, shape (courses, courses)
+        Which course comes next in them, by the rarest one before.
+    overlaps : float
+        As in `Bias`.
+    effective : float
+        How many losses of equal weight say as much as those of the last run.
+    """
+
+    natural: Vector
+    beginning: Vector
+    following: Vector
+    overlaps: float = 1.0
+    effective: float = 0.0
+
+    @property
+    def bias(self) -> Bias:
+        """A bias that makes what is known to lead to losses likelier, and nothing impossible."""
+        return Bias(
+            beginning=tuple(self._mixed(self.beginning).tolist()),
+            following=tuple(tuple(self._mixed(row).tolist()) for row in self.following),
+            boost=_BOOST,
+            plain=_PLAIN,
+            overlaps=self.overlaps,
+            finds_losses=self.effective >= _LEAST_EFFECTIVE,
+        )
+
+    def _mixed(self, wanted: Vector) -> Vector:
+        mixed: Vector = (
+            _NATURAL * self.natural
+            + _EVEN * _even(self.natural)
+            + (1.0 - _NATURAL - _EVEN) * wanted
+        )
+        return mixed
+
+    def and_of(self, done: Cycles) -> _Knowledge:
+        """Add what a run has seen."""
+        seen = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
+        aims = [_Seen.of(done, aim) for aim in seen if done.means[aim] > 0.0]
+        overlaps = min(float(done.cycle[0]["overlaps"] / done.cycle[0]["done"]), 1.0)
+        if not aims:
+            return replace(self, overlaps=overlaps, effective=0.0)
+        seen_before = sum(aim.scores for aim in aims)
+        rows = seen_before.sum(axis=1)
+        following = self.following.copy()
+        some = rows > 0.0
+        new = seen_before[some] / rows[some][:, None]
+        following[some] += _LEARNED * (new - following[some])
+        return replace(
+            self,
+            beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
+            following=following,
+            overlaps=overlaps,
+            effective=aims[0].effective,
+        )
+
+    def _spread_of(self, done: Cycles) -> Vector:
+        """Share the cycles so that the means of all aims are known equally well."""
+        begun = np.maximum(np.array(self.bias.beginning) * done.cycle[0]["done"], 1.0)
+        wanted = np.zeros(len(self.natural))
+        for squares, mean in zip(done.seconds, done.means / done.cycle[0]["done"], strict=True):
+            if mean > 0.0:
+                wanted += squares / begun / mean**2
+        wanted = self.natural * np.sqrt(wanted)
+        total = math.fsum(wanted)
+        return wanted / total if total > 0.0 else self.beginning
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What came before an aim was reached.
+
+    Attributes
+    ----------
+    effective : float
+        How many times of equal weight say as much.
+    scores : array of float, shape (courses, courses)
+        As in `Cycles`, in units of what was reached.
+    """
+
+    effective: float
+    scores: Vector
+
+    @classmethod
+    def of(cls, done: Cycles, aim: int) -> _Seen:
+        mean = float(done.means[aim])
+        effective = float(mean**2 / (done.seconds[aim] @ done.base**2))
+        return cls(effective, done.scores[aim] / mean)
+
+
 def find_bias(plan: Plan, seed: int) -> Found:
     """Find a bias for a plan.
 
@@ -58,96 +163,34 @@ def find_bias(plan: Plan, seed: int) -> Found:
     Found
         The same for the same plan and seed.
     """
-    rates = new_state(plan).strikes["per_hour"]
-    natural = rates / rates.sum()
-    positions = plan.replicas + _MORE_FAILURES
-    first = _mixed(natural, natural)
-    bias = _bias(first, [first] * positions, [_BOOST] * positions, 1.0, False)
-    for number in range(_RUNS):
-        done, _ = sample(plan, bias, _CYCLES, Block(seed, _FIRST_BLOCK + number, 1))
-        aims = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
-        shares = [_Before(done, aim) for aim in aims if done.means[aim] > 0.0]
-        bias = _bias(
-            _beginning(natural, bias, done),
-            [_following(natural, bias, shares, place) for place in range(positions)],
-            [_boost(bias, shares, place) for place in range(positions)],
-            min(float(done.cycle[0]["overlaps"] / done.cycle[0]["done"]), 1.0),
-            _effective_losses(done) >= _ENOUGH_EFFECTIVE,
-        )
+    known = _nothing_known(plan)
+    # What a cycle takes depends on how many sets it changes.
+    sets_on_a_broker = len(plan.sets) * plan.replicas / len(plan.racks)
+    fewer = min(_FEW_SETS / sets_on_a_broker, 1.0)
+    for number, cycles in enumerate(_CYCLES):
+        most = max(round(cycles * fewer), _CYCLES[0])
+        done, _ = sample(plan, known.bias, most, Block(seed, _FIRST_BLOCK + number, 1))
+        known = known.and_of(done)
+        if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
+            break
     seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
-    return Found(bias, per_cycle * plan.strikes_per_year)
+    return Found(known.bias, per_cycle * plan.strikes_per_year)
 
 
-def _effective_losses(done: Cycles) -> float:
-    """How many losses of equal weight say as much, of the rarest kind that was seen."""
-    for aim in (LOST_BY_SETTINGS, LOST_BEYOND):
-        if done.means[aim] > 0.0:
-            return float(done.means[aim] ** 2 / (done.seconds[aim] @ done.base**2))
-    return 0.0
+def _nothing_known(plan: Plan) -> _Knowledge:
+    """All courses are as likely to lead to a loss, and likelier again."""
+    rates = new_state(plan).strikes["per_hour"]
+    natural = rates / rates.sum()
+    even = _even(natural)
+    again = _REPEATED * np.eye(len(natural)) + (1.0 - _REPEATED) * even
+    never = natural == 0.0
+    again[:, never] = 0.0
+    again[never] = even
+    return _Knowledge(natural, even, again)
 
 
-class _Before:
-    """What came before an aim was reached.
-
-    Attributes
-    ----------
-    share : array of float, shape (positions,)
-        Of what was reached after so many failures, by weight, how much needed one more.
-    courses : array of float, shape (positions, courses)
-        Which that was; sums to 1 where there was any.
-    """
-
-    def __init__(self, done: Cycles, aim: int) -> None:
-        scores = done.scores[aim]
-        weights = scores.sum(axis=1)
-        before = np.array([done.means[aim], *weights[:-1]])
-        self.share = np.divide(weights, before, out=np.zeros_like(before), where=before > 0.0)
-        whole = weights[:, None]
-        self.courses = np.divide(scores, whole, out=np.zeros_like(scores), where=whole > 0.0)
-
-
-def _bias(
-    beginning: NDArray[np.float64],
-    following: Sequence[NDArray[np.float64]],
-    boost: Sequence[float],
-    overlaps: float,
-    finds_losses: bool,
-) -> Bias:
-    rows = tuple(tuple(row.tolist()) for row in following)
-    return Bias(tuple(beginning.tolist()), rows, tuple(boost), _PLAIN, overlaps, finds_losses)
-
-
-def _mixed(natural: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mix what is wanted with what is natural, and with the same for all that happen."""
-    even = (natural > 0.0) / np.count_nonzero(natural)
-    return _NATURAL * natural + _EVEN * even + (1.0 - _NATURAL - _EVEN) * wanted
-
-
-def _beginning(natural: NDArray[np.float64], bias: Bias, done: Cycles) -> NDArray[np.float64]:
-    """Share the cycles so that the means of all aims are known equally well."""
-    begun = np.maximum(np.array(bias.beginning) * done.cycle[0]["done"], 1.0)
-    wanted = np.zeros(len(natural))
-    for squares, mean in zip(done.seconds, done.means / done.cycle[0]["done"], strict=True):
-        if mean > 0.0:
-            wanted += squares / begun / mean**2
-    wanted = natural * np.sqrt(wanted)
-    total = math.fsum(wanted)
-    return _mixed(natural, wanted / total if total > 0.0 else natural)
-
-
-def _following(
-    natural: NDArray[np.float64], bias: Bias, aims: Sequence[_Before], place: int
-) -> NDArray[np.float64]:
-    """Make likelier what came before the aims were reached."""
-    found = [aim.courses[place] for aim in aims if aim.courses[place].any()]
-    if not found:
-        return np.array(bias.following[place])
-    return _mixed(natural, np.mean(found, axis=0))
-
-
-def _boost(bias: Bias, aims: Sequence[_Before], place: int) -> float:
-    """Make one more failure likelier where the aims need it."""
-    if not aims:
-        return bias.boost[place]
-    return float(min(max(_LEAST_BOOST, *(aim.share[place] for aim in aims)), _BOOST))
+def _even(natural: Vector) -> Vector:
+    happens = natural > 0.0
+    even: Vector = happens / np.count_nonzero(happens)
+    return even

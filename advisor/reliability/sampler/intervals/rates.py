@@ -3,8 +3,9 @@
 Three kinds, all 95 %:
 
 * a share of independent years: Clopper and Pearson's exact one;
-* a rate of which few blocks saw anything: Fay and Feuer's for weighted counts (Stat. Med. 16,
-  1997), which is the exact Poisson interval where all weights are equal;
+* a rate of which few blocks saw anything, or of weighted events where few make up most of it: Fay
+  and Feuer's for weighted counts (Stat. Med. 16, 1997), which is the exact Poisson interval where
+  all weights are equal;
 * a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
   logarithmic scale, with Student's t.
 
@@ -29,6 +30,7 @@ from advisor.reliability.results.sampled import Estimate
 NONE_SEEN = -math.log(0.05)
 """Poisson: no event is seen with 5 % probability if this many were to be expected."""
 _FEW = 30
+_FULL_BLOCKS = 0.75
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,28 @@ class Ratio:
     most : float
         The largest amount that an event can make, in units of exposure: what is known if none
         was seen.
+    weighted : bool
+        Whether one event may weigh far more than another.
     """
 
     amounts: Sequence[float]
     exposures: Sequence[float]
     most: float
+    weighted: bool = False
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether too few events make up most of it for blocks to vary as they mostly do.
+
+        The amounts of blocks with n events of equal weight vary so that their effective number is
+        1 / (1 + blocks / n) of the blocks: with 100 events in 32 blocks, three quarters.
+        """
+        seen = sum(1 for block in self.amounts if block > 0)
+        if seen < _FEW or not self.weighted:
+            return seen < _FEW
+        squares = math.fsum(amount * amount for amount in self.amounts)
+        effective = math.fsum(self.amounts) ** 2 / squares
+        return effective < _FULL_BLOCKS * len(self.amounts)
 
 
 def loss_chance(
@@ -77,7 +96,8 @@ def loss_chance(
         found = rate(Ratio(due, at_risk, most), years)
         return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
     # Fewer cycles are drawn than begin in these years.
-    found = rate(Ratio(due, at_risk, largest_weight * years / math.fsum(at_risk)), years)
+    most = largest_weight * years / math.fsum(at_risk)
+    found = rate(Ratio(due, at_risk, most, weighted=True), years)
     value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
     return Estimate(value, low, high, years, found.method)
 
@@ -134,7 +154,7 @@ def rate(found: Ratio, n: int) -> Estimate:
         high = NONE_SEEN / n * found.most
         return Estimate(high, 0.0, high, n, f"not seen in {n:,} years: one-sided upper bound")
     value = amount / exposure
-    if seen < _FEW:
+    if found.is_of_few:
         low, high = _few(found.amounts)
         method = f"seen in {seen} of {len(found.amounts)} blocks, Fay-Feuer gamma interval"
         return Estimate(value, low / exposure, high / exposure, n, method)
