@@ -25,9 +25,10 @@ Vector = NDArray[np.float64]
 
 # Random numbers of the pilot are those of blocks that no run has.
 _FIRST_BLOCK = 2**63
-# Cycles of each run, if it was not enough before; of sets on one broker that a run can follow.
-_CYCLES = (20_000, 20_000, 40_000, 80_000, 160_000, 160_000, 160_000)
-_FEW_SETS = 10.0
+# Cycles of the first run, and how many times as many the longest has. All of it takes some seconds:
+# so many steps, of sets that are few on each broker.
+_FIRST_CYCLES, _FEWEST_CYCLES, _LONGEST_RUN = 20_000, 500, 8
+_MOST_STEPS, _FEW_SETS = 6_000_000, 12.0
 _ENOUGH_RUNS = 3
 _BOOST, _PLAIN = 0.6, 0.2
 # So many effective losses end the pilot. With fewer than the least in its last run, it may have
@@ -163,16 +164,21 @@ def find_bias(plan: Plan, seed: int) -> Found:
     Found
         The same for the same plan and seed.
     """
-    known = _nothing_known(plan)
-    # What a cycle takes depends on how many sets it changes.
+    known, number = _nothing_known(plan), 0
     sets_on_a_broker = len(plan.sets) * plan.replicas / len(plan.racks)
-    fewer = min(_FEW_SETS / sets_on_a_broker, 1.0)
-    for number, cycles in enumerate(_CYCLES):
-        most = max(round(cycles * fewer), _CYCLES[0])
-        done, _ = sample(plan, known.bias, most, Block(seed, _FIRST_BLOCK + number, 1))
-        known = known.and_of(done)
-        if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
+    each_step = 1.0 + sets_on_a_broker / _FEW_SETS
+    first = cycles = max(round(_FIRST_CYCLES / each_step), _FEWEST_CYCLES)
+    left = float(_MOST_STEPS)
+    while True:
+        done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
+        known, number = known.and_of(done), number + 1
+        taken = float(control["events"]) * each_step
+        left -= taken
+        enough = number >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE
+        if enough or left < taken:
             break
+        longer = 1.0 if number < _ENOUGH_RUNS - 1 else 2.0
+        cycles = int(min(longer, left / taken, _LONGEST_RUN * first / cycles) * cycles)
     seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
