@@ -121,6 +121,8 @@ class Bias:
         drawn: one outage alone is known from few.
     finds_losses : bool
         Whether the pilot saw enough losses to know how most of them happen.
+    steps : float
+        Events of a cycle that is drawn so.
     """
 
     beginning: tuple[float, ...]
@@ -129,6 +131,7 @@ class Bias:
     plain: float
     overlaps: float
     finds_losses: bool
+    steps: float
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,9 @@ def next_failure(
     control, cycle = sim.control[0], all_cycles.cycle[0]
     biased = control.weighing != UNBIASED and hours < np.inf
     share = _share(sim, cycle.boost, hours) if biased else 0.0
-    wanted = _aim(table, sim, all_cycles) if biased else 0.0
+    wanted = 0.0
     if biased and control.weighing == BIASED and rng.random() < share:
+        wanted = _aim(table, sim, all_cycles)
         found = _soon(rng, sim, hours)
         cycle.next_course = _draw(all_cycles.biased[cycle.rarest], rng.random())
         cycle.next_target = _next_target(rng, sim, all_cycles, wanted)
@@ -59,6 +60,8 @@ def next_failure(
             if biased:
                 control.ratio /= 1.0 - share
             return -1.0
+        if biased:
+            wanted = _aim(table, sim, all_cycles)
         cycle.next_course = _draw(all_cycles.natural, rng.random())
         cycle.next_target = any_target(rng, sim, cycle.next_course)
     if biased:
@@ -184,7 +187,7 @@ def _note_one(sim: KernelState, all_cycles: Cycles, b: int) -> None:
         all_cycles.struck[b] = 1
 
 
-@inlined
+@called
 def _aim(table: Table, sim: KernelState, all_cycles: Cycles) -> float:
     """Fill in how much each broker is wanted; return the sum."""
     width, total = sim.slots.shape[1], 0.0

@@ -73,6 +73,8 @@ class _Knowledge:
         As in `Bias`.
     effective : float
         How many losses of equal weight say as much as those of the last run.
+    steps : float
+        As in `Bias`.
     """
 
     natural: Vector
@@ -80,6 +82,7 @@ class _Knowledge:
     following: Vector
     overlaps: float = 1.0
     effective: float = 0.0
+    steps: float = 1.0
 
     @property
     def bias(self) -> Bias:
@@ -91,6 +94,7 @@ class _Knowledge:
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
+            steps=self.steps,
         )
 
     def _mixed(self, wanted: Vector) -> Vector:
@@ -101,14 +105,15 @@ class _Knowledge:
         )
         return mixed
 
-    def and_of(self, done: Cycles) -> _Knowledge:
+    def and_of(self, done: Cycles, events: int) -> _Knowledge:
         """Add what a run has seen."""
         seen = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
         aims = [_Seen.of(done, aim) for aim in seen if done.means[aim] > 0.0]
         overlaps = min(float(done.cycle[0]["overlaps"] / done.cycle[0]["done"]), 1.0)
+        steps = events / float(done.cycle[0]["done"])
         if not aims:
-            return replace(self, overlaps=overlaps, effective=0.0)
-        seen_before = sum(aim.scores for aim in aims)
+            return replace(self, overlaps=overlaps, effective=0.0, steps=steps)
+        seen_before = np.sum([aim.scores for aim in aims], axis=0)
         rows = seen_before.sum(axis=1)
         following = self.following.copy()
         some = rows > 0.0
@@ -120,6 +125,7 @@ class _Knowledge:
             following=following,
             overlaps=overlaps,
             effective=aims[0].effective,
+            steps=steps,
         )
 
     def _spread_of(self, done: Cycles) -> Vector:
@@ -171,8 +177,9 @@ def find_bias(plan: Plan, seed: int) -> Found:
     left = float(_MOST_STEPS)
     while True:
         done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
-        known, number = known.and_of(done), number + 1
-        taken = float(control["events"]) * each_step
+        events = int(control["events"])
+        known, number = known.and_of(done, events), number + 1
+        taken = events * each_step
         left -= taken
         enough = number >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE
         if enough or left < taken:
