@@ -11,7 +11,7 @@ from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
-from advisor.reliability.results.settings_split import PARTS, Outlook
+from advisor.reliability.results.settings_split import PARTS, WITHOUT_PARTS, Outlook
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, check_measure
 from advisor.tables import MeasureTable
 
@@ -214,7 +214,7 @@ class Reliability(ExactMeasures, MeasureTable):
                 say(getattr(self, name)),
                 " to ".join(dict.fromkeys(map(say, self.interval(name)))),
                 UNITS[name],
-                *(say(getattr(self, part)(name)) for part in shown),
+                *("–" if name in WITHOUT_PARTS else say(getattr(self, part)(name)) for part in shown),
                 name,
             )
             for name in MEASURES
