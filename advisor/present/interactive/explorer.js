@@ -321,7 +321,7 @@ function mount(root, data, ask) {
     marked.forEach(function (mark) {
       var item = el(legend, "li");
       sign(svg(item, "svg", { width: 16, height: 16, "aria-hidden": "true" }), mark.mark, 8, 8);
-      el(item, "span", {}, data.marked[mark.mark] + ": " + text(mark.name));
+      el(item, "span", {}, markWord(mark) + ": " + text(mark.name));
     });
     var ranges = points.concat(marked).some(function (s) {
       return s.loss && s.loss[1] < s.loss[2];
@@ -356,6 +356,7 @@ function mount(root, data, ask) {
       svg(parent, "circle", Object.assign({ cx: x, cy: y, r: 4.5 }, shape));
     }
   }
+  function markWord(mark) { return mark.word || data.marked[mark.mark]; }
   function nines(q) { return -Math.log10(q); }
   function reach(name, all) {
     // The decades to draw, from the worst value to the best, and whether a lane for 0 is needed.
@@ -485,7 +486,7 @@ function mount(root, data, ask) {
     var part = name === "loss" ? 0 : 1;
     var said = points.map(function (s) { return text(s.name) + ": " + text(s.said[part]); });
     var others = marked.filter(function (m) { return m[name]; }).map(function (m) {
-      return data.marked[m.mark] + ": " + text(m.name) + ", " + text(m.said[part]);
+      return markWord(m) + ": " + text(m.name) + ", " + text(m.said[part]);
     });
     var goals = data.goals[name] === undefined ? [] : [data.axes[name].goal];
     return [data.axes[name].title].concat(goals, others, said).join(". ") + ".";

@@ -19,6 +19,7 @@ from advisor.errors import AdvisorError, NotComputedError
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
+    EVERY_ACKS,
     MOST_REPLICAS,
     NEW_TOPIC,
     SMALL_REPLICAS,
@@ -230,11 +231,11 @@ class Neighbourhood:
         start = self.chosen
         places = list(self._places())
         timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
-        for timeout, unclean, acks in product(timeouts, ("false", "true"), ("all", "1", "0")):
+        for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
             choice = {"acks": acks, "unclean_leader_election_enable": unclean}
             choice["delivery_timeout_ms"] = timeout
             yield [{**start, **choice, **place} for place in places]
-        for elr, acks in product(("default", "false", "true"), ("all", "1", "0")):
+        for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
             other = {**start, "eligible_leader_replicas": elr, "acks": acks}
             if elr != start["eligible_leader_replicas"]:
                 yield list(self.around(other))

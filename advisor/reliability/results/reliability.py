@@ -208,13 +208,19 @@ class Reliability(ExactMeasures, MeasureTable):
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
         shown = () if self.decided is self else PARTS
+
+        def parts(name: str) -> list[str]:
+            if name in WITHOUT_PARTS:
+                return ["–" for _ in shown]
+            return [say(getattr(self, part)(name)) for part in shown]
+
         return [
             (
                 WORDS[name],
                 say(getattr(self, name)),
                 " to ".join(dict.fromkeys(map(say, self.interval(name)))),
                 UNITS[name],
-                *("–" if name in WITHOUT_PARTS else say(getattr(self, part)(name)) for part in shown),
+                *parts(name),
                 name,
             )
             for name in MEASURES

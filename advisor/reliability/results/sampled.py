@@ -390,12 +390,11 @@ class Sampled(MeasureTable):
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()
-        found = [(name, self.estimate(name)) for name in MEASURES]
         return [
             (
                 *(WORDS[name], str(estimate), UNITS[name], estimate.method),
                 *("–" if name in WITHOUT_PARTS else str(self.parts[name][half]) for half in halves),
                 name,
             )
-            for name, estimate in found
+            for name, estimate in zip(MEASURES, map(self.estimate, MEASURES), strict=True)
         ]

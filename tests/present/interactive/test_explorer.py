@@ -233,8 +233,16 @@ def test_a_page_switches_topic_and_card() -> None:
         assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
         marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
         assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
+    for acks in (1, 0):
+        other = evaluate(described(), START.changed(acks=acks), load_model("two_az"), LOAD)
+        setting = page["settings"][around_key(page, card="two_az", acks=str(acks))]
+        assert setting["loss"][0] == pytest.approx(other.loss_probability_per_year, rel=1e-4)
+        assert (
+            around_key(page, topic="orders", card="two_az", acks=str(acks))
+            not in (page["settings"])
+        )
     assert page["note"].startswith(
-        "On this page, other topics, Kafka versions and failure models are limited to"
+        "On this page, other topics and Kafka versions are limited to acks=all. They and other "
     )
 
 
