@@ -59,7 +59,7 @@ def significant(value: float, digits: int = 2) -> str:
     """Round to significant digits; no exponent from 0.001 to 1e15.
 
     >>> significant(178487.06), significant(5.591e-6), significant(3.0)
-    ('180,000', '5.6e-06', '3')
+    ('180,000', '5.6e-6', '3')
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
@@ -68,18 +68,25 @@ def significant(value: float, digits: int = 2) -> str:
         decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
         text = f"{rounded:,.{decimals}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{rounded:.{digits - 1}e}"
+    return _short_exponent(f"{rounded:.{digits - 1}e}")
 
 
 def as_given(value: float) -> str:
     """Format an input value: its own digits, up to six, with thousands separators.
 
     >>> as_given(5e7), as_given(1500.0), as_given(0.0136), as_given(1e-6)
-    ('50,000,000', '1,500', '0.0136', '1e-06')
+    ('50,000,000', '1,500', '0.0136', '1e-6')
     """
     text = f"{value:,.{_INPUT_DIGITS}g}"
     rounded = float(f"{value:.{_INPUT_DIGITS}g}")
-    return f"{rounded:,.0f}" if "e+" in text and abs(rounded) < _EXPONENT_FROM else text
+    if "e+" in text and abs(rounded) < _EXPONENT_FROM:
+        return f"{rounded:,.0f}"
+    return _short_exponent(text)
+
+
+def _short_exponent(text: str) -> str:
+    """Return "1e-6" for Python's "1e-06"; charts write it so, too."""
+    return text.replace("e-0", "e-").replace("e+0", "e+")
 
 
 def years(value: float) -> str:

@@ -156,7 +156,7 @@ def limit_words(probability: float) -> str:
     """Return a limit for data loss in words; without years where that is rare.
 
     >>> limit_words(0.01), limit_words(1e-6)
-    ('probability 0.01 a year (once in 99 years)', 'probability 1e-06 a year')
+    ('probability 0.01 a year (once in 99 years)', 'probability 1e-6 a year')
     """
     words = f"probability {as_given(float(f'{probability:.1e}'))} a year"
     if is_rare(years_between(probability)):

@@ -112,7 +112,7 @@ def as_given(value: float) -> str:
     for size, word in _LARGE:
         if given >= size:
             return f"{words_of.as_given(given / size)} {word}"
-    return words_of.as_given(given).replace("e-0", "e-")
+    return words_of.as_given(given)
 
 
 def _scientific(value: float, digits: int = 2) -> str:

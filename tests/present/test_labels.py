@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import advisor
 from advisor.formatting import RARER
-from advisor.present.figures.axis import loss_label, nines_axis, refused_label
 from advisor.present.labels import (
     as_given,
     availability,
@@ -19,6 +18,7 @@ from advisor.present.labels import (
     short,
     time_per_year,
 )
+from advisor.present.nines_axis import loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
 from advisor.present.setting_text import tolerance_words, verdict
 

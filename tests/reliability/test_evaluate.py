@@ -326,7 +326,7 @@ def test_other_shapes_are_left_to_sampling():
 
 
 @pytest.mark.parametrize(
-    ("hours", "said"), [(1e-9, r"by operator\.hours .* 3\.6e-06 seconds"), (1.0, "")]
+    ("hours", "said"), [(1e-9, r"by operator\.hours .* 3\.6e-6 seconds"), (1.0, "")]
 )
 def test_a_decision_far_shorter_than_producers_retry_is_named(hours, said):
     """The series would be too long; the message says which number of the card makes it so."""

@@ -39,14 +39,26 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def lab(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start JupyterLab on a copy of the notebook's folder and return its address with token."""
+def place(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the notebooks' folder, with two notebooks for tests; no output of ours is kept."""
     place = tmp_path_factory.mktemp("lab")
     shutil.copytree(root / "notebooks", place / "notebooks", ignore=shutil.ignore_patterns(".*"))
     shutil.copytree(root / "data", place / "data")
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(book, place / "notebooks" / NOTEBOOK)
+    for name, cells in ((NOTEBOOK, CELLS), (WRITTEN_AGAIN, (SHOWN, UPDATED))):
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+        nbformat.write(book, place / "notebooks" / name)
+    first = nbformat.read(place / "notebooks" / FIRST, as_version=4)
+    for cell in first.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    nbformat.write(first, place / "notebooks" / FIRST)
+    return place
+
+
+@pytest.fixture(scope="module")
+def lab(root: Path, place: Path) -> Iterator[str]:
+    """Start JupyterLab on a copy of the notebook's folder and return its address with token."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -93,21 +105,37 @@ CELLS = (
     "1 + 1",
     "2 + 2",
 )
+FIRST = "01_will_i_lose_data.ipynb"
+WRITTEN_AGAIN = "written_again.ipynb"
+SHOWN = CELLS[0].replace("advisor.explorer(", "view = advisor.explorer(") + (
+    "\nfrom IPython.display import display\nview.html\nshown = display(view, display_id=True)"
+)
+UPDATED = (
+    "import pathlib, time\n"
+    "while not pathlib.Path('go').exists():\n    time.sleep(0.1)\n"
+    "shown.update(view)"
+)
 SHORTCUTS = "ddabxcvzyjkmoOsl00"  # delete, insert, cut, copy, paste, undo, move, restart
 
 
 @pytest.fixture(scope="module")
 def explored(browser: Browser, lab: str) -> Iterator[Page]:
     """Open a notebook with the explorer in JupyterLab and run it; its outputs were not stored."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.goto(lab.format(name=NOTEBOOK))
-    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page = run_all(browser, lab.format(name=NOTEBOOK))
     page.locator(".ae-badge").wait_for(timeout=2 * WAIT_MS)
     page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
     yield page
     page.close()
+
+
+def run_all(browser: Browser, address: str) -> Page:
+    """Open a notebook in JupyterLab, wait for its kernel and run every cell."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(address)
+    page.get_by_text("| Idle").wait_for(timeout=WAIT_MS)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    return page
 
 
 def cells_of(page: Page) -> list[bool]:
@@ -281,3 +309,38 @@ def test_the_kernel_answers_what_the_page_lacks(explored: Page) -> None:
     field.fill(before)
     field.press("Enter")
     explored.locator(".ae-picture:not(.ae-old)").wait_for(timeout=WAIT_MS)
+
+
+def test_the_first_notebook_has_a_picture_within_30_seconds(browser: Browser, lab: str) -> None:
+    """Of a fresh kernel, imports included; the rest of the explorer's page follows."""
+    page = run_all(browser, lab.format(name=FIRST))
+    page.locator(".ae-durability polyline").first.wait_for(state="attached", timeout=30_000)
+    page.close()
+
+
+def test_an_output_written_again_keeps_what_was_chosen(
+    browser: Browser, lab: str, place: Path
+) -> None:
+    """The kernel completes an output that the reader works with: setting and focus stay."""
+    page = run_all(browser, lab.format(name=WRITTEN_AGAIN))
+    explorer = page.locator(".advisor-explorer")
+    explorer.wait_for(timeout=2 * WAIT_MS)
+    field = page.locator(".ae-row [id$='-acks']")
+    field.select_option("1")
+    field.focus()
+    before = page.locator(".jp-OutputArea-output .lm-Widget").first.evaluate_handle("part => part")
+    place.joinpath("notebooks", "go").touch()
+    page.wait_for_function("part => !part.isConnected", arg=before, timeout=WAIT_MS)
+    explorer.wait_for(timeout=WAIT_MS)
+    assert explorer.count() == 1
+    assert field.input_value() == "1"
+    page.wait_for_function(
+        "() => (document.activeElement.id || '').endsWith('-acks')", timeout=WAIT_MS
+    )
+    assert "chosen: RF 3, min ISR 2, acks=1" in page.locator(".ae-legend").inner_text()
+    field.select_option("0")
+    page.wait_for_function(
+        "() => document.querySelector('.ae-legend').innerText.includes('min ISR 2, acks=0')",
+        timeout=WAIT_MS,
+    )
+    page.close()

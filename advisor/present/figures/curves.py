@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
 from advisor.present.figures import style
-from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
+from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated, Point, by_replication_factor, dominated, slots
 
 _EDGE = 0.3  # how far a ribbon extends beyond its outermost points, in slots

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from advisor.present.figures import style
-from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.figures.curves import Marks, keys
+from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated, Point, dominated
 
 _SAME_PLACE_PIXELS = 3.0

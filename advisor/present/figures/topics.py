@@ -10,9 +10,9 @@ from matplotlib.transforms import Bbox
 
 from advisor.advice import Audit, Goals
 from advisor.present.figures import style
-from advisor.present.figures.axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.figures.chart import shown_figure
 from advisor.present.labels import per_year, time_per_year
+from advisor.present.nines_axis import NinesAxis, loss_label, nines_axis, refused_label
 from advisor.present.points import Estimated
 from advisor.tables import MOST_ROWS, more_rows
 

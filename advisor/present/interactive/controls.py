@@ -19,6 +19,7 @@ CONTEXT = ("topic", "kafka_version", "card")
 STILL = ("retries", "delivery_timeout_ms")
 """Controls that change failed sends and the producer's file, but no curve and no verdict."""
 _MOST_TOPICS = 50
+EVERY_ACKS = ("all", "1", "0")
 SWITCHED_VERSIONS = ("4.4", "3.9", "3.6")
 """Versions in pages without a kernel: the newest, without ELR, refusing a min ISR above RF."""
 _VERSIONS = ("4.4", "4.1", "4.0", "3.9", "3.7", "3.6", "3.0", "2.8", "2.1", "1.1", "0.11")
@@ -120,7 +121,7 @@ def controls(
         "topic": _topics(cluster, no_topic),
         "replication_factor": factors,
         "min_insync_replicas": _upto(most, values["min_insync_replicas"]),
-        "acks": [(text, text) for text in ("all", "1", "0")],
+        "acks": [(text, text) for text in EVERY_ACKS],
         "unclean_leader_election_enable": _SWITCH,
         "eligible_leader_replicas": _ELR,
         "kafka_version": [(text, text) for text in versions],
@@ -159,12 +160,11 @@ def left_out(elsewhere: Sequence[Mapping[str, str]]) -> str:
     values = elsewhere[0]
     unclean = dict(_SWITCH)[values["unclean_leader_election_enable"]]
     versions = len({each["kafka_version"] for each in elsewhere}) > 1
-    others = (
-        "topics, Kafka versions and failure models" if versions else "topics and failure models"
-    )
+    others = "topics and Kafka versions" if versions else "topics"
     return (
-        f"On this page, other {others} are limited to acks={values['acks']}, delivery.timeout.ms "
-        f"{values['delivery_timeout_ms']} and unclean election {unclean}, without intervals."
+        f"On this page, other {others} are limited to acks={values['acks']}. They and other "
+        f"failure models are limited to delivery.timeout.ms {values['delivery_timeout_ms']} and "
+        f"unclean election {unclean}, without intervals."
     )
 
 

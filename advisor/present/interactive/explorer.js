@@ -3,6 +3,7 @@
 //
 // mount(root, data, ask) fills `root`. `data` is what settings_grid.py made. `ask(values, reply)`
 // asks the kernel for a setting that `data` lacks, and may reply several times; null without one.
+// It returns `choose`, for a changed control, and `learn`, for a page with more settings.
 function mount(root, data, ask) {
   "use strict";
   var sample = document.createElement("div");
@@ -15,6 +16,7 @@ function mount(root, data, ask) {
   var marks = Object.assign({}, data.marks);
   var chosen = Object.assign({}, data.chosen);
   var shown = null; // the last values whose setting could be drawn
+  var answered = ""; // the last answer, drawn or refused
   var waiting = 0;
   var idle = 0;
   var lookedAhead = {};
@@ -162,6 +164,19 @@ function mount(root, data, ask) {
       if (asked === waiting && shown) { draw(); }
     }, "around");
   }
+  function learn(page) {
+    // The kernel computed more. What stands on the screen is touched only where it changes.
+    data = page;
+    texts = page.texts;
+    Object.assign(settings, page.settings);
+    Object.assign(marks, page.marks);
+    var found = find(chosen);
+    if (found && answerOf(chosen, found) !== answered) {
+      show(Object.assign({}, chosen), found);
+    } else if (shown) {
+      draw();
+    }
+  }
   function whenIdle() {
     // Intervals take seconds. They come after the picture, and then what one change would need;
     // another process works on both.
@@ -226,7 +241,9 @@ function mount(root, data, ask) {
     verdict.textContent = "Below is the last setting that could be computed" +
       (shown ? ": " + text(find(shown).name) + "." : ".");
   }
+  function answerOf(values, setting) { return key(values) + JSON.stringify(setting.loss || ""); }
   function show(values, setting, changed) {
+    answered = answerOf(values, setting);
     if (setting.refusal !== undefined) {
       refuse(changed || setting.by, text(setting.refusal));
       return;
@@ -304,7 +321,7 @@ function mount(root, data, ask) {
     marked.forEach(function (mark) {
       var item = el(legend, "li");
       sign(svg(item, "svg", { width: 16, height: 16, "aria-hidden": "true" }), mark.mark, 8, 8);
-      el(item, "span", {}, data.marked[mark.mark] + ": " + text(mark.name));
+      el(item, "span", {}, markWord(mark) + ": " + text(mark.name));
     });
     var ranges = points.concat(marked).some(function (s) {
       return s.loss && s.loss[1] < s.loss[2];
@@ -339,6 +356,7 @@ function mount(root, data, ask) {
       svg(parent, "circle", Object.assign({ cx: x, cy: y, r: 4.5 }, shape));
     }
   }
+  function markWord(mark) { return mark.word || data.marked[mark.mark]; }
   function nines(q) { return -Math.log10(q); }
   function reach(name, all) {
     // The decades to draw, from the worst value to the best, and whether a lane for 0 is needed.
@@ -468,7 +486,7 @@ function mount(root, data, ask) {
     var part = name === "loss" ? 0 : 1;
     var said = points.map(function (s) { return text(s.name) + ": " + text(s.said[part]); });
     var others = marked.filter(function (m) { return m[name]; }).map(function (m) {
-      return data.marked[m.mark] + ": " + text(m.name) + ", " + text(m.said[part]);
+      return markWord(m) + ": " + text(m.name) + ", " + text(m.said[part]);
     });
     var goals = data.goals[name] === undefined ? [] : [data.axes[name].goal];
     return [data.axes[name].title].concat(goals, others, said).join(". ") + ".";
@@ -483,5 +501,5 @@ function mount(root, data, ask) {
       draw();
     }
   }).observe(root);
-  return { choose: choose };
+  return { choose: choose, learn: learn };
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import anywidget
 import traitlets
+from IPython.core.getipython import get_ipython
 
 from advisor import catalog
 from advisor.advice.goals import Goals
@@ -26,31 +27,12 @@ from advisor.reliability.failures.failure_model import FailureModel
 from advisor.reliability.failures.times.exactness import check_exact
 from advisor.reliability.workload import Workload
 
-_WIDGET = """
-export default {
-  render({ model, el }) {
-    const replies = new Map();
-    const own = Math.random().toString(36).slice(2);
-    const heard = (message) => {
-      const reply = replies.get(message.id);
-      if (reply) { reply(message); }
-    };
-    model.on("msg:custom", heard);
-    const root = document.createElement("div");
-    el.appendChild(root);
-    mount(root, model.get("page"), (values, reply, kind) => {
-      const id = own + replies.size;
-      replies.set(id, reply);
-      model.send({ id, values, kind });
-    });
-    return () => model.off("msg:custom", heard);
-  }
-};
-"""
-
 
 class Explorer(anywidget.AnyWidget):
     """The widget: `explorer.js` with a kernel that computes what its page lacks.
+
+    The first curve is there at once. The rest of what a page without a kernel offers is computed
+    when the widget is shown, or when its `html` is read.
 
     Attributes
     ----------
@@ -58,7 +40,7 @@ class Explorer(anywidget.AnyWidget):
         Controls and settings, as `settings_grid.page_json` returns them.
     """
 
-    _esm = source("explorer.js") + _WIDGET
+    _esm = source("explorer.js") + source("widget.js")
     _css = source("explorer.css")
     page = traitlets.Dict().tag(sync=True)
 
@@ -67,19 +49,16 @@ class Explorer(anywidget.AnyWidget):
     ) -> None:
         self._around = around
         self._worker = Worker(around)
-        others = Elsewhere(around, topics, cards, SWITCHED_VERSIONS if cards else ())
-        try:
-            around.page()
-            self._offline = around.page(others.computed())
-        finally:
-            others.stop()
-        super().__init__(page={**self._offline, "controls": around.controls})
+        self._elsewhere = (topics, cards, SWITCHED_VERSIONS if cards else ())
+        self._offline: dict[str, Any] | None = None
+        around.answer(around.chosen)
+        super().__init__(page=self._live(around.page()))
         self.on_msg(self._asked)
 
     @property
     def html(self) -> str:
         """The explorer as an HTML fragment that needs neither kernel nor network."""
-        return html_fragment(self._offline)
+        return html_fragment(self._complete())
 
     @property
     def verdict(self) -> str:
@@ -94,6 +73,34 @@ class Explorer(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**options)
         data, metadata = bundle if bundle is not None else ({}, {})
         return {**data, "text/html": self.html}, metadata
+
+    def _ipython_display_(self, **options: Any) -> None:
+        """Show the first picture, compute the rest, then give the same output its whole page."""
+        shell: Any = get_ipython()
+        if self._offline is not None or getattr(shell, "kernel", None) is None:
+            raise NotImplementedError  # IPython goes on with `_repr_mimebundle_`
+        data, metadata = super()._repr_mimebundle_(**options) or ({}, {})
+        same: dict[str, Any] = {"metadata": metadata, "transient": {"display_id": self.model_id}}
+        first = html_fragment(self._around.page())
+        shell.display_pub.publish({**data, "text/html": first}, **same)
+        shell.display_pub.publish({**data, "text/html": self.html}, update=True, **same)
+
+    def _complete(self) -> dict[str, Any]:
+        """Return the page without a kernel; what is computed for it also reaches the widget."""
+        if self._offline is None:
+            around, others = self._around, Elsewhere(self._around, *self._elsewhere)
+            try:
+                for _ in around.curves():
+                    self.page = self._live(around.page())
+                self._offline = around.page(others.computed())
+            finally:
+                others.stop()
+            self.page = self._live(self._offline)
+        return self._offline
+
+    def _live(self, page: dict[str, Any]) -> dict[str, Any]:
+        """Return a page for the widget, whose kernel computes every other choice."""
+        return {**page, "controls": self._around.controls}
 
     def _asked(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         """Answer with a setting; with its curve and marks; or with what may be chosen next."""
@@ -123,9 +130,9 @@ def explorer(
 ) -> Explorer:
     """Return controls for the settings of a topic beside what they do to durability and downtime.
 
-    Up to three replicas are computed before it appears, the curves of six topics, of other failure
-    models and of some Kafka versions too. What else you choose, the kernel computes. On an exported
-    page the settings computed before can still be chosen.
+    The curves of up to three replicas appear first; then other acks and elections follow, and the
+    curves of six topics, of other failure models and of some Kafka versions. What else you choose,
+    the kernel computes. On an exported page everything that followed can still be chosen.
 
     Parameters
     ----------
@@ -143,8 +150,8 @@ def explorer(
         Initial settings. Default: those of the topic; for a new topic replication factor 3 and
         min ISR 2, or as near as the brokers allow.
     cards : sequence of str, optional
-        Names of other failure models to compute before it appears, for exported pages. Default:
-        the shipped ones; none, and no other Kafka version, makes it appear sooner.
+        Names of other failure models on exported pages. Default: the shipped ones; with none, and
+        no other Kafka version, the cell ends sooner.
 
     Returns
     -------

@@ -19,6 +19,7 @@ from advisor.errors import AdvisorError, NotComputedError
 from advisor.present.interactive.commands import blocks
 from advisor.present.interactive.controls import (
     CONTEXT,
+    EVERY_ACKS,
     MOST_REPLICAS,
     NEW_TOPIC,
     SMALL_REPLICAS,
@@ -124,7 +125,7 @@ class Neighbourhood:
             Whether to compute 95 % intervals, which takes seconds.
         """
         key = self.key(values)
-        if key not in self._settings or intervals:
+        if key not in self._settings or (intervals and not self.ranged(values)):
             try:
                 self._settings[key] = self._computed(values, intervals)
             except AdvisorError as error:
@@ -185,20 +186,34 @@ class Neighbourhood:
                 self._marks[context] = []
         return context, self._marks[context]
 
-    def page(self, elsewhere: Sequence[Values] = ()) -> dict[str, Any]:
-        """Return what a page without a kernel offers.
+    def curves(self) -> Iterator[list[dict[str, str]]]:
+        """Compute what a page without a kernel offers for the topic, card and version of the start.
 
-        For the topic, card and version of the start up to three replicas with every min ISR, acks,
-        eligible leader replicas or not, unclean election or not, two timeouts; for others the curve
-        around a setting.
+        Up to three replicas with every min ISR, acks, unclean election or not, eligible leader
+        replicas or not, two timeouts; and the intervals of the start.
+
+        Yields
+        ------
+        list of dict of str to str
+            The settings computed since, which differ in replication factor and min ISR.
+        """
+        for curve in self._curves():
+            for values in curve:
+                self.setting(values)
+            yield curve
+        self.setting(self.chosen, intervals=True)
+        yield [self.chosen]
+
+    def page(self, elsewhere: Sequence[Values] = ()) -> dict[str, Any]:
+        """Return a page without a kernel, with what was computed so far.
 
         Parameters
         ----------
         elsewhere : sequence of mapping of str to str
-            Settings of other topics, cards and Kafka versions.
+            Settings of other topics, cards and Kafka versions, which have a curve each.
         """
-        every = [*self._offered(), *self._with_other_elr()]
-        self.setting(self.chosen, intervals=True)
+        own = [values for curve in self._curves() for values in curve]
+        every = [self.chosen, *(each for each in own if self.key(each) in self._settings)]
         every += [each for values in elsewhere for each in self.around(values)]
         return page_json(
             precomputed(self.controls, every),
@@ -211,33 +226,30 @@ class Neighbourhood:
             capped=capped(self.start),
         )
 
-    def _offered(self) -> Iterator[dict[str, str]]:
+    def _curves(self) -> Iterator[list[dict[str, str]]]:
+        """Yield curves; those that one change of the start leads to come first."""
+        start = self.chosen
+        places = list(self._places())
+        timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
+        for timeout, unclean, acks in product(timeouts, ("false", "true"), EVERY_ACKS):
+            choice = {"acks": acks, "unclean_leader_election_enable": unclean}
+            choice["delivery_timeout_ms"] = timeout
+            yield [{**start, **choice, **place} for place in places]
+        for elr, acks in product(("default", "false", "true"), EVERY_ACKS):
+            other = {**start, "eligible_leader_replicas": elr, "acks": acks}
+            if elr != start["eligible_leader_replicas"]:
+                yield list(self.around(other))
+
+    def _places(self) -> Iterator[dict[str, str]]:
+        """Yield replication factors with min ISRs; also above it, where that is another setting."""
         start = self.chosen
         numbers = [str(n) for n in range(1, min(self.most_replicas, SMALL_REPLICAS) + 1)]
         factors = dict.fromkeys([*numbers, start["replication_factor"]])
         least = dict.fromkeys([*numbers, start["min_insync_replicas"]])
-        timeouts = dict.fromkeys([start["delivery_timeout_ms"], str(_LONG_TIMEOUT_MS)])
         same = capped(self.start) != ""
-        for rf, min_isr, acks, unclean, timeout in product(
-            factors, least, ("all", "1", "0"), ("false", "true"), timeouts
-        ):
-            if same and int(min_isr) > int(rf) and rf != start["replication_factor"]:
-                continue
-            yield {
-                **start,
-                "replication_factor": rf,
-                "min_insync_replicas": min_isr,
-                "acks": acks,
-                "unclean_leader_election_enable": unclean,
-                "delivery_timeout_ms": timeout,
-            }
-
-    def _with_other_elr(self) -> Iterator[dict[str, str]]:
-        """Yield the curves with eligible leader replicas on, and off, for every acks."""
-        for elr, acks in product(("default", "false", "true"), ("all", "1", "0")):
-            other = {**self.chosen, "eligible_leader_replicas": elr, "acks": acks}
-            if elr != self.chosen["eligible_leader_replicas"]:
-                yield from self.around(other)
+        for rf, min_isr in product(factors, least):
+            if not (same and int(min_isr) > int(rf) and rf != start["replication_factor"]):
+                yield {"replication_factor": rf, "min_insync_replicas": min_isr}
 
     def _computed(self, values: Values, intervals: bool) -> dict[str, Any]:
         config = config_of(values, self.start)

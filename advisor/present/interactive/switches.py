@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import product
 
 from advisor.cluster.model import Cluster
 from advisor.errors import AdvisorError
-from advisor.present.interactive.controls import NEW_TOPIC, SMALL_REPLICAS
+from advisor.present.interactive.controls import EVERY_ACKS, NEW_TOPIC, SMALL_REPLICAS
 from advisor.present.interactive.neighbourhood import Neighbourhood
 from advisor.present.second_process import SecondProcess
 from advisor.reliability.failures.failure_model import load_model
@@ -44,6 +45,8 @@ class Elsewhere:
         Names of cards.
     versions : sequence of str
         Kafka versions, for the initial topic and card.
+    acks : sequence of str
+        What the initial topic has for each card; other topics have the initial acks.
     """
 
     def __init__(
@@ -52,12 +55,16 @@ class Elsewhere:
         topics: Sequence[str],
         cards: Sequence[str],
         versions: Sequence[str] = (),
+        acks: Sequence[str] = EVERY_ACKS,
     ) -> None:
         start = _start(around)
         every = dict.fromkeys([start["topic"], NEW_TOPIC, *topics])
         others = [name for name in cards if name != start["card"] and _readable(name)]
         self.around = around
         self._asked = [{**start, "topic": t, "card": card} for card in others for t in every]
+        for card, other in product(others, acks):
+            if other != start["acks"]:
+                self._asked.append({**start, "card": card, "acks": other})
         for version in versions:
             if version != start["kafka_version"]:
                 self._asked.append({**start, "kafka_version": version})

@@ -9,6 +9,7 @@ from advisor.advice import Audit
 from advisor.advice.choice import Choice, choose
 from advisor.advice.recommendations.recommendation import Recommendation
 from advisor.advice.tolerance import largest_share
+from advisor.present.figures import style
 from advisor.present.figures.comparison import has_interval
 from advisor.present.interactive.controls import (
     NEW_TOPIC,
@@ -59,15 +60,16 @@ def elsewhere(
     if recommendation.load.partitions > MANY_PARTITIONS:
         return Elsewhere(around, (), ())
     names = [name for name in switchable(recommendation.cluster, audited) if name in audited]
-    return Elsewhere(around, names, cards)
+    acks = dict.fromkeys(str(choice.config.acks) for choice in recommendation.choices)
+    return Elsewhere(around, names, cards, acks=list(acks))
 
 
 def grid(recommendation: Recommendation, others: Elsewhere) -> dict[str, Any]:
     """Return the settings compared as `explorer.js` draws them, with the lists to choose from.
 
     Lists with one choice are left out. Up to three replicas, every min ISR is there with every acks
-    that was compared, unless so many partitions would take long. Other topics and cards have the
-    curve around the recommended setting.
+    that was compared, unless so many partitions would take long. Other topics have the curve around
+    the recommended setting, other cards that and those of the other acks.
 
     Parameters
     ----------
@@ -152,9 +154,10 @@ def _evaluated(recommendation: Recommendation, config: Config) -> Choice:
 
 
 def _marks(recommendation: Recommendation) -> list[dict[str, Any]]:
-    marked = (("today", recommendation.current), ("best", recommendation.best))
+    usual = style.CURRENT.word
+    marked = (("today", usual, recommendation.current), ("best", "", recommendation.best))
     return [
-        {"mark": kind, **mark_json(point_of(choice.reliability, intervals=False))}
-        for kind, choice in marked
+        {"mark": kind, "word": word, **mark_json(point_of(choice.reliability, intervals=False))}
+        for kind, word, choice in marked
         if choice is not None
     ]

@@ -11,7 +11,7 @@ from advisor.reliability.results.dependents import Dependents, dependents
 from advisor.reliability.results.exact_measures import ExactMeasures
 from advisor.reliability.results.fault_tolerance import tolerance_in_words
 from advisor.reliability.results.sensitivity import Tornado, tornadoes
-from advisor.reliability.results.settings_split import PARTS, Outlook
+from advisor.reliability.results.settings_split import PARTS, WITHOUT_PARTS, Outlook
 from advisor.reliability.results.units import MEASURES, UNITS, WORDS, check_measure
 from advisor.tables import MeasureTable
 
@@ -208,13 +208,19 @@ class Reliability(ExactMeasures, MeasureTable):
     def _html_rows(self) -> list[tuple[str, ...]]:
         say = formatting.significant
         shown = () if self.decided is self else PARTS
+
+        def parts(name: str) -> list[str]:
+            if name in WITHOUT_PARTS:
+                return ["–" for _ in shown]
+            return [say(getattr(self, part)(name)) for part in shown]
+
         return [
             (
                 WORDS[name],
                 say(getattr(self, name)),
                 " to ".join(dict.fromkeys(map(say, self.interval(name)))),
                 UNITS[name],
-                *(say(getattr(self, part)(name)) for part in shown),
+                *parts(name),
                 name,
             )
             for name in MEASURES

@@ -21,6 +21,7 @@ from advisor.reliability.results.settings_split import (
     LOSSES,
     PARTS,
     STOPS,
+    WITHOUT_PARTS,
     Outlook,
     amount_of,
     beyond,
@@ -296,7 +297,7 @@ class Sampled(MeasureTable):
             found = self.estimate(name)
             lines.append(f"{name} = {found} {UNITS[name]}; {found.method}")
             by, rest = self.parts[name]
-            if rest.high > 0.0:
+            if rest.high > 0.0 and name not in WITHOUT_PARTS:
                 lines.append(f"  by settings {by}, beyond settings {rest}")
             parts = sorted(self.causes.get(name, {}).items(), key=lambda item: -item[1])
             whole = sum(part for _, part in parts)
@@ -389,12 +390,11 @@ class Sampled(MeasureTable):
 
     def _html_rows(self) -> list[tuple[str, ...]]:
         halves = (0, 1) if beyond(self.model) else ()
-        found = [(name, self.estimate(name)) for name in MEASURES]
         return [
             (
                 *(WORDS[name], str(estimate), UNITS[name], estimate.method),
-                *(str(self.parts[name][half]) for half in halves),
+                *("–" if name in WITHOUT_PARTS else str(self.parts[name][half]) for half in halves),
                 name,
             )
-            for name, estimate in found
+            for name, estimate in zip(MEASURES, map(self.estimate, MEASURES), strict=True)
         ]

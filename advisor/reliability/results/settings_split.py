@@ -28,6 +28,11 @@ PARTS = (BY_SETTINGS, BEYOND_SETTINGS)
 TIMES_RARER = "times_rarer"
 """The interval of `Split.times_rarer` among those of a result."""
 _MEAN_YEARS = "mean_years_to_loss"
+WITHOUT_PARTS = (_MEAN_YEARS,)
+"""Measures whose parts are shares and no number of their own: a mean of 22 years is not 20 and 2.
+
+Tables for readers leave them out; sentences say how often each part alone loses.
+"""
 # Smaller shares of what is beyond settings are not named.
 _SMALLEST_SHARE = 0.02
 LOSSES, STOPS = "loss_probability_per_year", "write_unavailability"

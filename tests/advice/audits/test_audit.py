@@ -213,7 +213,7 @@ def test_findings_are_ordered_by_weight_and_merged() -> None:
 def test_goals_as_a_sentence() -> None:
     """Every limit is in the sentence; without any it says "none"."""
     assert Goals().sentence == (
-        "Goals: data loss with probability 1e-06 a year at most and writes refused at most 53 "
+        "Goals: data loss with probability 1e-6 a year at most and writes refused at most 53 "
         "minutes a year."
     )
     told = Goals(read_unavailability=1e-3, records_refused_per_year=7, survive="rack").sentence
@@ -249,7 +249,7 @@ def test_phrases() -> None:
     assert [significant(x) for x in (0, 178487.06, 5.591e-6, 3.0)] == [
         "0",
         "180,000",
-        "5.6e-06",
+        "5.6e-6",
         "3",
     ]
 

@@ -162,7 +162,7 @@ def test_missed_goals_are_named_with_their_limits() -> None:
         return missed.partition(" An audit calls it a risk")[0]
 
     assert missed(loss_probability_per_year=1e-12, write_unavailability=1e-9) == (
-        "goals for lost records (probability 1e-07 a year; the goal is probability 1e-12 a year) "
+        "goals for lost records (probability 1e-7 a year; the goal is probability 1e-12 a year) "
         "and time without writes (5.3 minutes a year; the goal is less than a second a year)."
     )
     only = {"loss_probability_per_year": None}
@@ -170,10 +170,10 @@ def test_missed_goals_are_named_with_their_limits() -> None:
         "goal for failed sends (0.56 a year; the goal is 0.5 a year)."
     )
     assert missed(**only, write_unavailability=9e-9) == (
-        "goal for time without writes (1.0e-08; the goal is 9.0e-09)."
+        "goal for time without writes (1.0e-8; the goal is 9.0e-9)."
     )
     assert missed(**only, write_unavailability=0.99999e-8) == (
-        "goal for time without writes (1.0e-08, just beyond the goal)."
+        "goal for time without writes (1.0e-8, just beyond the goal)."
     )
 
 

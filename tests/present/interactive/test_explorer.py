@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from queue import Queue
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -232,8 +233,16 @@ def test_a_page_switches_topic_and_card() -> None:
         assert setting["refused"][0] == pytest.approx(exact.write_unavailability, rel=1e-4)
         marks = page["marks"][f"{topic}|{START.kafka_version}|{card}"]
         assert ("today" in [mark["mark"] for mark in marks]) == (topic == "orders")
+    for acks in (1, 0):
+        other = evaluate(described(), START.changed(acks=acks), load_model("two_az"), LOAD)
+        setting = page["settings"][around_key(page, card="two_az", acks=str(acks))]
+        assert setting["loss"][0] == pytest.approx(other.loss_probability_per_year, rel=1e-4)
+        assert (
+            around_key(page, topic="orders", card="two_az", acks=str(acks))
+            not in (page["settings"])
+        )
     assert page["note"].startswith(
-        "On this page, other topics, Kafka versions and failure models are limited to"
+        "On this page, other topics and Kafka versions are limited to acks=all. They and other "
     )
 
 
@@ -297,6 +306,7 @@ def test_a_topics_name_cannot_end_the_script() -> None:
     """Text of the cluster stays data."""
     around = Neighbourhood(described(), MODEL, LOAD, Goals(), START)
     page = around.page()
+    assert page["settings"]
     page["texts"][0] = EVIL
     html = html_fragment(page)
     assert EVIL not in html
@@ -339,6 +349,50 @@ def test_another_process_looks_ahead(around: Neighbourhood) -> None:
     got = [next(iter(found.get(timeout=120).settings)) for _ in expected]
     assert got == expected
     assert list(own.ahead(values)) == []
+
+
+def test_the_first_picture_waits_for_its_curve_only() -> None:
+    """A new explorer has one curve and what is marked; its HTML computes the rest, once."""
+    view = explorer(described(), MODEL, LOAD, config=START, cards=())
+    first = view.page
+    assert {key.split("|")[3] for key in first["settings"]} == {"all"}
+    assert len(first["settings"]) == 6
+    assert list(first["marks"]) == [f"|{START.kafka_version}|{MODEL.name}"]
+    html = view.html
+    assert len(page_of(html)["settings"]) > 72
+    assert set(first["settings"]) < set(view.page["settings"]) == set(page_of(html)["settings"])
+    assert view.html == html
+
+
+def test_a_notebooks_output_is_shown_first_and_completed_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same output gets the page without a kernel when that is computed."""
+    view = explorer(described(), MODEL, LOAD, config=START, cards=())
+    shown: list[dict[str, Any]] = []
+    ids, updates = [], []
+
+    def publish(
+        data: dict[str, Any], *, metadata: Any, transient: Any, update: bool = False
+    ) -> None:
+        assert metadata == {}
+        shown.append(data)
+        ids.append(transient["display_id"])
+        updates.append(update)
+
+    with pytest.raises(NotImplementedError):
+        view._ipython_display_()
+    shell = SimpleNamespace(kernel=object(), display_pub=SimpleNamespace(publish=publish))
+    monkeypatch.setattr("advisor.present.interactive.explorer.get_ipython", lambda: shell)
+    view._ipython_display_()
+    assert updates == [False, True]
+    assert ids[0] == ids[1]
+    first, last = shown
+    assert [data["text/plain"] for data in shown] == [view.verdict] * 2
+    assert len(page_of(first["text/html"])["settings"]) == 6
+    assert last["text/html"] == view.html
+    with pytest.raises(NotImplementedError):
+        view._ipython_display_()
 
 
 def test_names_and_texts_stand_for_card_and_cluster() -> None:

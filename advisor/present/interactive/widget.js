@@ -1,0 +1,58 @@
+// The explorer in a notebook, as anywidget runs it: `explorer.js` with a kernel to ask.
+export default () => {
+  let kept = null; // the explorer drawn last
+
+  function opened(el, page) {
+    const replies = new Map();
+    const own = Math.random().toString(36).slice(2);
+    const root = el.appendChild(document.createElement("div"));
+    const explorer = { root, seen: false, focused: null, send: null, stop: null };
+    requestAnimationFrame(() => { explorer.seen = root.isConnected; });
+    explorer.heard = (message) => {
+      const reply = replies.get(message.id);
+      if (reply) { reply(message); }
+    };
+    explorer.learn = mount(root, page, (values, reply, kind) => {
+      const id = own + replies.size;
+      replies.set(id, reply);
+      explorer.send({ id, values, kind });
+    }).learn;
+    root.addEventListener("focusin", (event) => { explorer.focused = event.target; });
+    root.addEventListener("focusout", () => setTimeout(() => {
+      const gone = root.isConnected && !root.contains(document.activeElement);
+      if (gone) { explorer.focused = null; }
+    }));
+    return explorer;
+  }
+
+  function connect(explorer, model) {
+    const learned = () => explorer.learn(model.get("page"));
+    model.on("msg:custom", explorer.heard);
+    model.on("change:page", learned);
+    explorer.send = (question) => model.send(question);
+    explorer.stop = () => {
+      model.off("msg:custom", explorer.heard);
+      model.off("change:page", learned);
+    };
+    return explorer.stop;
+  }
+
+  return {
+    render({ model, el }) {
+      if (kept === null || !kept.seen || kept.root.isConnected) {
+        kept = opened(el, model.get("page"));
+        return connect(kept, model);
+      }
+      // An output that is written again, as the kernel does when its page is complete, gets the
+      // explorer that was there, with what was chosen in it and the control in use.
+      const { root, focused } = kept;
+      kept.stop();
+      el.appendChild(root);
+      kept.learn(model.get("page"));
+      requestAnimationFrame(() => { // until then the output is not in the document
+        if (focused && root.isConnected) { focused.focus({ preventScroll: true }); }
+      });
+      return connect(kept, model);
+    }
+  };
+};
