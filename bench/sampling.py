@@ -14,8 +14,9 @@ import numpy as np
 import simpy
 from stopwatch import seconds
 
-from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model
+from advisor import Cluster, Config, FailureModel, Workload, evaluate, load_model, simulate
 from advisor.reliability.results.sampled import Sampled
+from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
 from advisor.reliability.sampler.cycles.block import run_block
 from advisor.reliability.sampler.cycles.pilot import find_bias
@@ -132,16 +133,43 @@ def main() -> None:
         f"p = {exact:.3g}: sampled {found.loss_probability_per_year} in {taken:.2g} s; variance "
         f"times seconds {crude / (relative_variance(found) * taken):,.0f} times lower than crude"
     )
-    rare = load_model("three_az_cloud")
-    rare = rare.with_values(
-        {name: rare[name] / 100 for name in rare.quantities if "per_year" in name}
+    for name, slower, racks in (("three_az_cloud", 13_000, 3), ("single_rack", 8, 3)):
+        rarely(name, slower, Cluster.uniform(6, racks))
+    rates_worth()
+
+
+def rarely(name: str, slower: int, cluster: Cluster) -> None:
+    """Print what it takes to know a loss of about 1e-11 a year, with every mechanism, to 10 %."""
+    card = without_beyond(load_model(name))
+    rare = card.with_values(
+        {name: card[name] / slower for name in card.quantities if "per_year" in name}
     )
-    cluster = Cluster.uniform(6, 3)
-    exact = evaluate(cluster, CONFIG, rare, ONE).by_settings("loss_probability_per_year")
-    found, taken = sampled(cluster, rare, 3 * 10**6, importance=True)
+    exact = evaluate(cluster, CONFIG, rare, ONE).loss_probability_per_year
+    begun = time.process_time()
+    limits = {"years": 10**14, "relative_width": 0.1, "engine": "local"}
+    found = simulate(cluster, CONFIG, rare, ONE, method="importance", **limits)
     print(
-        f"p = {exact:.3g} with all mechanisms: sampled "
-        f"{found.by_settings('loss_probability_per_year')} in {taken:.2g} s of one core"
+        f"p = {exact:.3g}, every mechanism of {name}: sampled {found.loss_probability_per_year} in "
+        f"{time.process_time() - begun:.2g} s of one core"
+    )
+
+
+def rates_worth() -> None:
+    """Print how many years as they come say as much of losses, of 30 brokers, by second."""
+    cluster, model = Cluster.uniform(30, 3), without_beyond(load_model("three_az_cloud"))
+    load = Workload(partitions=300)
+    plan = biased(plan_for(cluster, CONFIG, model, load))
+    blocks = cut_into_blocks(plan, 5_000, SEED)
+    begun = time.process_time()
+    rows = [run_block(plan, block) for block in blocks]
+    taken = time.process_time() - begun
+    found = merge(rows, blocks, plan, config=CONFIG, model=model, load=load, cluster=cluster)
+    assert found.weights is not None
+    worth = found.weights.effective / found.loss_probability_per_year.value / taken
+    peer = simpy_seconds_per_year(30, 1.0, 12.0)
+    print(
+        f"30 brokers, 300 partitions: losses known as from {worth:.2g} years as they come by "
+        f"second, {worth * peer:,.0f} times SimPy's without partitions"
     )
 
 

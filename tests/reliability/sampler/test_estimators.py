@@ -70,6 +70,19 @@ def test_many_blocks_have_the_interval_of_their_scatter() -> None:
     assert held >= 270
 
 
+def test_few_weighted_events_do_not_scatter_as_many_do() -> None:
+    """Where some weighted events make up most of it, Student's t is too narrow, and not used."""
+    rng = np.random.default_rng(5)
+    held = {True: 0, False: 0}
+    for _ in range(400):
+        numbers = 1 + rng.poisson(3.0, 32)
+        amounts = [float(rng.lognormal(0.0, 2.0, number).sum()) for number in numbers]
+        for weighted in held:
+            found = rate(Ratio(amounts, [1.0] * 32, 1.0, weighted), 32)
+            held[weighted] += found.low < 4.0 * math.exp(2.0**2 / 2.0) < found.high
+    assert held[False] < 0.9 * 400 < held[True]
+
+
 def test_a_wait_is_the_inverse_of_a_rate() -> None:
     """Mean years to loss and its interval are the reciprocals of the rate's."""
     found = waiting_time(Ratio([0, 1, 2], [1.0, 1.0, 2.0], 1.0), 4)

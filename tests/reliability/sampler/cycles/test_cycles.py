@@ -62,6 +62,23 @@ def test_all_measures_agree_with_the_exact_answer(
             assert abs(off_by(estimate, truth)) < FAR, measure
 
 
+@pytest.mark.parametrize(("replicas", "name"), [(3, "single_rack"), (4, "bare_metal_racks")])
+def test_replicas_in_racks_of_their_own(replicas: int, name: str) -> None:
+    """The pilot sees how a set is lost whose replicas have no rack in common."""
+    config = Config(replication_factor=replicas, min_insync_replicas=replicas - 1)
+    model, load = without_beyond(load_model(name)), replace(QUIET, partitions=1)
+    six = Cluster.uniform(6, 6)
+    exact = evaluate(six, config, model, load).loss_probability_per_year
+    plan = biased(six, config, model, load)
+    assert plan.bias is not None
+    assert plan.bias.finds_losses
+    years = round(100_000 / (plan.strikes_per_year * plan.bias.overlaps))
+    found = sampled(six, config, model, load, years).loss_probability_per_year
+    assert abs(off_by(found, exact)) < FAR
+    assert found.low < exact < found.high
+    assert found.high < 3.0 * found.low
+
+
 def test_a_loss_of_eleven_nines_gets_a_number() -> None:
     """What a million years as they come would not see is known to a few percent from few cycles."""
     rare = card(broker_destroyed={"per_year": 0.01, "hours": 12.0})
