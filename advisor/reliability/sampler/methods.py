@@ -22,6 +22,8 @@ METHODS = (CRUDE, IMPORTANCE, SPLITTING)
 _ENOUGH_LOSSES = 100.0
 # A run that is shorter than the pilot needs none.
 _SHORT_S = 1.0
+# With more, a cycle in which a rack is replaced takes minutes, and so does a pilot.
+_MOST_SETS = 2_000
 
 
 def check_method(method: object) -> None:
@@ -73,6 +75,9 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
         return plan, f"{never}, so years are sampled as they come"
     if method is None and seconds_per_block(plan, years) < _SHORT_S:
         return plan, ""
+    if method is None and not cannot and len(plan.sets) > _MOST_SETS:
+        sets = f"{len(plan.sets):,} replica sets"
+        return plan, f"a pilot of {sets} would take minutes, so years are sampled as they come"
     splits = method == SPLITTING or bool(method is None and cannot)
     prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
     expected = per_year * years

@@ -44,6 +44,18 @@ def test_a_short_run_has_no_pilot() -> None:
     assert with_method(plan(destroyed(0.1)), None, 100, 7) == (plan(destroyed(0.1)), "")
 
 
+def test_a_large_cluster_has_no_pilot() -> None:
+    """Where one cycle takes a second, nobody waits for thousands of them unless they ask."""
+    cluster = Cluster.uniform(300, 3)
+    large = plan_for(cluster, TRIO, destroyed(0.001), Workload(partitions=3000))
+    found, why = with_method(large, None, 10**6, 7)
+    assert found.method == "crude"
+    assert why == (
+        f"a pilot of {len(large.sets):,} replica sets would take minutes, so years are sampled as "
+        "they come"
+    )
+
+
 WORN = {"per_year": 1, "minutes": 5, "lifetime": {"distribution": "weibull", "shape": 2}}
 
 

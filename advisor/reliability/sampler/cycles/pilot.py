@@ -25,11 +25,14 @@ Vector = NDArray[np.float64]
 
 # Random numbers of the pilot are those of blocks that no run has.
 _FIRST_BLOCK = 2**63
-# Cycles of the first run, and how many times as many the longest has. All of it takes some seconds:
-# so many steps, of sets that are few on each broker.
-_FIRST_CYCLES, _FEWEST_CYCLES, _LONGEST_RUN = 20_000, 500, 8
-_MOST_STEPS, _FEW_SETS = 6_000_000, 12.0
-_ENOUGH_RUNS = 3
+# Runs: the most cycles of each, and its share of all steps. The first one says what a cycle takes.
+# A step changes the sets on a broker; these many steps of few sets take some seconds.
+_RUNS = (
+    *((2_000, 0.0), (20_000, 0.1), (20_000, 0.1), (40_000, 0.2)),
+    *((80_000, 0.25), (160_000, 0.35), (160_000, 0.35)),
+)
+_FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
+_ENOUGH_RUNS = 4
 _BOOST, _PLAIN = 0.6, 0.2
 # So many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
@@ -170,22 +173,17 @@ def find_bias(plan: Plan, seed: int) -> Found:
     Found
         The same for the same plan and seed.
     """
-    known, number = _nothing_known(plan), 0
-    sets_on_a_broker = len(plan.sets) * plan.replicas / len(plan.racks)
-    each_step = 1.0 + sets_on_a_broker / _FEW_SETS
-    first = cycles = max(round(_FIRST_CYCLES / each_step), _FEWEST_CYCLES)
-    left = float(_MOST_STEPS)
-    while True:
+    known = _nothing_known(plan)
+    each_step = 1.0 + len(plan.sets) * plan.replicas / len(plan.racks) / _FEW_SETS
+    affordable = _RUNS[0][0] / each_step
+    for number, (most, share) in enumerate(_RUNS):
+        if number > 0:
+            affordable = share * _MOST_STEPS / (known.steps * each_step)
+        cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
         done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
-        events = int(control["events"])
-        known, number = known.and_of(done, events), number + 1
-        taken = events * each_step
-        left -= taken
-        enough = number >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE
-        if enough or left < taken:
+        known = known.and_of(done, int(control["events"]))
+        if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
             break
-        longer = 1.0 if number < _ENOUGH_RUNS - 1 else 2.0
-        cycles = int(min(longer, left / taken, _LONGEST_RUN * first / cycles) * cycles)
     seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
