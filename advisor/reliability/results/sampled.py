@@ -58,9 +58,9 @@ class Sampled(MeasureTable):
         What replication settings decide of it, and what they do not; see `by_settings`.
     years, seed, blocks : int
         What was simulated.
-    history : tuple of (float, float)
-        Of each block in their order: its years (with "importance" those at risk), and the years
-        with a loss (the weight of the losses, but for "crude").
+    history : tuple of tuple of float
+        Of each block: its years (with "importance" those at risk), and the years with a loss (but
+        for "crude" their weight); with "importance" also squares of weights, and the largest.
     clumping : float, optional
         Where years depend on each other: the most losses that come together.
     outages : tuple of (float, float, float)
@@ -113,7 +113,7 @@ class Sampled(MeasureTable):
     model: FailureModel
     load: Workload
     cluster: Any
-    history: tuple[tuple[float, float], ...] = ()
+    history: tuple[tuple[float, ...], ...] = ()
     clumping: float | None = None
     outages: tuple[tuple[float, float, float], ...] = ()
     why: str = field(default=ALL_DONE, compare=False)

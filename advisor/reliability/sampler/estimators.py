@@ -50,12 +50,15 @@ from advisor.reliability.workload import Workload
 _VERSIONS = ("kafka-replication-advisor", "numpy", "numba")
 
 
-def history_of(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+def history_of(rows: Sequence[Row]) -> tuple[tuple[float, ...], ...]:
     """Years and losses of each block, as `loss_chance` takes them."""
     if len(rows[0].cycles) > YEARS:
         return tuple((row.cycles[YEARS], row.cycles[DUE]) for row in rows)
     if rows[0].cycles:
-        return tuple((row.at_risk_hours / HOURS_PER_YEAR, row.cycles[DUE]) for row in rows)
+        return tuple(
+            (row.at_risk_hours / HOURS_PER_YEAR, *(row.cycles[i] for i in (DUE, SQUARES, LARGEST)))
+            for row in rows
+        )
     return tuple((row.years, row.lost_years) for row in rows)
 
 
@@ -87,7 +90,7 @@ class _Books:
     ----------
     totals : array, shape (blocks, 2, ENTRIES, columns)
         First what replication settings decide, then what they do not.
-    history : tuple of (float, float)
+    history : tuple of tuple of float
         As of `history_of`.
     years : int
     years_as_one : float

@@ -3,9 +3,9 @@
 Three kinds, all 95 %:
 
 * a share of independent years: Clopper and Pearson's exact one;
-* a rate of which few blocks saw anything, or of weighted events where few make up most of it: Fay
-  and Feuer's for weighted counts (Stat. Med. 16, 1997), which is the exact Poisson interval where
-  all weights are equal;
+* losses of weighted cycles, and a rate of which few blocks saw anything, or of which few weighted
+  events make up most: Fay and Feuer's for weighted counts (Stat. Med. 16, 1997), which is the exact
+  Poisson interval where all weights are equal;
 * a rate of which most blocks saw something: the ratio estimator's over the blocks, on a
   logarithmic scale, with Student's t.
 
@@ -68,7 +68,7 @@ class Ratio:
 
 
 def loss_chance(
-    history: Sequence[tuple[float, float]],
+    history: Sequence[tuple[float, ...]],
     years: int,
     clumping: float | None,
     largest_weight: float | None = None,
@@ -77,9 +77,10 @@ def loss_chance(
 
     Parameters
     ----------
-    history : sequence of (float, float)
+    history : sequence of tuple of float
         Of each block: its years, and those with a loss; of cycles, the years at risk, and the
-        weight of the first losses that fall within a year. These are a rate: ``1 - exp(-rate)``.
+        weight of the first losses that fall within a year, then of all first losses the sum of
+        the squares of their weights, and the largest. These are a rate: ``1 - exp(-rate)``.
         Of paths that split, as of years, with weighted losses.
     years : int
         Of all blocks.
@@ -90,16 +91,22 @@ def loss_chance(
     """
     if largest_weight is None:
         return loss_share([(int(each), int(lost)) for each, lost in history], clumping)
-    at_risk, due = zip(*history, strict=True)
+    at_risk, due, *weights = zip(*history, strict=True)
     if clumping is not None:
         most = years_as_one(len(history), years, clumping)
         found = rate(Ratio(due, at_risk, most), years)
         return replace(found, value=min(found.value, 1.0), high=min(found.high, 1.0))
+    exposure = math.fsum(at_risk)
+    if any(due):
+        # Cycles are independent, and each has one first loss: its weight is known.
+        squares, largest = weights
+        ends = _weighted_count(math.fsum(due), math.fsum(squares), max(largest))
+        per_year = (math.fsum(due), *ends)
+        value, low, high = (-math.expm1(-each / exposure) for each in per_year)
+        return Estimate(value, low, high, years, "weighted cycles, Fay-Feuer gamma interval")
     # Fewer cycles are drawn than begin in these years.
-    most = largest_weight * years / math.fsum(at_risk)
-    found = rate(Ratio(due, at_risk, most, weighted=True), years)
-    value, low, high = (-math.expm1(-each) for each in (found.value, found.low, found.high))
-    return Estimate(value, low, high, years, found.method)
+    high = -math.expm1(-NONE_SEEN * largest_weight / exposure)
+    return Estimate(high, 0.0, high, years, f"not seen in {years:,} years: one-sided upper bound")
 
 
 def loss_share(history: Sequence[tuple[int, int]], clumping: float | None) -> Estimate:
@@ -173,14 +180,17 @@ def waiting_time(found: Ratio, n: int) -> Estimate:
 
 
 def _few(amounts: Sequence[float]) -> tuple[float, float]:
-    """Gamma interval (Fay and Feuer) of an expected sum of few amounts."""
-    total = math.fsum(amounts)
-    square = math.fsum(amount * amount for amount in amounts)
-    largest = max(amounts)
-    low = square / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / square)
+    """Gamma interval of an expected sum of few amounts."""
+    squares = math.fsum(amount * amount for amount in amounts)
+    return _weighted_count(math.fsum(amounts), squares, max(amounts))
+
+
+def _weighted_count(total: float, squares: float, largest: float) -> tuple[float, float]:
+    """Gamma interval (Fay and Feuer) of an expected sum of weights, from those seen."""
+    low = squares / (2.0 * total) * stats.chi2.ppf(0.025, 2.0 * total * total / squares)
     # The upper end allows for one more event, as large as the largest.
-    more, square = total + largest, square + largest * largest
-    high = square / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / square)
+    more, squares = total + largest, squares + largest * largest
+    high = squares / (2.0 * more) * stats.chi2.ppf(0.975, 2.0 * more * more / squares)
     return float(low), float(high)
 
 
