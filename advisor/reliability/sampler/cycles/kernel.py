@@ -2,9 +2,10 @@
 
 Between two events of a cycle either nothing fails or one more failure comes first; with bias, one
 is brought about (`next_failure_kernel`), at first each kind with the same probability (balanced
-failure biasing, Shahabuddin, Management Science 40(3), 1994). A share of the cycles is drawn without bias, and every
-cycle is weighed by its natural probability over that of the mixture (the balance heuristic of Veach
-and Guibas, SIGGRAPH 1995), so that no weight exceeds that of its first failure over the share.
+failure biasing, Shahabuddin, Management Science 40(3), 1994). A share of the cycles is drawn
+without bias, and every cycle is weighed by its natural probability over that of the mixture (the
+balance heuristic of Veach and Guibas, SIGGRAPH 1995), so that no weight exceeds that of its first
+failure over the share.
 
 What happens in a cycle counts with the weight that the cycle has then.
 """
