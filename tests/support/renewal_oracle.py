@@ -6,11 +6,23 @@ is shared with the package.
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 Draw = Callable[[np.random.Generator], float]
+
+
+def weibull(shape: float, mean: float) -> Draw:
+    """Weibull times with a mean."""
+    scale = mean / math.gamma(1.0 + 1.0 / shape)
+    return lambda rng: float(scale * rng.weibull(shape))
+
+
+def lognormal(sigma: float, mean: float) -> Draw:
+    """Lognormal times with a mean."""
+    return lambda rng: float(rng.lognormal(math.log(mean) - sigma**2 / 2.0, sigma))
 
 
 class Crowd:
