@@ -160,7 +160,7 @@ class AuditViews(RowTable):
         >>> import advisor
         >>> text = "Topic: logs Partition: 0 Leader: 1 Replicas: 1,2 Isr: 1,2"
         >>> lines = advisor.audit(text + "\n", "three_az_cloud").explain().splitlines()
-        >>> [line for line in lines if line.startswith("Goals:")][0][:40]
+        >>> [line for line in lines if line.startswith("Goals:")][0][:39]
         'Goals: data loss with probability 1e-6 '
         """
         lines = [*state_lines(self.now), self.verdict, *self.below_verdict, *self._topic_lines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from advisor.errors import NotComputedError
+from advisor.formatting import significant
 from advisor.reliability.case import ChainParameters, IsrStalls, ProducerTimeouts
 from advisor.reliability.chain import ctmc
 from advisor.reliability.chain.state_selection import NominalRates
@@ -50,8 +51,9 @@ def _ends_soonest(parameters: ChainParameters) -> str:
     path = found.mechanism.duration[0]
     if found.decides or found.copies:
         path = DECISION_HOURS if found.decides else COPY
+    seconds = significant(3600.0 / rate)
     return (
-        f"by {path} the card ends some outages within {3600.0 / rate:.2g} seconds on average, and "
+        f"by {path} the card ends some outages within {seconds} seconds on average, and "
         "producers retry far longer; make that longer, or lower retries or delivery_timeout_ms"
     )
 

@@ -20,6 +20,8 @@ METHODS = (CRUDE, IMPORTANCE, SPLITTING)
 
 # From so many expected losses on, years as they come say enough: their interval is 40 % wide.
 _ENOUGH_LOSSES = 100.0
+# From so many outages of equal weight on, hours without writes are known to 10 %.
+_ENOUGH_OUTAGES = 400.0
 # A run that is shorter than the pilot needs none.
 _SHORT_S = 1.0
 # With more, a cycle in which a rack is replaced takes minutes, and so does a pilot.
@@ -86,10 +88,19 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
         return plan, f"{losses} are expected in {years:,} years as they come"
     if method is None and prepared.bias is not None and not prepared.bias.finds_losses:
         return plan, "losses are so rare that cycles find too few of them to be relied on"
+    if method is None and prepared.bias is not None and _shows_few_outages(prepared, years):
+        return plan, f"cycles would show too few of the outages of writes of {years:,} years"
     why = f"only about {significant(expected)} losses are expected in {years:,} years"
     if splits:
         why = f"{why}, and {cannot}"
     return prepared, why if method is None else ""
+
+
+def _shows_few_outages(plan: Plan, years: int) -> bool:
+    """Whether the cycles of these years leave hours without writes less well known than needed."""
+    assert plan.bias is not None
+    cycles = plan.strikes_per_year * plan.bias.overlaps * years
+    return 0.0 < plan.bias.outages * cycles < _ENOUGH_OUTAGES
 
 
 def _with_bias(plan: Plan, seed: int) -> tuple[Plan, float]:

@@ -123,6 +123,8 @@ class Bias:
         Whether the pilot saw enough losses to know how most of them happen.
     steps : float
         Events of a cycle that is drawn so.
+    outages : float
+        How many outages of writes of equal weight a cycle is worth.
     """
 
     beginning: tuple[float, ...]
@@ -132,6 +134,7 @@ class Bias:
     overlaps: float
     finds_losses: bool
     steps: float
+    outages: float
 
 
 @dataclass(frozen=True)

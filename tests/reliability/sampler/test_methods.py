@@ -2,8 +2,9 @@
 
 import pytest
 
-from advisor import Cluster, Config, FailureModel, Workload, simulate
+from advisor import Cluster, Config, FailureModel, Workload, load_model, simulate
 from advisor.errors import InputError
+from advisor.reliability.results.settings_split import without_beyond
 from advisor.reliability.sampler.methods import with_method
 from advisor.reliability.sampler.plan import Plan
 from advisor.reliability.sampler.plan_reader import plan_for
@@ -42,6 +43,20 @@ def test_frequent_losses_are_sampled_as_they_come() -> None:
 def test_a_short_run_has_no_pilot() -> None:
     """A run of less than a second is done before a pilot would be."""
     assert with_method(plan(destroyed(0.1)), None, 100, 7) == (plan(destroyed(0.1)), "")
+
+
+def test_cycles_leave_nothing_else_unknown() -> None:
+    """Few years have few cycles: losses would be known well, and hours without writes badly."""
+    cluster, load = Cluster.uniform(6, 3), Workload(partitions=12)
+    card = without_beyond(load_model("three_az_cloud"))
+    some = plan_for(cluster, TRIO, card, load)
+    few, why = with_method(some, None, 20_000, 7)
+    assert (few.method, why) == (
+        "crude",
+        "cycles would show too few of the outages of writes of 20,000 years",
+    )
+    many, _ = with_method(some, None, 10**6, 7)
+    assert many.method == "importance"
 
 
 def test_a_large_cluster_has_no_pilot() -> None:

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.reliability.sampler.cycles.block import sample
-from advisor.reliability.sampler.cycles.memory import LOST_BEYOND, LOST_BY_SETTINGS, RECORDS, Cycles
+from advisor.reliability.sampler.cycles.memory import (
+    LOST_BEYOND,
+    LOST_BY_SETTINGS,
+    NO_WRITES,
+    RECORDS,
+    Cycles,
+)
 from advisor.reliability.sampler.initial_state import new_state
 from advisor.reliability.sampler.plan import Bias, Block, Plan
 
@@ -76,7 +82,7 @@ class _Knowledge:
         As in `Bias`.
     effective : float
         How many losses of equal weight say as much as those of the last run.
-    steps : float
+    steps, outages : float
         As in `Bias`.
     """
 
@@ -86,6 +92,7 @@ class _Knowledge:
     overlaps: float = 1.0
     effective: float = 0.0
     steps: float = 1.0
+    outages: float = 0.0
 
     @property
     def bias(self) -> Bias:
@@ -98,6 +105,7 @@ class _Knowledge:
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
             steps=self.steps,
+            outages=self.outages,
         )
 
     def _mixed(self, wanted: Vector) -> Vector:
@@ -113,9 +121,13 @@ class _Knowledge:
         seen = [aim for aim in _RARE if done.means[aim] > 0.0] or [LOST_BEYOND]
         aims = [_Seen.of(done, aim) for aim in seen if done.means[aim] > 0.0]
         overlaps = min(float(done.cycle[0]["overlaps"] / done.cycle[0]["done"]), 1.0)
-        steps = events / float(done.cycle[0]["done"])
+        cycles = float(done.cycle[0]["done"])
+        outages = _Seen.of(done, NO_WRITES).effective if done.means[NO_WRITES] > 0.0 else 0.0
+        known = replace(
+            self, overlaps=overlaps, effective=0.0, steps=events / cycles, outages=outages / cycles
+        )
         if not aims:
-            return replace(self, overlaps=overlaps, effective=0.0, steps=steps)
+            return known
         seen_before = np.sum([aim.scores for aim in aims], axis=0)
         rows = seen_before.sum(axis=1)
         following = self.following.copy()
@@ -123,12 +135,10 @@ class _Knowledge:
         new = seen_before[some] / rows[some][:, None]
         following[some] += _LEARNED * (new - following[some])
         return replace(
-            self,
+            known,
             beginning=self.beginning + _LEARNED * (self._spread_of(done) - self.beginning),
             following=following,
-            overlaps=overlaps,
             effective=aims[0].effective,
-            steps=steps,
         )
 
     def _spread_of(self, done: Cycles) -> Vector:
