@@ -124,7 +124,7 @@ class Bias:
     steps : float
         Events of a cycle that is drawn so.
     outages : float
-        How many outages of writes of equal weight a cycle is worth.
+        Outages of writes of equal weight that say as much as a cycle.
     """
 
     beginning: tuple[float, ...]
