@@ -26,6 +26,8 @@ _ENOUGH_OUTAGES = 400.0
 _SHORT_S = 1.0
 # With more, a cycle in which a rack is replaced takes minutes, and so does a pilot.
 _MOST_SETS = 2_000
+# Long runs of cycles with more meet hundreds of thousands of states, more than a worker can hold.
+_MOST_REPLICAS = 4
 
 
 def check_method(method: object) -> None:
@@ -80,6 +82,9 @@ def with_method(plan: Plan, method: str | None, years: int, seed: int) -> tuple[
     if method is None and not cannot and len(plan.sets) > _MOST_SETS:
         sets = f"{len(plan.sets):,} replica sets"
         return plan, f"a pilot of {sets} would take minutes, so years are sampled as they come"
+    if method is None and not cannot and plan.replicas > _MOST_REPLICAS:
+        states = f"cycles of {plan.replicas} replicas meet too many states"
+        return plan, f"{states}, so years are sampled as they come"
     splits = method == SPLITTING or bool(method is None and cannot)
     prepared, per_year = _with_retrials(plan, seed) if splits else _with_bias(plan, seed)
     expected = per_year * years

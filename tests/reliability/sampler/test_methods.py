@@ -71,6 +71,16 @@ def test_a_large_cluster_has_no_pilot() -> None:
     )
 
 
+def test_more_than_four_replicas_have_no_cycles_unless_asked_for() -> None:
+    """A long run of them would meet more states than a worker can hold."""
+    five = Config(replication_factor=5, min_insync_replicas=3)
+    wide = plan_for(Cluster.uniform(5), five, destroyed(0.1), Workload(partitions=1))
+    found, why = with_method(wide, None, 10**9, 7)
+    assert found.method == "crude"
+    assert why == "cycles of 5 replicas meet too many states, so years are sampled as they come"
+    assert with_method(wide, "importance", 10**9, 7)[0].method == "importance"
+
+
 WORN = {"per_year": 1, "minutes": 5, "lifetime": {"distribution": "weibull", "shape": 2}}
 
 
