@@ -34,25 +34,42 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     STRIKE,
     KernelState,
 )
+from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.plan import Occurrence, Plan, RollingRestarts
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
 # Of what stands in no rack.
 _NO_RACK = -1
+# In a group, the broker of a slot that may be any healthy one.
+_WHICHEVER = -1
+# Groups are followed where there are so many sets for each broker.
+_FEWEST_BY_GROUP = 4
 
 
-def new_state(plan: Plan) -> KernelState:
-    """Every broker and replica healthy, every log as long as its retention, all totals 0."""
-    return KernelState._make(array.copy() for array in _first_state(plan))
+def new_state(plan: Plan, grouped: bool = True) -> KernelState:
+    """Every broker and replica healthy, every log as long as its retention, all totals 0.
+
+    Parameters
+    ----------
+    plan : Plan
+    grouped : bool
+        Whether groups stand for sets that are in the same state, if there are many sets.
+    """
+    many = len(plan.sets) >= _FEWEST_BY_GROUP * len(plan.racks)
+    # What cannot be written even when healthy is counted for each set, all the time.
+    grouped = grouped and many and tables(plan.setup, plan.replicas).table.states[0]["writable"]
+    return KernelState._make(array.copy() for array in _first_state(plan, bool(grouped)))
 
 
 @lru_cache(maxsize=2)
-def _first_state(plan: Plan) -> KernelState:
+def _first_state(plan: Plan, grouped: bool) -> KernelState:
     """The same, of which blocks take copies.
 
     Blocks of one plan follow each other; of 100,000 replica sets this takes seconds.
     """
-    sets, housed = len(plan.sets), _housed(plan)
+    housed = _housed(plan)
+    slots = _slots(plan, grouped)
+    entries = len(slots)
     columns = len(plan.table.names) + EXTRA_COLUMNS
     laws = _Laws()
     outages, clocks = _outages(plan, laws)
@@ -72,7 +89,7 @@ def _first_state(plan: Plan) -> KernelState:
         members=np.array([b for group in members for b in group], dtype=np.int64),
         brokers=_ranges(served, BROKER),
         served=np.array([place for group in served for place in group], dtype=SERVED),
-        copies=np.array([(broker, 0) for broker in copies], dtype=COPY),
+        copies=np.array([(broker, 0, 0, 0) for broker in copies], dtype=COPY),
         copy_of=np.array(copy_of, dtype=np.int64),
         clocks=clocks,
         running=np.zeros(len(clocks), dtype=np.int64),
@@ -80,12 +97,12 @@ def _first_state(plan: Plan) -> KernelState:
         values=np.array(laws.values),
         renewals=renewals,
         earliest=np.zeros(len(renewals), dtype=np.int64),
-        sets=np.zeros(sets, dtype=SET),
-        slots=np.array(plan.sets, dtype=np.int64),
-        gaps=np.zeros((sets, gaps)),
+        sets=np.zeros(entries, dtype=SET),
+        slots=slots,
+        gaps=np.zeros((entries, gaps)),
         moved=np.zeros(gaps),
-        attribution=np.zeros((sets, columns)),
-        touched=np.zeros(sets, dtype=np.int64),
+        attribution=np.zeros((entries, columns)),
+        touched=np.zeros(entries, dtype=np.int64),
         totals=np.zeros((ENTRIES, columns)),
         outages_by_length=np.zeros(OUTAGE_BINS),
         aside=np.zeros((ENTRIES, columns)),
@@ -93,7 +110,7 @@ def _first_state(plan: Plan) -> KernelState:
     )
     sim.brokers["rack"] = housed
     sim.racks["voters"][: len(plan.voters)] = plan.voters
-    sim.sets["weight"] = plan.partitions
+    _set_weights(plan, sim, grouped)
     sim.sets["base"] = plan.retained_records
     # A partition that cannot be written even when healthy: the configuration is the cause.
     sim.attribution[:, NO_CAUSE] = 1.0
@@ -101,6 +118,30 @@ def _first_state(plan: Plan) -> KernelState:
     if plan.rolling is not None:
         _set_rolling(plan, plan.rolling, sim)
     return sim
+
+
+def _slots(plan: Plan, grouped: bool) -> NDArray[np.int64]:
+    """The brokers of each set, and of each group: the one in its slot, and others that are well."""
+    slots = np.array(plan.sets, dtype=np.int64)
+    if not grouped:
+        return slots
+    groups = np.full((len(plan.racks), plan.replicas, plan.replicas), _WHICHEVER, dtype=np.int64)
+    for slot in range(plan.replicas):
+        groups[:, slot, slot] = np.arange(len(plan.racks))
+    return np.concatenate((slots, groups.reshape(-1, plan.replicas)))
+
+
+def _set_weights(plan: Plan, sim: KernelState, grouped: bool) -> None:
+    """Store how many partitions each set and group has, and what is followed at the start."""
+    sets = len(plan.sets)
+    sim.control["sets"], sim.control["grouped"] = sets, grouped
+    sim.sets["weight"][:sets] = plan.partitions
+    if not grouped:
+        sim.sets["followed"] = 1
+        return
+    for slot in range(plan.replicas):
+        group = sets + sim.slots[:sets, slot] * plan.replicas + slot
+        np.add.at(sim.sets["weight"], group, plan.partitions)
 
 
 def _housed(plan: Plan) -> list[int]:

@@ -14,7 +14,7 @@ from advisor.reliability.partition.transition_table import automaton
 from advisor.reliability.results.units import MEASURES
 from advisor.reliability.sampler.block import run_block
 from advisor.reliability.sampler.block_cutting import cut_into_blocks
-from advisor.reliability.sampler.compiled.partition_kernel import _note_copies
+from advisor.reliability.sampler.compiled.copy_kernel import note_copies
 from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.estimators import merge
 from advisor.reliability.sampler.plan import Block
@@ -269,7 +269,7 @@ def test_a_broker_copies_at_once_what_it_shares_with_the_same_brokers(
 
 def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
     """Two sets on two brokers, in both orders, join and leave their copies one by one."""
-    copies = [SimpleNamespace(running=0), SimpleNamespace(running=0)]
+    copies = [SimpleNamespace(running=0, place=0, filling=0) for _ in range(2)]
     control = SimpleNamespace(copying=0)
     sim = SimpleNamespace(control=[control], copies=copies, copy_of=np.array([[0, 1], [1, 0]]))
     # Set, its slots that copy before and after, and how many sets each copy fills then.
@@ -280,9 +280,10 @@ def test_a_copy_runs_until_the_last_set_has_left_it() -> None:
         (1, 0b11, 0b00, [0, 1]),
         (0, 0b10, 0b00, [0, 0]),
     ):
-        _note_copies.py_func(sim, s, before, after)
+        note_copies.py_func(sim, s, before, after)
         assert [copy.running for copy in copies] == running
-        assert control.copying == sum(count > 0 for count in running)
+        now = [number for number, count in enumerate(running) if count]
+        assert sorted(copy.filling for copy in copies[: control.copying]) == now
 
 
 def test_a_block_is_the_same_whenever_it_is_run() -> None:

@@ -1,4 +1,4 @@
-"""Rolling restarts by a calendar, and traffic by the hour of the day, compiled.
+"""Rolling restarts by a calendar, compiled.
 
 The calendar strikes at fixed times of the simulated clock, from outside the events of
 :mod:`~advisor.reliability.sampler.compiled.fault_kernel`, which go on until the calendar is due.
@@ -7,14 +7,13 @@ Without a calendar it is never due, and no random number is drawn here.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.sampler.compiled.fault_kernel import set_condition
-from advisor.reliability.sampler.compiled.jit import called, inlined
+from advisor.reliability.sampler.compiled.group_kernel import mark_sets
+from advisor.reliability.sampler.compiled.jit import called
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING
 
@@ -55,7 +54,7 @@ def _stop_next(rng: Generator, sim: KernelState) -> None:
         if control.roll_unclean > 0.0 and rng.random() < control.roll_unclean:
             control.afterwards = control.roll_unclean_event
             set_condition(rng, sim, b, control.roll_unclean_condition, False)
-            _mark_afterwards(sim, b)
+            mark_sets(sim, b, True)
         else:
             set_condition(rng, sim, b, control.roll_condition, True)
     control.roll_place = place
@@ -64,18 +63,6 @@ def _stop_next(rng: Generator, sim: KernelState) -> None:
     else:
         control.rolling = GOING
         control.roll_due = control.now + control.roll_up_hours + control.roll_pause_hours
-
-
-@called
-def _mark_afterwards(sim: KernelState, b: int) -> None:
-    """Mark a broker's slot in every set on it as struck by the second event of this instant."""
-    control = sim.control[0]
-    for i in range(sim.brokers[b].start, sim.brokers[b].end):
-        one = sim.sets[sim.served[i].set]
-        if one.mask == 0 and one.mask_after == 0:
-            sim.touched[control.touched] = sim.served[i].set
-            control.touched += 1
-        one.mask_after |= sim.served[i].bit
 
 
 @called
@@ -96,34 +83,3 @@ def _end(sim: KernelState) -> None:
     while control.roll_date <= control.now:
         control.roll_date += control.roll_period_hours
     control.roll_due = control.roll_date
-
-
-@inlined
-def mean_hours(sim: KernelState, since: float, until: float) -> float:
-    """Hours of mean traffic in which as many records are written as between two times."""
-    if sim.control[0].hourly == 0:
-        return until - since
-    return _mean_hours_until(sim, until) - _mean_hours_until(sim, since)
-
-
-@called
-def _mean_hours_until(sim: KernelState, time: float) -> float:
-    at = time + sim.control[0].day_start
-    days = math.floor(at / 24.0)
-    hour = min(int(at - 24.0 * days), 23)
-    rest = at - 24.0 * days - hour
-    return float(24.0 * days + sim.traffic[hour] + rest * _step(sim, hour))
-
-
-@inlined
-def traffic_at(sim: KernelState, time: float) -> float:
-    """Traffic of the hour, in units of the mean."""
-    if sim.control[0].hourly == 0:
-        return 1.0
-    at = (time + sim.control[0].day_start) % 24.0
-    return float(_step(sim, min(int(at), 23)))
-
-
-@inlined
-def _step(sim: KernelState, hour: int) -> float:
-    return float(sim.traffic[hour + 1] - sim.traffic[hour])

@@ -30,49 +30,34 @@ def copy_or_decide(rng: Generator, table: Table, sim: KernelState) -> None:
     decisions = decisions_per_hour(sim)
     both = copies_per_hour(sim) + decisions
     if decisions > 0.0 and rng.random() * both < decisions:
-        _decide(rng, table, sim)
+        _decide(rng, sim)
     else:
         _copy_ends(rng, table, sim)
 
 
 @called
-def _decide(rng: Generator, table: Table, sim: KernelState) -> None:
+def _decide(rng: Generator, sim: KernelState) -> None:
     """An operator elects a leader of one of the sets that need it, each with equal probability."""
     control = sim.control[0]
-    left = min(int(rng.random() * control.undecided), control.undecided - 1)
     # No electable replica can return with its log: what destroyed the disks is the cause.
     control.cause = control.no_disk
     control.event = _E_DECIDED
-    for s in range(len(sim.sets)):
-        if table.states[sim.sets[s].state].undecided:
-            if left == 0:
-                sim.sets[s].mask = 1
-                sim.touched[0] = s
-                control.touched = 1
-                return
-            left -= 1
+    left = min(int(rng.random() * control.undecided), control.undecided - 1)
+    s = sim.sets[left].undecided
+    sim.sets[s].mask = 1
+    sim.touched[0] = s
+    control.touched = 1
 
 
 @called
 def _copy_ends(rng: Generator, table: Table, sim: KernelState) -> None:
-    """One of the running copies ends, each with the same probability."""
+    """One of the running copies ends, each with the same probability; mark the slots it fills."""
     control = sim.control[0]
     left = min(int(rng.random() * control.copying), control.copying - 1)
+    done = sim.copies[left].filling
     control.cause = control.no_disk
     control.event = _E_COPIED
-    for done in range(len(sim.copies)):
-        if sim.copies[done].running == 0:
-            continue
-        if left == 0:
-            _fill(table, sim, done)
-            return
-        left -= 1
-
-
-@called
-def _fill(table: Table, sim: KernelState, done: int) -> None:
-    """Mark the slots that a copy fills."""
-    control, b = sim.control[0], sim.copies[done].broker
+    b = sim.copies[done].broker
     for i in range(sim.brokers[b].start, sim.brokers[b].end):
         s, bit = sim.served[i].set, sim.served[i].bit
         copying = table.states[sim.sets[s].state].copying
@@ -80,3 +65,42 @@ def _fill(table: Table, sim: KernelState, done: int) -> None:
             sim.sets[s].mask = bit
             sim.touched[control.touched] = s
             control.touched += 1
+
+
+@called
+def note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Update how many sets each copy fills; one that fills none is over."""
+    control = sim.control[0]
+    for slot in range(sim.copy_of.shape[1]):
+        was, runs = before >> slot & 1, after >> slot & 1
+        if was == runs:
+            continue
+        number = sim.copy_of[s, slot]
+        copy = sim.copies[number]
+        copy.running += runs - was
+        if copy.running == 1 and runs:
+            copy.place = control.copying
+            sim.copies[control.copying].filling = number
+            control.copying += 1
+        elif copy.running == 0:
+            control.copying -= 1
+            last = sim.copies[control.copying].filling
+            sim.copies[copy.place].filling = last
+            sim.copies[last].place = copy.place
+
+
+@called
+def note_undecided(sim: KernelState, s: int, before: int, after: int) -> None:
+    """Note whether a set needs an operator."""
+    control = sim.control[0]
+    if before == after:
+        return
+    if after:
+        sim.sets[s].place = control.undecided
+        sim.sets[control.undecided].undecided = s
+        control.undecided += 1
+    else:
+        control.undecided -= 1
+        last = sim.sets[control.undecided].undecided
+        sim.sets[sim.sets[s].place].undecided = last
+        sim.sets[last].place = sim.sets[s].place

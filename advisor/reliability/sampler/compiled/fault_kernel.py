@@ -19,14 +19,21 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     copy_or_decide,
     decisions_per_hour,
 )
+from advisor.reliability.sampler.compiled.group_kernel import mark_sets
 from advisor.reliability.sampler.compiled.jit import called, inlined
-from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
+from advisor.reliability.sampler.compiled.memory_layout import (
+    BIASED,
+    SCOPES,
+    UNBIASED,
+    KernelState,
+)
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
     NO_CLOCK,
     NO_COURSE,
     begin_special,
     draw,
+    draw_around,
     hold,
     next_for_crew,
     pick_renewed,
@@ -217,9 +224,9 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
         if hit:
-            _mark(sim, b, False)
+            mark_sets(sim, b, False)
         if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.likely_share):
-            _mark(sim, b, True)
+            mark_sets(sim, b, True)
             set_condition(rng, sim, b, struck.turned, False)
         elif hit:
             set_condition(rng, sim, b, struck.condition, False)
@@ -246,7 +253,7 @@ def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark
     if control.special:
         begin_special(sim, b, condition, clock)
     if mark:
-        _mark(sim, b, False)
+        mark_sets(sim, b, False)
 
 
 @inlined
@@ -260,6 +267,34 @@ def _clock(sim: KernelState, b: int, condition: int) -> int:
 
 @inlined
 def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
+    """Draw how long an outage lasts; where cycles are weighed, a failure's first one is longer.
+
+    What overlaps with an outage comes the more often the longer it lasts. So some are drawn with a
+    density that grows with their length, x f(x) / mean; of a mixture with f the weight is bounded.
+    """
+    control, mean = sim.control[0], sim.outages[condition].hours
+    if control.lengthening == 0 or control.weighing == UNBIASED:
+        return _natural_duration(rng, sim, condition)
+    control.lengthening = 0
+    if control.weighing == BIASED and rng.random() < control.lengthened:
+        found = _long_duration(rng, sim, condition)
+    else:
+        found = _natural_duration(rng, sim, condition)
+    control.ratio /= 1.0 - control.lengthened + control.lengthened * found / mean
+    return found
+
+
+@called
+def _long_duration(rng: Generator, sim: KernelState, condition: int) -> float:
+    """Draw the outage that a random moment falls into."""
+    mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
+    if shape == 0.0:
+        return float(draw_around(rng, sim, sim.outages[condition].law))
+    return float(mean / shape * rng.standard_gamma(shape + 1.0))
+
+
+@inlined
+def _natural_duration(rng: Generator, sim: KernelState, condition: int) -> float:
     mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
@@ -317,7 +352,7 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
         replaced = sim.brokers[clock].own == control.replaced
         control.cause = control.no_disk if replaced else outage.cause
         control.event = outage.end
-        _mark(sim, clock, False)
+        mark_sets(sim, clock, False)
         if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.likely_dies):
             control.event = sim.outages[outage.after].begin
             # What struck it is the cause until it is well.
@@ -336,21 +371,5 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
     for i in range(first, end):
         b = sim.members[i]
         if sim.brokers[b].own == condition:
-            _mark(sim, b, False)
+            mark_sets(sim, b, False)
             _leave(rng, sim, b)
-
-
-@inlined
-def _mark(sim: KernelState, b: int, afterwards: bool) -> None:
-    """Mark a broker's slot as struck in every set on it."""
-    control = sim.control[0]
-    for i in range(sim.brokers[b].start, sim.brokers[b].end):
-        s, bit = sim.served[i].set, sim.served[i].bit
-        one = sim.sets[s]
-        if one.mask == 0 and one.mask_after == 0:
-            sim.touched[control.touched] = s
-            control.touched += 1
-        if afterwards:
-            one.mask_after |= bit
-        else:
-            one.mask |= bit

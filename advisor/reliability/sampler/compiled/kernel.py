@@ -26,11 +26,13 @@ from advisor.reliability.sampler.compiled import (
     calendar_kernel,
     copy_kernel,
     fault_kernel,
+    group_kernel,
     jit,
     memory_layout,
     partition_kernel,
     quorum_kernel,
     renewal_kernel,
+    traffic_kernel,
     transition_tables,
 )
 from advisor.reliability.sampler.compiled.calendar_kernel import (
@@ -41,6 +43,7 @@ from advisor.reliability.sampler.compiled.calendar_kernel import (
     take_turn,
 )
 from advisor.reliability.sampler.compiled.fault_kernel import next_event
+from advisor.reliability.sampler.compiled.group_kernel import settle
 from advisor.reliability.sampler.compiled.jit import called, entry, inlined
 from advisor.reliability.sampler.compiled.memory_layout import (
     FINISHED,
@@ -77,12 +80,7 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
             control.struck_beyond = 0
         if not all_known(table, sim):
             return MISSING
-        control.pending = 0
-        control.new_losses = 0
-        for i in range(control.touched):
-            apply_event(rng, table, sim, sim.touched[i])
-        control.touched = 0
-        control.events += 1
+        apply_to_all(rng, table, sim)
         if control.new_losses > 0:
             _count_moment(sim)
         if control.waiting == 1 and is_well(sim):
@@ -94,6 +92,20 @@ def _live(rng: Generator, table: Table, sim: KernelState, until: float, well: bo
         if control.rolling == WAITING and is_well(sim):
             go_on(sim)
     return RECOVERED
+
+
+@inlined
+def apply_to_all(rng: Generator, table: Table, sim: KernelState) -> None:
+    """Apply the event to all that it strikes."""
+    control = sim.control[0]
+    control.pending = 0
+    control.new_losses = 0
+    for i in range(control.touched):
+        apply_event(rng, table, sim, sim.touched[i])
+    if control.grouped == 1:
+        settle(sim)
+    control.touched = 0
+    control.events += 1
 
 
 @inlined
@@ -228,6 +240,7 @@ COMPILED: tuple[ModuleType, ...] = (
     copy_kernel,
     effects,
     fault_kernel,
+    group_kernel,
     jit,
     log_levels,
     mechanism,
@@ -238,6 +251,7 @@ COMPILED: tuple[ModuleType, ...] = (
     reduced_state,
     renewal_kernel,
     time_distribution,
+    traffic_kernel,
     transition_tables,
 )
 """Modules that are compiled into the kernel, this one aside."""

@@ -31,6 +31,7 @@ TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
 # Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
 # are, while `control.ratio` notes their odds without bias and with it. With bias, chances of one
 # failure are ``eager`` or as they are; ``odds`` notes how much likelier they are if eager.
+# Of the first outage of a failure that is ``lengthening``, so large a share is ``lengthened``.
 UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
@@ -45,13 +46,13 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "new_losses lost_this_year struck_beyond beyond counted weighing eager phase years_left "
-    "special renewing free_crews queued drawn "
+    "sets grouped followed active new_losses lost_this_year struck_beyond beyond counted "
+    "weighing eager lengthening phase years_left special renewing free_crews queued drawn "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
     "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
     "roll_unclean_condition alone hourly",
-    "now next_strike next_renewal risk_since year_end at_risk ratio odds strikes copies_per_hour "
-    "decisions_per_hour failover_hours broker_failover_hours "
+    "now next_strike next_renewal risk_since year_end at_risk ratio odds lengthened strikes "
+    "copies_per_hour decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
     "span_hours day_start roll_due roll_date roll_period_hours roll_up_hours roll_pause_hours "
@@ -71,13 +72,16 @@ OUTAGE = _fields(
     "hours shape dies likely_dies",
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end struck_by rolling batch", "")
+BROKER = _fields("own rack start end struck_by rolling batch active", "")
 SERVED = _fields("set bit copy", "")
-COPY = _fields("broker running", "")
+COPY = _fields("broker running place filling", "")
 CLOCK = _fields("place held condition rack queued", "due")
 LAW = _fields("kind start end", "scale parameter")
 RENEWAL = _fields("law course courses target held", "due since")
-SET = _fields("state mask mask_after held held_after waited", "weight since down flushed base")
+SET = _fields(
+    "state mask mask_after held held_after waited broken followed place undecided",
+    "weight since down flushed base",
+)
 
 
 class KernelState(NamedTuple):
@@ -107,14 +111,16 @@ class KernelState(NamedTuple):
     members : array of int, shape (brokers,)
     brokers : array of BROKER, shape (brokers,)
         Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
-        the sets on it: ``served[start:end]``. Behind the
+        the sets on it: ``served[start:end]``; whether it
+        is ``active``: out, or one of its groups is not as at the start. Behind the
         ``control.brokers`` brokers stands one for each rack with voters that has none, and last
         the controller quorum. By place in the order of rolling restarts: the broker that is
         ``rolling``, and the number of its ``batch``.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
     copies : array of COPY, shape (copies,)
-        A broker, and how many sets are being copied. Sets on the same brokers share a copy.
+        A broker, how many sets are being copied, and its place among those that run; by place, the
+        copy ``filling`` a disk, ``control.copying`` of them. Sets on the same brokers share one.
     copy_of : array of int, shape (sets, slots)
         The copy that fills each slot.
     clocks : array of CLOCK, shape (clocks,)
@@ -134,21 +140,25 @@ class KernelState(NamedTuple):
         (infinite if it only waits for an outage to end).
     earliest : array of int, shape (those clocks,)
         The tree of its tournament; place 1 holds the clock that is due first.
-    sets : array of SET, shape (sets,)
-        Partition state; struck slots (by the event and by the one after it, and both once more
-        while they wait for the quorum's event); from 1, the mechanism
-        of a follower that acknowledgements waited for when writes stopped; partitions; until when
-        time is accounted for; when writes stopped; when everything written is on disk; and the
-        records that every log holds.
-    slots : array of int, shape (sets, slots)
-        Brokers.
-    gaps : array of float, shape (sets, gaps)
+    sets : array of SET, shape (sets + groups,)
+        First ``control.sets`` sets; then, if ``control.grouped``, a group for each broker and slot
+        (see :mod:`~advisor.reliability.sampler.compiled.group_kernel`). Partition state; struck
+        slots (by the event and by the one after it, and both once more while they wait for the
+        quorum's event); from 1, the mechanism of a follower that acknowledgements waited for when
+        writes stopped; whether it is ``broken``, not healthy; whether it is ``followed`` by
+        itself, not by groups; its place among those that need an operator, and by place the set
+        that does, ``control.undecided`` of them; partitions; until when time is accounted for;
+        when writes stopped; when everything written is on disk; and the records that every log
+        holds.
+    slots : array of int, shape (sets + groups, slots)
+        Brokers; -1 in a group for those that are healthy, whichever they are.
+    gaps : array of float, shape (sets + groups, gaps)
         Records in each gap.
     moved : array of float, shape (gaps,)
-    attribution : array of float, shape (sets, columns)
+    attribution : array of float, shape (sets + groups, columns)
         Shares of the causes of an outage, kept while a set cannot be written.
-    touched : array of int, shape (sets,)
-        The sets that the event strikes, ``control.touched`` of them.
+    touched : array of int, shape (sets + groups,)
+        The sets and groups that the event strikes, ``control.touched`` of them.
     totals : array of float, shape (ENTRIES, columns)
         What settings decide; while ``beyond`` is set, what they do not.
     outages_by_length : array of float, shape (OUTAGE_BINS,)

@@ -15,7 +15,8 @@ from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
 from advisor.reliability.partition.effects import Effect
 from advisor.reliability.partition.log_levels import GAP_LOST
-from advisor.reliability.sampler.compiled.calendar_kernel import mean_hours, traffic_at
+from advisor.reliability.sampler.compiled.copy_kernel import note_copies, note_undecided
+from advisor.reliability.sampler.compiled.group_kernel import split_group
 from advisor.reliability.sampler.compiled.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import (
     BINS_PER_DECADE,
@@ -34,7 +35,19 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     KernelState,
 )
 from advisor.reliability.sampler.compiled.quorum_kernel import rack_outage
-from advisor.reliability.sampler.compiled.transition_tables import UNKNOWN, Table
+from advisor.reliability.sampler.compiled.traffic_kernel import (
+    given_up_before,
+    given_up_hung,
+    mean_hours,
+    traffic_at,
+)
+from advisor.reliability.sampler.compiled.transition_tables import (
+    EVENTS,
+    MASK_BITS,
+    UNKNOWN,
+    Table,
+    place_of,
+)
 
 _WELL = WELL
 _LAG, _LIMP, _STOP, _POWER, _EARLY_POWER = (
@@ -48,28 +61,43 @@ _PAGE_CACHE, _TAIL, _GAP_LOST = int(Effect.PAGE_CACHE_LOSS), int(Effect.TAIL), G
 _SHORTEST_HOURS = SHORTEST_OUTAGE_S / 3600.0
 # Of so many expected records there is one, to all digits.
 _CERTAIN = 40.0
+_place_of = inlined(place_of)
+
+
+@inlined
+def _row_of(table: Table, state: int, event: int, mask: int) -> int:
+    """The row of a step, or UNKNOWN."""
+    return int(table.rows[_place_of(table.keys, (state * EVENTS + event) << MASK_BITS | mask)])
 
 
 @inlined
 def all_known(table: Table, sim: KernelState) -> bool:
     """Whether the table holds every transition needed; else note the missing entry."""
     control = sim.control[0]
-    for i in range(control.touched):
-        one = sim.sets[sim.touched[i]]
+    i = 0
+    while i < control.touched:
+        s = sim.touched[i]
+        one = sim.sets[s]
         state = one.state
         if one.mask != 0:
-            event = _event(table, sim, sim.touched[i])
-            row = table.entry[state, event, one.mask]
+            event = _event(table, sim, s)
+            row = _row_of(table, state, event, one.mask)
             if row == UNKNOWN:
                 control.miss_state, control.miss_event, control.miss_mask = state, event, one.mask
                 return False
             state = table.steps[row].target
         if one.mask_after != 0:
-            row = table.entry[state, control.afterwards, one.mask_after]
+            row = _row_of(table, state, control.afterwards, one.mask_after)
             if row == UNKNOWN:
                 control.miss_state = state
                 control.miss_event, control.miss_mask = control.afterwards, one.mask_after
                 return False
+            state = table.steps[row].target
+        if s >= control.sets and (table.states[state].copying or table.states[state].undecided):
+            # Each set makes copies and waits for an operator by itself.
+            split_group(sim, i)
+        else:
+            i += 1
     return True
 
 
@@ -95,7 +123,7 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
     one.mask = 0
     one.mask_after = 0
     event = _event(table, sim, s)
-    row = table.entry[one.state, event, mask]
+    row = _row_of(table, one.state, event, mask)
     if mask_after == 0 and table.steps[row].quiet:
         if not table.states[one.state].writable:
             account(table, sim, s)
@@ -107,7 +135,7 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         struck = mask_after if turn else mask
         if struck == 0:
             continue
-        row = table.entry[one.state, control.afterwards if turn else event, struck]
+        row = _row_of(table, one.state, control.afterwards if turn else event, struck)
         step = table.steps[row]
         losses |= step.losses
         failed |= step.failed
@@ -120,9 +148,10 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
             lost += strike_page_cache(table, sim, s, event == _EARLY_POWER, step.unflushed)
     old, new = table.states[before], table.states[one.state]
     control.broken += old.whole - new.whole
-    control.undecided += new.undecided - old.undecided
-    if old.copying != new.copying:
-        _note_copies(sim, s, old.copying, new.copying)
+    one.broken = 1 - new.whole
+    if old.copying != new.copying or old.undecided != new.undecided:
+        note_copies(sim, s, old.copying, new.copying)
+        note_undecided(sim, s, old.undecided, new.undecided)
     if losses != 0:
         _count_loss(rng, sim, s, losses, lost)
     if (failed or moved) and old.readable and new.readable:
@@ -138,19 +167,6 @@ def apply_event(rng: Generator, table: Table, sim: KernelState, s: int) -> None:
         one.waited = 0
         if not old.writable:
             _note_outage(sim, s, control.now - one.down)
-
-
-@called
-def _note_copies(sim: KernelState, s: int, before: int, after: int) -> None:
-    """Update how many sets each copy fills; one that fills none is over."""
-    control = sim.control[0]
-    for slot in range(sim.copy_of.shape[1]):
-        was, runs = before >> slot & 1, after >> slot & 1
-        if was != runs:
-            copy = sim.copies[sim.copy_of[s, slot]]
-            copy.running += runs - was
-            if copy.running == runs:
-                control.copying += runs - was
 
 
 @inlined
@@ -190,32 +206,11 @@ def account(table: Table, sim: KernelState, s: int) -> None:
                 if not state.readable:
                     sim.totals[UNREADABLE, cause] += share * passed
         if one.waited:
-            since = _given_up_before(sim, one.since - one.down)
-            more = _given_up_before(sim, control.now - one.down) - since
+            since = given_up_before(sim, one.since - one.down)
+            more = given_up_before(sim, control.now - one.down) - since
             more *= traffic_at(sim, one.down)
             sim.totals[REFUSED, one.waited - 1] += one.weight * more * control.records_per_hour
     one.since = control.now
-
-
-@called
-def _given_up_before(sim: KernelState, outage_hours: float) -> float:
-    """Hours of the wait for a hung follower that are given up, given the outage that follows."""
-    control = sim.control[0]
-    if outage_hours > control.budget_hours:
-        return float(control.hung_stall_hours)
-    return _given_up_hung(sim, max(control.delivery_hours - outage_hours, 0.0))
-
-
-@inlined
-def _given_up_hung(sim: KernelState, hours: float) -> float:
-    """Mean hours of the wait for a hung follower beyond a producer's timeouts."""
-    control = sim.control[0]
-    patience, lag = min(control.waiting_budget_hours, hours), control.lag_hours
-    if patience <= lag:
-        return float(control.hung_stall_hours - patience)
-    # The wait is uniform between 1 and 1.5 lag times.
-    left = max(1.5 * lag - patience, 0.0)
-    return float(left * left / lag) if left > 0.0 else 0.0
 
 
 @inlined
@@ -296,7 +291,8 @@ def _count_loss(rng: Generator, sim: KernelState, s: int, losses: int, lost: flo
     else:
         records = min(lost, control.retained)
         events = -weight * math.expm1(-records)
-        if weight * records > _CERTAIN or rng.random() < -math.expm1(-weight * records):
+        chance = -math.expm1(-weight * records)
+        if weight * records > _CERTAIN or (chance > 0.0 and rng.random() < chance):
             control.new_losses += 1
     control.counted |= TOTALS_COUNTED
     sim.totals[LOSS_EVENTS, control.cause] += events
@@ -339,7 +335,7 @@ def _count_stall(sim: KernelState, s: int) -> None:
     beyond = max(hours - control.waiting_budget_hours, 0.0)
     if _hangs(control.event):
         sim.sets[s].waited = control.cause + 1
-        hours, beyond = control.hung_stall_hours, _given_up_hung(sim, control.delivery_hours)
+        hours, beyond = control.hung_stall_hours, given_up_hung(sim, control.delivery_hours)
     beyond *= traffic_at(sim, control.now)
     control.counted |= TOTALS_COUNTED
     sim.totals[STALLED, control.cause] += weight * hours
@@ -354,7 +350,8 @@ def attribute_outage(table: Table, sim: KernelState, s: int) -> None:
     for cause in range(sim.totals.shape[1]):
         sim.attribution[s, cause] = 0.0
     for slot in range(sim.slots.shape[1]):
-        own = sim.brokers[sim.slots[s, slot]].own
+        b = sim.slots[s, slot]
+        own = sim.brokers[b].own if b >= 0 else _WELL
         if own == control.replaced:
             copies += 1
         elif own != _WELL:
@@ -382,8 +379,8 @@ def _attribute_to_voters(sim: KernelState, s: int) -> int:
     for rack in range(len(sim.racks)):
         own = rack_outage(sim, rack) if sim.racks[rack].voters > 0 else _WELL
         for slot in range(sim.slots.shape[1]):
-            replica = sim.brokers[sim.slots[s, slot]]
-            if replica.rack == rack and sim.outages[replica.own].of_rack:
+            b = sim.slots[s, slot]
+            if b >= 0 and sim.brokers[b].rack == rack and sim.outages[sim.brokers[b].own].of_rack:
                 own = _WELL
         if own != _WELL:
             sim.attribution[s, sim.outages[own].cause] += 1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
+from advisor.reliability.sampler.compiled.group_kernel import follow_all
 from advisor.reliability.sampler.compiled.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 
@@ -68,9 +69,10 @@ def rack_outage(sim: KernelState, rack: int) -> int:
 def _tell_all(sim: KernelState, event: int) -> None:
     """Mark every set; what the brokers' event marked is held back."""
     control = sim.control[0]
+    follow_all(sim)
     control.event, control.afterwards = event, NOTHING
-    control.touched = len(sim.sets)
-    for s in range(len(sim.sets)):
+    control.touched = control.sets
+    for s in range(control.sets):
         one = sim.sets[s]
         one.held, one.held_after = one.mask, one.mask_after
         one.mask, one.mask_after = 1, 0
@@ -86,7 +88,7 @@ def take_deferred(sim: KernelState) -> None:
         _tell_all(sim, control.quorum)
         return
     control.event, control.afterwards = control.held_event, control.held_afterwards
-    for s in range(len(sim.sets)):
+    for s in range(control.sets):
         one = sim.sets[s]
         one.mask, one.mask_after = one.held, one.held_after
         one.held, one.held_after = 0, 0

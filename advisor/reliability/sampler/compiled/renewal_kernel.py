@@ -48,7 +48,7 @@ def draw(rng: Generator, sim: KernelState, law: int) -> float:
 
 
 @called
-def _draw_around(rng: Generator, sim: KernelState, law: int) -> float:
+def draw_around(rng: Generator, sim: KernelState, law: int) -> float:
     """Draw the time between events that a random moment falls into.
 
     It does so with a probability that grows with the time's length, x f(x) / mean; and evenly
@@ -80,7 +80,7 @@ def start_renewals(rng: Generator, sim: KernelState) -> None:
     """Set every clock as if it had run for ever, given that what it strikes is well."""
     now = sim.control[0].now
     for number in range(len(sim.renewals)):
-        whole = _draw_around(rng, sim, sim.renewals[number].law)
+        whole = draw_around(rng, sim, sim.renewals[number].law)
         left = whole * rng.random()
         sim.renewals[number].since = now + left - whole
         _set_due(sim, number, now + left)

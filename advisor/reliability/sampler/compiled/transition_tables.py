@@ -23,8 +23,17 @@ from advisor.reliability.partition.transition_table import Automaton, automaton
 
 EVENTS = red.EVENTS
 UNKNOWN = -1
-# Beyond this many bytes the table of one setup is too large for a worker.
-_MOST_BYTES = 2**30
+# A larger table of one setup fills a worker's memory: 150 bytes a row here, and as much in Python.
+_MOST_ROWS = 2**22
+MASK_BITS = 16
+# Of the multiplicative hash (Knuth, The Art of Computer Programming, vol. 3, 6.4): 2**64 over the
+# golden ratio, as a signed number.
+_GOLDEN = -7046029254386353131
+
+_TOO_MANY = (
+    "{} replicas pass through more states than fit into memory; try fewer replicas or years, or a "
+    "card with fewer mechanisms"
+)
 
 _STEP_FIELDS = ("target", "losses", "total", "failed", "moved", "unflushed", "quiet")
 _STATE_FIELDS = (
@@ -40,8 +49,11 @@ class Table(NamedTuple):
 
     Attributes
     ----------
-    entry : array of int32, shape (states, events, masks)
-        Row of the step below, or UNKNOWN; bit s of the mask is slot s.
+    keys : array of int64, shape (places,)
+        What is known: a state, an event and a mask in one number, at the first free place from its
+        hash; bit s of the mask is slot s. UNKNOWN marks a free place.
+    rows : array of int32, shape (places,)
+        Row of the step below.
     steps : array of STEP, shape (rows,)
         Next state, the reduction's bits of losses, whether nothing is left, the leader failed or
         moved, gap 0 begins with what was not flushed; ``quiet``: nothing happens at all.
@@ -53,10 +65,20 @@ class Table(NamedTuple):
         before an empty broker leads.
     """
 
-    entry: NDArray[np.int32]
+    keys: NDArray[np.int64]
+    rows: NDArray[np.int32]
     steps: NDArray[Any]
     gap_map: NDArray[np.int64]
     states: NDArray[Any]
+
+
+def place_of(keys: NDArray[np.int64], key: int) -> int:
+    """Where a key stands, or the free place that it would take. It is compiled, too."""
+    last = len(keys) - 1
+    place = (key * _GOLDEN) >> 32 & last
+    while keys[place] not in (key, UNKNOWN):
+        place = (place + 1) & last
+    return int(place)
 
 
 class Tables:
@@ -67,6 +89,8 @@ class Tables:
         self.replicas = replicas
         self._known = 0
         self._rows = 0
+        if replicas > MASK_BITS:
+            raise AdvisorError(_TOO_MANY.format(replicas))
         self.table = _empty(64, 256, replicas)
         self._take_states()
 
@@ -90,7 +114,9 @@ class Tables:
             target == state and losses == 0 and in_place,
         )
         self.table.gap_map[row, : len(outcome.gap_map)] = outcome.gap_map
-        self.table.entry[state, event, mask] = row
+        key = (state * EVENTS + event) << MASK_BITS | mask
+        place = place_of(self.table.keys, key)
+        self.table.keys[place], self.table.rows[place] = key, row
         self._rows += 1
 
     def _take_states(self) -> None:
@@ -120,7 +146,13 @@ class Tables:
     def _longer(self, states: int = 0, rows: int = 0) -> Table:
         old = self.table
         new = _empty(max(states, len(old.states)), max(rows, len(old.steps)), self.replicas)
-        new.entry[: len(old.entry)] = old.entry
+        if rows:
+            known = old.keys != UNKNOWN
+            for key, row in zip(old.keys[known].tolist(), old.rows[known].tolist(), strict=True):
+                place = place_of(new.keys, key)
+                new.keys[place], new.rows[place] = key, row
+        else:
+            new = new._replace(keys=old.keys, rows=old.rows)
         new.steps[: len(old.steps)] = old.steps
         new.gap_map[: len(old.gap_map)] = old.gap_map
         new.states[: len(old.states)] = old.states
@@ -128,13 +160,11 @@ class Tables:
 
 
 def _empty(states: int, rows: int, replicas: int) -> Table:
-    if states * EVENTS * 2**replicas * 4 > _MOST_BYTES:
-        raise AdvisorError(
-            f"{replicas} replicas have more than {states // 2} states that matter, too many to "
-            "sample; try fewer replicas, or a card with fewer mechanisms"
-        )
+    if rows > _MOST_ROWS:
+        raise AdvisorError(_TOO_MANY.format(replicas))
     return Table(
-        entry=np.full((states, EVENTS, 2**replicas), UNKNOWN, dtype=np.int32),
+        keys=np.full(2 * rows, UNKNOWN, dtype=np.int64),
+        rows=np.full(2 * rows, UNKNOWN, dtype=np.int32),
         steps=np.zeros(rows, dtype=STEP),
         gap_map=np.full((rows, max(replicas - 1, 1)), GAP_CLOSED, dtype=np.int64),
         states=np.zeros(states, dtype=STATE),

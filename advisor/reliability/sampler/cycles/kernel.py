@@ -23,8 +23,9 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     decisions_per_hour,
 )
 from advisor.reliability.sampler.compiled.fault_kernel import any_target, repair, strike, wait
+from advisor.reliability.sampler.compiled.group_kernel import join_all
 from advisor.reliability.sampler.compiled.jit import called, entry, inlined
-from advisor.reliability.sampler.compiled.kernel import is_well
+from advisor.reliability.sampler.compiled.kernel import apply_to_all, is_well
 from advisor.reliability.sampler.compiled.memory_layout import (
     BIASED,
     FINISHED,
@@ -39,7 +40,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     UNWRITABLE,
     KernelState,
 )
-from advisor.reliability.sampler.compiled.partition_kernel import account, all_known, apply_event
+from advisor.reliability.sampler.compiled.partition_kernel import account, all_known
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory, next_failure_kernel
@@ -69,12 +70,7 @@ def _cycles(rng: Generator, table: Table, sim: KernelState, all_cycles: Cycles) 
                 return code
         if not all_known(table, sim):
             return MISSING
-        control.pending = 0
-        control.new_losses = 0
-        for i in range(control.touched):
-            apply_event(rng, table, sim, sim.touched[i])
-        control.touched = 0
-        control.events += 1
+        apply_to_all(rng, table, sim)
         if control.counted != 0:
             _collect(sim, all_cycles)
         if control.new_losses > 0:
@@ -130,7 +126,9 @@ def _strike_target(
     sim.control[0].afterwards = NOTHING
     note_struck(sim, all_cycles, course, target)
     _begin_chances(rng, sim)
+    sim.control[0].lengthening = 1
     strike(rng, sim, course, target)
+    sim.control[0].lengthening = 0
     _end_chances(sim)
     follow_quorum(sim)
 
@@ -281,6 +279,8 @@ def _end(sim: KernelState, all_cycles: Cycles) -> None:
         # The next cycle is long after this one: logs are as long as their retention again.
         for s in range(len(sim.sets)):
             sim.sets[s].base = control.retained
+        if control.grouped == 1:
+            join_all(sim)
     for aim in range(len(all_cycles.values)):
         value = all_cycles.values[aim]
         if value != 0.0:

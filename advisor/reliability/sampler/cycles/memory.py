@@ -18,6 +18,7 @@ AIMS = 4
 MOST_FAILURES = 40
 # A smaller chance happens with this probability; to one broker of a rack, if to several.
 _LIKELY = 0.5
+LENGTHENED = 0.5
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
@@ -117,6 +118,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     rates = sim.strikes["per_hour"]
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
+    sim.control["lengthened"] = LENGTHENED
     cycle["mixed"], cycle["boost"] = bias.plain, bias.boost
     following = np.array(bias.following)
     courses = len(following)

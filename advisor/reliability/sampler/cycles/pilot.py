@@ -39,7 +39,10 @@ _RUNS = (
 )
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
-_BOOST, _PLAIN = 0.6, 0.2
+_PLAIN = 0.2
+# Failures are brought about with this probability while outages last; where few losses are had that
+# way, the larger one may say more for its longer cycles. It must do so clearly.
+_BOOST, _LARGER_BOOST, _CLEARLY = 0.6, 0.9, 1.3
 # So many effective losses end the pilot. With fewer than the least in its last run, it may have
 # missed how most losses happen, and intervals may be too narrow.
 _ENOUGH_EFFECTIVE, _LEAST_EFFECTIVE = 200.0, 20.0
@@ -82,7 +85,7 @@ class _Knowledge:
         As in `Bias`.
     effective : float
         How many losses of equal weight say as much as those of the last run.
-    steps, outages : float
+    steps, outages, boost : float
         As in `Bias`.
     """
 
@@ -93,6 +96,7 @@ class _Knowledge:
     effective: float = 0.0
     steps: float = 1.0
     outages: float = 0.0
+    boost: float = _BOOST
 
     @property
     def bias(self) -> Bias:
@@ -100,7 +104,7 @@ class _Knowledge:
         return Bias(
             beginning=tuple(self._mixed(self.beginning).tolist()),
             following=tuple(tuple(self._mixed(row).tolist()) for row in self.following),
-            boost=_BOOST,
+            boost=self.boost,
             plain=_PLAIN,
             overlaps=self.overlaps,
             finds_losses=self.effective >= _LEAST_EFFECTIVE,
@@ -193,10 +197,22 @@ def find_bias(plan: Plan, seed: int) -> Found:
         done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
         known = known.and_of(done, int(control["events"]))
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
+            known = _with_better_boost(
+                plan, known, cycles, Block(seed, _FIRST_BLOCK + len(_RUNS), 1)
+            )
             break
     seen = [done.means[aim] for aim in (LOST_BY_SETTINGS, LOST_BEYOND) if done.means[aim] > 0.0]
     per_cycle = min(seen, default=0.0) / float(done.cycle[0]["done"])
     return Found(known.bias, per_cycle * plan.strikes_per_year)
+
+
+def _with_better_boost(plan: Plan, known: _Knowledge, cycles: int, block: Block) -> _Knowledge:
+    """Try more failures in a cycle; keep them if the losses of as many steps say more."""
+    larger = replace(known, boost=_LARGER_BOOST)
+    done, control = sample(plan, larger.bias, cycles, block)
+    tried = larger.and_of(done, int(control["events"]))
+    better = tried.effective / tried.steps > _CLEARLY * known.effective / known.steps
+    return tried if better else known
 
 
 def _nothing_known(plan: Plan) -> _Knowledge:

@@ -54,7 +54,7 @@ def sample(plan: Plan, retrials: tuple[float, ...], block: Block) -> tuple[Paths
     # Imported here: numba takes a second to import.
     from advisor.reliability.sampler.splitting.kernel import run
 
-    sim = new_state(plan)
+    sim = new_state(plan, grouped=False)
     sim.control[0]["years_left"] = block.years
     paths = new_paths(sim, retrials)
     rng = generator(block)
