@@ -34,7 +34,6 @@ from advisor.reliability.sampler.compiled.memory_layout import (
     STRIKE,
     KernelState,
 )
-from advisor.reliability.sampler.compiled.transition_tables import tables
 from advisor.reliability.sampler.plan import Occurrence, Plan, RollingRestarts
 from advisor.reliability.statespace.successors import PARTITION_EVENT
 
@@ -42,8 +41,6 @@ from advisor.reliability.statespace.successors import PARTITION_EVENT
 _NO_RACK = -1
 # In a group, the broker of a slot that may be any healthy one.
 _WHICHEVER = -1
-# Groups are followed where there are so many sets for each broker.
-_FEWEST_BY_GROUP = 4
 
 
 def new_state(plan: Plan, grouped: bool = True) -> KernelState:
@@ -53,12 +50,10 @@ def new_state(plan: Plan, grouped: bool = True) -> KernelState:
     ----------
     plan : Plan
     grouped : bool
-        Whether groups stand for sets that are in the same state, if there are many sets.
+        Whether groups stand for sets that are in the same state, if the plan has many sets.
     """
-    many = len(plan.sets) >= _FEWEST_BY_GROUP * len(plan.racks)
-    # What cannot be written even when healthy is counted for each set, all the time.
-    grouped = grouped and many and tables(plan.setup, plan.replicas).table.states[0]["writable"]
-    return KernelState._make(array.copy() for array in _first_state(plan, bool(grouped)))
+    first = _first_state(plan, grouped and plan.by_groups)
+    return KernelState._make(array.copy() for array in first)
 
 
 @lru_cache(maxsize=2)

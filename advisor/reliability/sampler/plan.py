@@ -19,6 +19,9 @@ from advisor.reliability.failures.times.time_distribution import TimeDistributio
 from advisor.reliability.partition.controller_policy import ChainConstants
 from advisor.reliability.results.units import CRUDE, IMPORTANCE, SPLITTING
 
+# Groups are followed where there are so many sets for each broker.
+_FEWEST_BY_GROUP = 4
+
 
 @dataclass(frozen=True)
 class Occurrence:
@@ -252,6 +255,16 @@ class Plan:
     def rack_count(self) -> int:
         """Racks, known or assumed."""
         return max(max(self.racks) + 1, len(self.voters))
+
+    @property
+    def by_groups(self) -> bool:
+        """Whether there are so many sets by broker that groups stand for those in the same state.
+
+        What cannot be written even when healthy is counted for each set, all the time.
+        """
+        if self.splitting is not None or self.setup.policy.min_isr > self.replicas:
+            return False
+        return len(self.sets) >= _FEWEST_BY_GROUP * len(self.racks)
 
     @property
     def strikes_per_year(self) -> float:

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.sampler.compiled.fault_kernel import set_condition
-from advisor.reliability.sampler.compiled.group_kernel import mark_sets
+from advisor.reliability.sampler.compiled.group_kernel import mark_broker, mark_sets
 from advisor.reliability.sampler.compiled.jit import called
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING
@@ -54,9 +54,10 @@ def _stop_next(rng: Generator, sim: KernelState) -> None:
         if control.roll_unclean > 0.0 and rng.random() < control.roll_unclean:
             control.afterwards = control.roll_unclean_event
             set_condition(rng, sim, b, control.roll_unclean_condition, False)
-            mark_sets(sim, b, True)
+            mark_broker(sim, b, True)
         else:
             set_condition(rng, sim, b, control.roll_condition, True)
+    mark_sets(sim)
     control.roll_place = place
     if control.roll_waits == 1:
         control.rolling, control.roll_due = WAITING, np.inf

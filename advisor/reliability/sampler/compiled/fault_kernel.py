@@ -19,21 +19,15 @@ from advisor.reliability.sampler.compiled.copy_kernel import (
     copy_or_decide,
     decisions_per_hour,
 )
-from advisor.reliability.sampler.compiled.group_kernel import mark_sets
+from advisor.reliability.sampler.compiled.group_kernel import mark_broker
 from advisor.reliability.sampler.compiled.jit import called, inlined
-from advisor.reliability.sampler.compiled.memory_layout import (
-    BIASED,
-    SCOPES,
-    UNBIASED,
-    KernelState,
-)
+from advisor.reliability.sampler.compiled.memory_layout import SCOPES, UNBIASED, KernelState
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
 from advisor.reliability.sampler.compiled.renewal_kernel import (
     NO_CLOCK,
     NO_COURSE,
     begin_special,
     draw,
-    draw_around,
     hold,
     next_for_crew,
     pick_renewed,
@@ -224,9 +218,9 @@ def _strike_one_of_several(rng: Generator, sim: KernelState, number: int, b: int
             set_condition(rng, sim, b, struck.condition, True)
     elif _severity(sim, b) <= struck.turned_reach:
         if hit:
-            mark_sets(sim, b, False)
+            mark_broker(sim, b, False)
         if struck.share > 0.0 and _happens(rng, sim, struck.share, struck.likely_share):
-            mark_sets(sim, b, True)
+            mark_broker(sim, b, True)
             set_condition(rng, sim, b, struck.turned, False)
         elif hit:
             set_condition(rng, sim, b, struck.condition, False)
@@ -248,12 +242,13 @@ def set_condition(rng: Generator, sim: KernelState, b: int, condition: int, mark
     if sim.clocks[clock].place < 0:
         sim.clocks[clock].due = control.now + _duration(rng, sim, condition)
         sim.clocks[clock].place = control.running
+        control.started = clock
         sim.running[control.running] = clock
         control.running += 1
     if control.special:
         begin_special(sim, b, condition, clock)
     if mark:
-        mark_sets(sim, b, False)
+        mark_broker(sim, b, False)
 
 
 @inlined
@@ -267,34 +262,6 @@ def _clock(sim: KernelState, b: int, condition: int) -> int:
 
 @inlined
 def _duration(rng: Generator, sim: KernelState, condition: int) -> float:
-    """Draw how long an outage lasts; where cycles are weighed, a failure's first one is longer.
-
-    What overlaps with an outage comes the more often the longer it lasts. So some are drawn with a
-    density that grows with their length, x f(x) / mean; of a mixture with f the weight is bounded.
-    """
-    control, mean = sim.control[0], sim.outages[condition].hours
-    if control.lengthening == 0 or control.weighing == UNBIASED:
-        return _natural_duration(rng, sim, condition)
-    control.lengthening = 0
-    if control.weighing == BIASED and rng.random() < control.lengthened:
-        found = _long_duration(rng, sim, condition)
-    else:
-        found = _natural_duration(rng, sim, condition)
-    control.ratio /= 1.0 - control.lengthened + control.lengthened * found / mean
-    return found
-
-
-@called
-def _long_duration(rng: Generator, sim: KernelState, condition: int) -> float:
-    """Draw the outage that a random moment falls into."""
-    mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
-    if shape == 0.0:
-        return float(draw_around(rng, sim, sim.outages[condition].law))
-    return float(mean / shape * rng.standard_gamma(shape + 1.0))
-
-
-@inlined
-def _natural_duration(rng: Generator, sim: KernelState, condition: int) -> float:
     mean, shape = sim.outages[condition].hours, sim.outages[condition].shape
     if shape == 1.0:
         return float(mean * rng.standard_exponential())
@@ -352,7 +319,7 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
         replaced = sim.brokers[clock].own == control.replaced
         control.cause = control.no_disk if replaced else outage.cause
         control.event = outage.end
-        mark_sets(sim, clock, False)
+        mark_broker(sim, clock, False)
         if outage.dies > 0.0 and _happens(rng, sim, outage.dies, outage.likely_dies):
             control.event = sim.outages[outage.after].begin
             # What struck it is the cause until it is well.
@@ -371,5 +338,5 @@ def repair(rng: Generator, sim: KernelState, clock: int) -> None:
     for i in range(first, end):
         b = sim.members[i]
         if sim.brokers[b].own == condition:
-            mark_sets(sim, b, False)
+            mark_broker(sim, b, False)
             _leave(rng, sim, b)

@@ -21,17 +21,31 @@ _FIRST = 0
 
 
 @inlined
-def mark_sets(sim: KernelState, b: int, afterwards: bool) -> None:
-    """Mark a broker's slot as struck, by this event or the next, in all that stands for its sets.
+def mark_broker(sim: KernelState, b: int, afterwards: bool) -> None:
+    """Mark a broker as struck by this event, or ``afterwards`` by the next at the same instant."""
+    control, broker = sim.control[0], sim.brokers[b]
+    if broker.struck == 0:
+        sim.brokers[control.struck].marked = b
+        control.struck += 1
+    broker.struck |= 2 if afterwards else 1
 
-    Parameters
-    ----------
-    sim : KernelState
-    b : int
-        The broker.
-    afterwards : bool
-        Whether by the event that follows at the same instant.
-    """
+
+@called
+def mark_sets(sim: KernelState) -> None:
+    """Mark the slots of the brokers that are struck in all that stands for their sets."""
+    control = sim.control[0]
+    for place in range(control.struck):
+        b = sim.brokers[place].marked
+        struck, sim.brokers[b].struck = sim.brokers[b].struck, 0
+        if struck & 1:
+            _mark_sets_of(sim, b, False)
+        if struck & 2:
+            _mark_sets_of(sim, b, True)
+    control.struck = 0
+
+
+@called
+def _mark_sets_of(sim: KernelState, b: int, afterwards: bool) -> None:
     if sim.control[0].grouped == 1 and _mark_groups(sim, b, afterwards):
         return
     for i in range(sim.brokers[b].start, sim.brokers[b].end):

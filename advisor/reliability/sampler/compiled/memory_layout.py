@@ -31,7 +31,7 @@ TOTALS_COUNTED, OUTAGES_COUNTED = 1, 2
 # Of `control.weighing`: chances are drawn as they are and need no weight; with bias; or as they
 # are, while `control.ratio` notes their odds without bias and with it. With bias, chances of one
 # failure are ``eager`` or as they are; ``odds`` notes how much likelier they are if eager.
-# Of the first outage of a failure that is ``lengthening``, so large a share is ``lengthened``.
+# ``started`` is the clock of the outage that began last.
 UNBIASED, BIASED, PLAIN = range(3)
 # Counted from the last column.
 NO_CAUSE, NO_DISK = -2, -1
@@ -46,12 +46,12 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 CONTROL = _fields(
     "pending event afterwards cause touched running unwell broken copying waiting "
     "brokers voters quorum deferred held_event held_afterwards replaced no_disk undecided "
-    "sets grouped followed active new_losses lost_this_year struck_beyond beyond counted "
-    "weighing eager lengthening phase years_left special renewing free_crews queued drawn "
+    "struck sets grouped followed active new_losses lost_this_year struck_beyond beyond counted "
+    "weighing eager started phase years_left special renewing free_crews queued drawn "
     "miss_state miss_event miss_mask events loss_moments lost_years first_losses "
     "rolling roll_place roll_waits roll_cause roll_event roll_condition roll_unclean_event "
     "roll_unclean_condition alone hourly",
-    "now next_strike next_renewal risk_since year_end at_risk ratio odds lengthened strikes "
+    "now next_strike next_renewal risk_since year_end at_risk ratio odds strikes "
     "copies_per_hour decisions_per_hour failover_hours broker_failover_hours "
     "records_per_hour retained flush_hours tail tail_chance handover_hours budget_hours "
     "waiting_budget_hours delivery_hours dead_stall_hours hung_stall_hours lag_hours "
@@ -72,7 +72,7 @@ OUTAGE = _fields(
     "hours shape dies likely_dies",
 )
 RACK = _fields("start end voters", "")
-BROKER = _fields("own rack start end struck_by rolling batch active", "")
+BROKER = _fields("own rack start end struck_by rolling batch active struck marked", "")
 SERVED = _fields("set bit copy", "")
 COPY = _fields("broker running place filling", "")
 CLOCK = _fields("place held condition rack queued", "due")
@@ -111,11 +111,12 @@ class KernelState(NamedTuple):
     members : array of int, shape (brokers,)
     brokers : array of BROKER, shape (brokers,)
         Its condition, its rack, the clock of ``renewals`` that struck it (from 1; 0: none), and
-        the sets on it: ``served[start:end]``; whether it
-        is ``active``: out, or one of its groups is not as at the start. Behind the
-        ``control.brokers`` brokers stands one for each rack with voters that has none, and last
-        the controller quorum. By place in the order of rolling restarts: the broker that is
-        ``rolling``, and the number of its ``batch``.
+        the sets on it: ``served[start:end]``; whether it is ``active``: out, or one of its groups
+        is not as at the start; whether this event has ``struck`` it, and by place the brokers that
+        are ``marked``, ``control.struck`` of them. Behind the ``control.brokers`` brokers stands
+        one for each rack with voters that has none, and last the controller quorum. By place in
+        the order of rolling restarts: the broker that is ``rolling``, and the number of its
+        ``batch``.
     served : array of SERVED, shape (sets * slots,)
         A set, the bit of the broker's slot in it, and the copy that fills it.
     copies : array of COPY, shape (copies,)

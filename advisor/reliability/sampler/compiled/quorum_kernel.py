@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from advisor.reliability.failures.mechanisms import WELL
 from advisor.reliability.partition import reduced_state as red
-from advisor.reliability.sampler.compiled.group_kernel import follow_all
+from advisor.reliability.sampler.compiled.group_kernel import follow_all, mark_sets
 from advisor.reliability.sampler.compiled.jit import called, inlined
 from advisor.reliability.sampler.compiled.memory_layout import KernelState
 
@@ -23,8 +23,9 @@ _BROKERS_NEXT, _QUORUM_NEXT = 1, 2
 
 @inlined
 def follow_quorum(sim: KernelState) -> None:
-    """Tell all sets if the controller quorum is lost now, or works again."""
+    """Mark the sets of the brokers that were struck; tell all if the quorum changed its state."""
     control = sim.control[0]
+    mark_sets(sim)
     now = _quorum_state(sim)
     if now == control.quorum:
         return

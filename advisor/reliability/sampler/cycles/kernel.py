@@ -42,6 +42,7 @@ from advisor.reliability.sampler.compiled.memory_layout import (
 )
 from advisor.reliability.sampler.compiled.partition_kernel import account, all_known
 from advisor.reliability.sampler.compiled.quorum_kernel import NOTHING, follow_quorum, take_deferred
+from advisor.reliability.sampler.compiled.renewal_kernel import draw_around
 from advisor.reliability.sampler.compiled.transition_tables import Table
 from advisor.reliability.sampler.cycles import memory, next_failure_kernel
 from advisor.reliability.sampler.cycles.memory import (
@@ -55,7 +56,7 @@ from advisor.reliability.sampler.cycles.next_failure_kernel import next_failure,
 
 _YEAR = HOURS_PER_YEAR
 _LONGEST_CYCLE = 10.0 * _YEAR
-_TAKEN = -1
+_TAKEN, _NONE = -1, -1
 # Share of the biased failures, and ends of outages, whose chances are likelier.
 _EAGER = 0.5
 
@@ -126,11 +127,34 @@ def _strike_target(
     sim.control[0].afterwards = NOTHING
     note_struck(sim, all_cycles, course, target)
     _begin_chances(rng, sim)
-    sim.control[0].lengthening = 1
+    sim.control[0].started = _NONE
     strike(rng, sim, course, target)
-    sim.control[0].lengthening = 0
     _end_chances(sim)
+    if sim.control[0].weighing != UNBIASED and sim.control[0].started != _NONE:
+        _lengthen(rng, sim, all_cycles.cycle[0].lengthened)
     follow_quorum(sim)
+
+
+@called
+def _lengthen(rng: Generator, sim: KernelState, share: float) -> None:
+    """Draw a share of the outages that began just now so that they last longer.
+
+    What overlaps with an outage comes the more often the longer it lasts. So they get a density
+    that grows with their length, x f(x) / mean; of a mixture with f the weight is bounded.
+    """
+    control, clock = sim.control[0], sim.control[0].started
+    own = sim.brokers[clock].own if clock < len(sim.brokers) else sim.clocks[clock].condition
+    mean, shape = sim.outages[own].hours, sim.outages[own].shape
+    if mean == 0.0:
+        return
+    if control.weighing == BIASED and rng.random() < share:
+        hours = 0.0
+        if shape == 0.0:
+            hours = draw_around(rng, sim, sim.outages[own].law)
+        else:
+            hours = mean / shape * rng.standard_gamma(shape + 1.0)
+        sim.clocks[clock].due = control.now + hours
+    control.ratio /= 1.0 - share + share * (sim.clocks[clock].due - control.now) / mean
 
 
 @inlined

@@ -18,7 +18,8 @@ AIMS = 4
 MOST_FAILURES = 40
 # A smaller chance happens with this probability; to one broker of a rack, if to several.
 _LIKELY = 0.5
-LENGTHENED = 0.5
+# So many of the outages that a failure begins last long; of several, the last.
+_LENGTHENED = 0.5
 
 
 def _fields(whole: str, real: str) -> np.dtype[np.void]:
@@ -28,7 +29,7 @@ def _fields(whole: str, real: str) -> np.dtype[np.void]:
 
 CYCLE = _fields(
     "running course strikes rarest next_course next_target lost beyond done lost_cycles",
-    "begun base weight mixed boost due at_risk hours overlaps largest weights squares",
+    "begun base weight mixed boost lengthened due at_risk hours overlaps largest weights squares",
 )
 """One record: the current cycle, and the totals of all."""
 
@@ -43,7 +44,8 @@ class Cycles(NamedTuple):
         first, the ``rarest`` of all, course and target of the next, whether it ``lost`` and is
         ``beyond`` settings, when it began; the weight of its first course (``base``), and its
         weight now. Constants: the share of plain cycles (``mixed``), and the probability that a
-        failure is brought about before the outages end (``boost``). Totals: cycles that are
+        failure is brought about before the outages end (``boost``), and of an outage that lasts
+        long (``lengthened``). Totals: cycles that are
         ``done`` and ``lost_cycles``; by weight, losses that are ``due`` within a year, hours
         ``at_risk`` and hours with an outage, and cycles with ``overlaps`` of outages; the
         ``largest`` weight of a loss, the sum of the ``weights`` of losses and of their ``squares``.
@@ -118,8 +120,7 @@ def new_cycles(sim: KernelState, bias: Bias, begun_by: NDArray[np.int64]) -> Cyc
     rates = sim.strikes["per_hour"]
     natural = rates / rates.sum()
     cycle = np.zeros(1, dtype=CYCLE)
-    sim.control["lengthened"] = LENGTHENED
-    cycle["mixed"], cycle["boost"] = bias.plain, bias.boost
+    cycle["mixed"], cycle["boost"], cycle["lengthened"] = bias.plain, bias.boost, _LENGTHENED
     following = np.array(bias.following)
     courses = len(following)
     cycles = int(begun_by.sum())

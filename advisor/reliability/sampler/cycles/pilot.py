@@ -10,12 +10,14 @@ those likelier that stood before its losses (the cross-entropy method, Rubinstei
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.progress import ignore
 from advisor.reliability.sampler.cycles.block import sample
 from advisor.reliability.sampler.cycles.memory import (
     LOST_BEYOND,
@@ -37,6 +39,7 @@ _RUNS = (
     *((2_000, 0.0), (20_000, 0.1), (20_000, 0.1), (40_000, 0.2)),
     *((80_000, 0.25), (160_000, 0.35), (160_000, 0.35)),
 )
+MOST_RUNS = len(_RUNS)
 _FEWEST_CYCLES, _MOST_STEPS, _FEW_SETS = 200, 6_000_000, 12.0
 _ENOUGH_RUNS = 4
 _PLAIN = 0.2
@@ -179,8 +182,15 @@ class _Seen:
         return cls(effective, done.scores[aim] / mean)
 
 
-def find_bias(plan: Plan, seed: int) -> Found:
+def find_bias(plan: Plan, seed: int, note: Callable[[int], object] = ignore) -> Found:
     """Find a bias for a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    seed : int
+    note : callable
+        Takes the runs that are done since the last call; at most `MOST_RUNS`.
 
     Returns
     -------
@@ -196,6 +206,7 @@ def find_bias(plan: Plan, seed: int) -> Found:
         cycles = max(int(min(most, affordable)), _FEWEST_CYCLES)
         done, control = sample(plan, known.bias, cycles, Block(seed, _FIRST_BLOCK + number, 1))
         known = known.and_of(done, int(control["events"]))
+        note(1)
         if number + 1 >= _ENOUGH_RUNS and known.effective >= _ENOUGH_EFFECTIVE:
             known = _with_better_boost(
                 plan, known, cycles, Block(seed, _FIRST_BLOCK + len(_RUNS), 1)
