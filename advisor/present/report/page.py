@@ -51,7 +51,7 @@ from advisor.reliability.results.cost import in_bytes
 from advisor.reliability.results.sampled import Sampled
 
 _WIDE = {"width_inches": 8.6}
-_NARROW = {"width_inches": 3.7}
+_NARROW = {"width_inches": 3.9}
 _CURVES_CAPTION = (
     "The two curves are a trade-off: a larger min.insync.replicas loses less and "
     "refuses more. Ribbons are 95 % intervals from the ranges of the failure model. Grey dots: "

@@ -41,6 +41,7 @@ _STYLE = """<style>
 .advisor-drawing.advisor-live li.advisor-shown.advisor-shown { display: block; }
 .advisor-drawing.advisor-story pre {
   margin: .2rem 0; padding: .3rem .5rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  word-break: normal;
   font-size: .85rem; line-height: 1.35; color: inherit; background: transparent;
   border-left: .2rem solid var(--line);
 }
