@@ -18,8 +18,9 @@ from advisor.tables import MOST_ROWS, more_rows
 
 _MISSED = style.BEST
 _MOST_NAMES = 8
-_OFFSETS = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))  # beside, else above or below
-_OFFSETS += ((7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
+# Beside the marker, else above or below, else askew.
+_BESIDE = ((8, 0, 0.0), (-8, 0, 1.0), (0, 13, 0.5), (0, -14, 0.5))
+_OFFSETS = (*_BESIDE, (7, 7, 0.0), (7, -8, 0.0), (-7, 7, 1.0), (-7, -8, 1.0))
 _ENTRIES = (
     ("o", style.DURABILITY, "meets the goals"),
     ("D", _MISSED, "misses a goal; the worst are named"),
