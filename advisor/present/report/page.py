@@ -22,6 +22,7 @@ from advisor.advice.migration.targets import refusal
 from advisor.advice.phrases import first_of
 from advisor.files import replace_file
 from advisor.formatting import significant
+from advisor.present import outcome as words_of
 from advisor.present.card_text import card_in_words
 from advisor.present.figures import style
 from advisor.present.figures.comparison import compared, curve, has_interval, in_words, marks
@@ -30,13 +31,7 @@ from advisor.present.figures.pareto import plot_pareto
 from advisor.present.figures.tornado import largest_swings
 from advisor.present.interactive.fragment import html_fragment
 from advisor.present.interactive.switches import Elsewhere
-from advisor.present.outcome import (
-    COMPARED,
-    GIVEN_UP,
-    compared_outcomes,
-    in_percent,
-    outcomes,
-)
+from advisor.present.outcome import COMPARED, GIVEN_UP, compared_outcomes, outcomes
 from advisor.present.report.dependents import dependents_in_words
 from advisor.present.report.grid import elsewhere, grid
 from advisor.present.report.loss_stories import loss_stories
@@ -208,7 +203,7 @@ def _context(
                 "title": outcome.title,
                 "said": outcome.said,
                 "parts": outcome.parts,
-                "shares": in_percent(outcome.shares),
+                "shares": words_of.in_percent(outcome.shares),
             }
             for outcome in outcomes(best.reliability)
         ],
