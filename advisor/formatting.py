@@ -223,9 +223,11 @@ def percent(share: float) -> str:
 def one_in(probability: float) -> str:
     """Format a small probability as operators say it.
 
-    >>> one_in(1e-6), one_in(4.1e-7), one_in(1e-4)
-    ('1 in 1 million', '1 in 2.4 million', '1 in 10,000')
+    >>> one_in(1e-6), one_in(4.1e-7), one_in(1e-4), one_in(1e-25)
+    ('1 in 1 million', '1 in 2.4 million', '1 in 10,000', '1 in 10^25')
     """
+    if probability < 1 / _EXPONENT_FROM:
+        return f"1 in 10^{-math.log10(probability):.0f}"
     many = float(f"{1 / probability:.1e}")
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
         if many >= size:
