@@ -109,4 +109,4 @@ def test_faults_and_brokers_fit_together():
         "because the ISR may be down to 2 by then."
     )
     # One fault and no broker need no explanation.
-    assert "for sure" not in tell(Config(replication_factor=1)).said
+    assert "lost safely" not in tell(Config(replication_factor=1)).said
